@@ -1,0 +1,30 @@
+/**
+ * The HTTP shape inside the library. Adapters build it from their framework's request and write the response out; none of them decides anything.
+ */
+export interface HttpRequest {
+  /** Upper case. */
+  readonly method: string;
+  /** The path after the mount prefix, as it came (still percent-encoded), without the query. */
+  readonly path: string;
+  /** A header's value by its lower-case name; several values are joined by `, `. */
+  header(name: string): string | undefined;
+  /**
+   * The body, asked for only after route and API key are known to be good: bytes or text as they came, or the value a body parser of the host has made of them.
+   * Answers `refused` with `too_large` past `limit` bytes; never rejects but for a connection that broke.
+   */
+  body(limit: number): Promise<HttpBody>;
+}
+
+export type HttpBody =
+  | { readonly kind: "bytes"; readonly bytes: Uint8Array }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "parsed"; readonly value: unknown }
+  /** The host's parser or the framework refused the body before it came to us. */
+  | { readonly kind: "refused"; readonly reason: "malformed" | "too_large" };
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Lower-case names. `content-type` is always there. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
