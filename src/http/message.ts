@@ -28,3 +28,11 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
+
+/** What every framework adapter needs of a verifier. A `Verifier` is one. */
+export interface HttpHandler {
+  /** Answers every request, faults included; never rejects. */
+  handle(request: HttpRequest): Promise<HttpResponse>;
+  /** Logs what an operator should mend (a mounting mistake) through the verifier's logger. */
+  warn(message: string): void;
+}
