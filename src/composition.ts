@@ -1,0 +1,67 @@
+import "reflect-metadata/lite";
+import { container, type DependencyContainer, instanceCachingFactory } from "tsyringe";
+import { type Accounts, configuredCustomers, createAccounts } from "./engine/account.js";
+import { createCodes } from "./engine/codes.js";
+import { createOperations, type Operations } from "./engine/operations.js";
+import type { Parts } from "./engine/parts.js";
+import { createRecords } from "./engine/records.js";
+import { createHandler } from "./http/handle.js";
+import type { HttpRequest, HttpResponse } from "./http/message.js";
+import { type CustomerConfig, readOptions, type VerifierOptions } from "./options.js";
+import type { Clock } from "./ports/clock.js";
+import type { Customers } from "./ports/customers.js";
+import type { Logger } from "./ports/logger.js";
+
+/** The parts that a verifier shows. */
+export interface Composed {
+  readonly operations: Operations;
+  readonly handle: (request: HttpRequest) => Promise<HttpResponse>;
+  readonly logger: Logger;
+}
+
+/** Tokens are private symbols: a string or class that a host registered globally can never stand in for one. */
+const tokens = {
+  accounts: Symbol("accounts"),
+  parts: Symbol("parts"),
+  operations: Symbol("operations"),
+  handle: Symbol("handle"),
+};
+
+/** The only place that knows how the parts fit. One child container per verifier, resolved once. Throws `VerifierError` `invalid_options`. */
+export function compose(options: VerifierOptions): Composed {
+  const settings = readOptions(options);
+  const logger = options.logger ?? consoleLogger;
+  const clock = options.clock ?? systemClock;
+  const scope = container.createChildContainer();
+  const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });
+
+  register<Accounts>(tokens.accounts, () => createAccounts(customersOf(options.customers), settings));
+  register<Parts>(tokens.parts, () => {
+    const codes = createCodes(settings.secrets);
+    const records = createRecords(options.store, codes, clock, logger);
+    return { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
+  });
+  register<Operations>(tokens.operations, (inner) => createOperations(inner.resolve(tokens.parts), inner.resolve(tokens.accounts)));
+  register<Composed["handle"]>(tokens.handle, (inner) =>
+    createHandler({ operations: inner.resolve(tokens.operations), accounts: inner.resolve(tokens.accounts), logger, docUrl: settings.docUrl }),
+  );
+  return { operations: scope.resolve(tokens.operations), handle: scope.resolve(tokens.handle), logger };
+}
+
+function customersOf(customers: VerifierOptions["customers"]): Customers {
+  return Array.isArray(customers) ? configuredCustomers(customers as readonly CustomerConfig[]) : (customers as Customers);
+}
+
+const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+const consoleLogger: Logger = {
+  info: () => undefined,
+  warn: (fields, message) => console.warn(`phoneproof: ${message}`, fields),
+  error: (fields, message) => console.error(`phoneproof: ${message}`, fields),
+};

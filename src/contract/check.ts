@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { Uuid } from "./fields.js";
+
+export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
+export type CheckStatus = (typeof checkStatuses)[number];
+
+/** Spaces and hyphens in every script's spelling: what people type between the digits of a code. */
+const separators = /[\s\p{Pd}]/gu;
+
+/**
+ * "surrounding and inner spaces and hyphens are dropped, Unicode decimal digits are read as ASCII. Any other string up to 64 characters is a wrong code; empty or longer is `bad_request`" (contract.md, wire rule 9).
+ */
+export const CheckCode = z
+  .string("must be a string: the code the user entered, in quotes")
+  .max(64, "must be at most 64 characters")
+  .transform((typed) => toAsciiDigits(typed.replace(separators, "")))
+  .pipe(z.string().min(1, "must not be empty"));
+
+/** Request body of Check (spec.md, Endpoints 3). */
+export const CheckRequest = z.object({
+  authentication_uuid: Uuid.describe("Returned by Create authentication."),
+  check_code: CheckCode.describe("The code the user entered."),
+  customer_uuid: Uuid.describe("The caller's customer identifier."),
+});
+export type CheckRequest = z.infer<typeof CheckRequest>;
+
+/** Response of Check (spec.md, Resources: Check result). */
+export const CheckResponse = z.strictObject({
+  authentication_uuid: Uuid.describe("The authentication that was checked."),
+  status: z.enum(checkStatuses),
+});
+export type CheckResponse = z.infer<typeof CheckResponse>;
+
+/** Unicode keeps the decimal digits of a script in runs of ten, zero first; neighbouring runs make one run whose length is a multiple of ten. */
+function toAsciiDigits(text: string): string {
+  return text.replace(/(?![0-9])\p{Nd}/gu, (digit) => {
+    const point = digit.codePointAt(0) as number;
+    let start = point;
+    while (/\p{Nd}/u.test(String.fromCodePoint(start - 1))) start--;
+    return String((point - start) % 10);
+  });
+}

@@ -1,0 +1,35 @@
+import { z } from "zod";
+
+/** Codes of faults the caller can act on; they answer 400 and no other code does. contract.md, wire rule 5. */
+export const callerFaultCodes = [
+  "bad_request",
+  "invalid_phone_number",
+  "invalid_auth_uuid",
+  "account_invalid",
+  "unsupported_region",
+  "invalid_line",
+  "blocked_number",
+  "invalid_app_realm",
+  "app_realm_require_device_type",
+  "unsupported_app_realm_device_type",
+  "invalid_app_version",
+  "invalid_os_version",
+  "invalid_device_model",
+  "invalid_device_id",
+  "negative_balance",
+  "internal_server_error",
+] as const;
+
+/** Codes of the other HTTP failures. contract.md, wire rule 6: "403 … 404 unknown route, 405 + Allow, 413 over 16 KiB, 500, 503 + Retry-After". */
+export const transportFaultCodes = ["forbidden", "not_found", "method_not_allowed", "payload_too_large", "unavailable"] as const;
+
+export type CallerFaultCode = (typeof callerFaultCodes)[number];
+export type FaultCode = CallerFaultCode | (typeof transportFaultCodes)[number];
+
+/** "exactly `{ "code", "message", "doc_url" }`, all strings" (contract.md, wire rule 5). */
+export const Fault = z.strictObject({
+  code: z.enum([...callerFaultCodes, ...transportFaultCodes]).describe("What went wrong, for programs."),
+  message: z.string().describe("What is wrong, where, and the mend, for people."),
+  doc_url: z.string().describe("Where the code is explained."),
+});
+export type Fault = z.infer<typeof Fault>;

@@ -1,0 +1,10 @@
+import { z } from "zod";
+
+/** "any string with the shape of a UUID (do not insist on version bits)" (contract.md, wire rule 11). Letters are read as lower case. */
+export const Uuid = z.guid("must be a UUID, for example 2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f").toLowerCase();
+
+/** A timestamp of an answer: `YYYY-MM-DDTHH:MM:SS.sssZ` (contract.md, wire rule 3). */
+export const Timestamp = z.iso.datetime({ precision: 3 });
+
+/** A field that is not a string of these is `bad_request`; its value is judged where numbers are parsed (`invalid_phone_number`). */
+export const PhoneNumber = z.string("must be a string in E.164 form, for example \"+14155552671\"").describe("The number in E.164 form: + and digits.");

@@ -1,0 +1,114 @@
+import type { AuthenticationStatus, DeviceType } from "../contract/authentication.js";
+import type { CheckStatus } from "../contract/check.js";
+import type { Decision } from "./decision.js";
+
+/**
+ * What is known of a send: `undecided` (under way, timed out, or accepted without a second write: it reads as "may have been sent") or `accepted`.
+ * "Unknown counts as sent"; a rejected send is taken out of the record: "that code is dead, earlier ones live on" (contract.md, send outcome).
+ */
+export type SendState = "undecided" | "accepted";
+
+/** One of the last codes, known only by its keyed digest. */
+export interface Send {
+  /** 1 for the first send tried, one more for each. */
+  readonly attempt: number;
+  /** HMAC-SHA-256 of authentication and code, cut to its first 128 bits (RFC 2104, section 5), base64url; empty once the code is of no more use. */
+  readonly digest: string;
+  readonly state: SendState;
+}
+
+/** A check that came with an idempotency key, with what it was answered. */
+export interface KeyedCheck {
+  /** Digest of the key. */
+  readonly key: string;
+  /** Digest of the request, to tell another body under the same key. */
+  readonly request: string;
+  readonly status: CheckStatus;
+}
+
+/** The state of one authentication. All times are milliseconds since the epoch. */
+export interface Authentication {
+  readonly customer: string;
+  readonly id: string;
+  /** Canonical E.164 form. */
+  readonly number: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  /** The store may forget the record after. */
+  readonly keepUntil: number;
+  /** As answered by Create authentication. */
+  readonly status: AuthenticationStatus;
+  /** Created under an idempotency key and not yet charged to the caps nor sent. */
+  readonly planned: boolean;
+  /** Sends tried, rejected ones included; numbers the attempts. */
+  readonly attempts: number;
+  /** Sends that were or may have been handed to a carrier. */
+  readonly sent: number;
+  /** Retries used up; a rejected one is given back. */
+  readonly retries: number;
+  /** When the newest send was tried; the cool-down starts here. */
+  readonly lastSendAt: number;
+  /** Wrong codes so far; never reset. */
+  readonly wrongChecks: number;
+  readonly validated: boolean;
+  /** The last three that were not rejected, oldest first. */
+  readonly sends: readonly Send[];
+  /** Why it was refused, or what a shadow rule would have said. */
+  readonly decisions: readonly Decision[];
+  readonly deviceType?: DeviceType;
+  readonly appRealm?: string;
+  readonly callbackUrl?: string;
+  /** Digest of the create request, when that came with an idempotency key. */
+  readonly request?: string;
+  readonly checks: readonly KeyedCheck[];
+}
+
+/** The record "keeps its last three codes with the outcome of their sends" (contract.md, live codes). */
+const keptSends = 3;
+
+/** How many decisions a record keeps. */
+const keptDecisions = 20;
+
+/** Adds a rule that fired. */
+export function withDecision(auth: Authentication, decision: Decision): Authentication {
+  return { ...auth, decisions: [...auth.decisions, decision].slice(-keptDecisions) };
+}
+
+/** Adds a send that is about to be made; the write that holds it precedes the message. Every send but the first uses up a retry. */
+export function withSend(auth: Authentication, digest: string, now: number): Authentication {
+  const attempt = auth.attempts + 1;
+  return {
+    ...auth,
+    planned: false,
+    attempts: attempt,
+    sent: auth.sent + 1,
+    retries: auth.attempts === 0 ? 0 : auth.retries + 1,
+    lastSendAt: now,
+    sends: [...auth.sends, { attempt, digest, state: "undecided" as const }].slice(-keptSends),
+  };
+}
+
+/** "No code was or may have been handed to a carrier" (contract.md, while a send is under way). */
+export function nothingSent(auth: Authentication): boolean {
+  return auth.sent === 0;
+}
+
+/** "now ≥ expires_at" (contract.md, Check and Retry rows). */
+export function isExpired(auth: Authentication, now: number): boolean {
+  return now >= auth.expiresAt;
+}
+
+/** A record past its end is gone, whether or not the store has cleared it away yet. */
+export function isForgotten(auth: { readonly keepUntil: number }, now: number): boolean {
+  return now >= auth.keepUntil;
+}
+
+/** "The record stays 24 h more (option), without its codes" (contract.md, lifetime). */
+export function withoutCodes(auth: Authentication): Authentication {
+  return { ...auth, sends: auth.sends.map((send) => ({ ...send, digest: "" })) };
+}
+
+/** Whether any code's digest is still held. */
+export function holdsCodes(auth: Authentication): boolean {
+  return auth.sends.some((send) => send.digest !== "");
+}

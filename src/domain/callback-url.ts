@@ -1,0 +1,29 @@
+import { isPublicAddress } from "./ip.js";
+
+/** Ports that a callback may be sent to, besides those of allowed origins. The empty string is the default port of https. */
+const ports: ReadonlySet<string> = new Set(["", "443", "8443"]);
+
+/**
+ * "https only, no redirects, no address outside the public internet (… literals in every spelling included), exact origins can be allowed for development" (contract.md, Delivery-status callbacks).
+ * Answers what is wrong with a callback_url, or `undefined`. Names are resolved, and judged, when a callback is delivered.
+ */
+export function callbackUrlFault(url: string, allowOrigins: readonly string[]): string | undefined {
+  if (url.length > 2048) return "must be at most 2048 characters";
+  if (!URL.canParse(url)) return "must be an absolute https URL";
+  const { protocol, username, password, hash, hostname, port, origin } = new URL(url);
+  if (username !== "" || password !== "") return "must not carry credentials";
+  if (hash !== "" || url.includes("#")) return "must not have a fragment";
+  if (allowOrigins.includes(origin)) return undefined;
+  if (protocol !== "https:") return "must be an https URL";
+  if (!ports.has(port)) return "must use port 443 or 8443";
+  if (!isPublicHost(hostname)) return "must point to a host on the public internet";
+  return undefined;
+}
+
+/** The URL parser has already read every spelling of an IPv4 literal (`2130706433`, `0x7f.1`, `0177.0.0.1`) into its dotted form. */
+function isPublicHost(hostname: string): boolean {
+  if (hostname.startsWith("[")) return isPublicAddress(hostname.slice(1, -1));
+  const name = hostname.replace(/\.$/, "");
+  if (/^[\d.]+$/.test(name)) return isPublicAddress(name);
+  return name.includes(".") && !/(^|\.)(localhost|local|internal|home\.arpa)$/.test(name);
+}

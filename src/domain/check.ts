@@ -1,0 +1,46 @@
+import type { CheckStatus } from "../contract/check.js";
+import { type Authentication, holdsCodes, isExpired, nothingSent, type Send, withoutCodes } from "./authentication.js";
+import type { Policy } from "./policy.js";
+
+/** A result, and the record to write if it changes anything. */
+export interface CheckDecision {
+  readonly status: CheckStatus;
+  readonly next?: Authentication;
+}
+
+/** "created `rate_limited`, or 5 wrong → `rate_limited`" (contract.md, Check). */
+export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
+  return auth.wrongChecks >= policy.checks;
+}
+
+/**
+ * "which are live is a pure rule: the newest two whose send was not rejected (late messages), under the one budget. With `acceptPreviousCode: false` the newest one known accepted, and any newer one still
+ * undecided" (contract.md, live codes). The codes that a check accepts now: none unless the check would look at the code at all.
+ */
+export function liveSends(auth: Authentication, policy: Policy, now: number): readonly Send[] {
+  if (refusal(auth, policy, now) !== undefined) return [];
+  if (policy.acceptPreviousCode) return auth.sends.slice(-2);
+  const accepted = auth.sends.findLastIndex((send) => send.state === "accepted");
+  return auth.sends.slice(Math.max(accepted, 0));
+}
+
+/**
+ * "Check, first row that holds: unknown → `invalid_auth_uuid` (400) · now ≥ expires_at → `expired_auth` · validated → `already_validated` · created `rate_limited`, or 5 wrong → `rate_limited` ·
+ * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (contract.md).
+ */
+export function decideCheck(auth: Authentication, codeMatches: boolean, now: number, policy: Policy): CheckDecision {
+  const refused = refusal(auth, policy, now);
+  if (refused === "expired_auth" && holdsCodes(auth)) return { status: refused, next: withoutCodes(auth) };
+  if (refused !== undefined) return { status: refused };
+  if (codeMatches) return { status: "valid", next: withoutCodes({ ...auth, validated: true }) };
+  const counted = { ...auth, wrongChecks: auth.wrongChecks + 1 };
+  return { status: "invalid", next: checksUsedUp(counted, policy) ? withoutCodes(counted) : counted };
+}
+
+function refusal(auth: Authentication, policy: Policy, now: number): CheckStatus | undefined {
+  if (isExpired(auth, now)) return "expired_auth";
+  if (auth.validated) return "already_validated";
+  if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
+  if (nothingSent(auth)) return "without_attempt";
+  return undefined;
+}

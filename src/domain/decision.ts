@@ -1,0 +1,17 @@
+/** `enforce` refuses, `shadow` decides, records and lets through, `off` is not asked. contract.md, Limits. */
+export type RuleMode = "enforce" | "shadow" | "off";
+
+/** One rule that fired. "Every decision is recorded with rule, value and threshold and can be asked for by authentication id (`explain`)" (contract.md, Limits). */
+export interface Decision {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Name of the rule, for example `number 5/600s` or the name of a spam rule. */
+  readonly rule: string;
+  readonly mode: "enforce" | "shadow";
+  /** What was measured, when the rule measures. */
+  readonly value?: number;
+  /** What it was measured against. */
+  readonly threshold?: number;
+  /** In words, from a caller-supplied rule. */
+  readonly reason?: string;
+}

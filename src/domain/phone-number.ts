@@ -1,0 +1,89 @@
+import { type NumberType, parsePhoneNumberFromString } from "libphonenumber-js/max";
+import type { LineType } from "../contract/lookup.js";
+
+/** A number, parsed once per request. */
+export interface PhoneNumber {
+  /** "The canonical E.164 form is what limits, sender and lookup see" (contract.md, wire rule 10). */
+  readonly number: string;
+  /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
+  readonly country?: string;
+  readonly lineType: LineType;
+  /** "Numbers listed in `testNumbers` are exempt from validity" (contract.md, wire rule 10). */
+  readonly test: boolean;
+}
+
+export interface NumberRules {
+  /** `valid`: as the country's numbering plan has it; `possible`: of a length that the plan has, for ranges newer than the metadata. */
+  readonly validation: "valid" | "possible";
+  /** Canonical E.164 forms. */
+  readonly testNumbers: ReadonlySet<string>;
+  /** What numbers of plans that do not tell fixed from mobile (NANP, Mexico) count as in lookup. */
+  readonly ambiguousLineType: "Unknown" | "Mobile";
+}
+
+/** Tested before the costly parse: "E.164 as `+` and digits" (contract.md, wire rule 10). */
+const e164 = /^\+[1-9]\d{1,14}$/;
+
+/** The number, or `undefined` when it is not one. */
+export function parsePhoneNumber(input: string, rules: NumberRules): PhoneNumber | undefined {
+  if (!e164.test(input)) return undefined;
+  const parsed = parsePhoneNumberFromString(input);
+  const number = parsed?.number ?? input;
+  const test = rules.testNumbers.has(number);
+  if (parsed === undefined) return test ? { number, lineType: "Unknown", test } : undefined;
+  if (!test && !(rules.validation === "possible" ? parsed.isPossible() : parsed.isValid())) return undefined;
+  const lineType = toLineType(parsed.getType(), rules.ambiguousLineType);
+  return { number, lineType, test, ...(parsed.country !== undefined && { country: parsed.country }) };
+}
+
+/** Personal (follow-me) numbers may lead to any kind of line; `Service` has no offline source. */
+function toLineType(type: NumberType, ambiguous: NumberRules["ambiguousLineType"]): LineType {
+  switch (type) {
+    case "FIXED_LINE":
+      return "FixedLine";
+    case "MOBILE":
+      return "Mobile";
+    case "TOLL_FREE":
+      return "TollFree";
+    case "PREMIUM_RATE":
+      return "PremiumRate";
+    case "SHARED_COST":
+      return "SharedCost";
+    case "VOIP":
+      return "Voip";
+    case "PAGER":
+      return "Pager";
+    case "VOICEMAIL":
+      return "VoiceMail";
+    case "UAN":
+      return "UniversalAccess";
+    case "FIXED_LINE_OR_MOBILE":
+      return ambiguous;
+    default:
+      return "Unknown";
+  }
+}
+
+export interface DestinationRules {
+  /** ISO 3166-1 alpha-2 codes, or every country. */
+  readonly countries: ReadonlySet<string> | "all";
+  /** Canonical E.164 forms, or prefixes of them that end in `*`. */
+  readonly blocked: (number: string) => boolean;
+}
+
+/** "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN, fixed line) → `invalid_line`" (contract.md, Limits). */
+const refusedLines: ReadonlySet<LineType> = new Set(["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"]);
+
+/** "Policy faults answer 400: country not allowed → `unsupported_region` …, line type … → `invalid_line`, block list → `blocked_number`" (contract.md, Limits). Test numbers are only ever blocked. */
+export function destinationFault(phone: PhoneNumber, rules: DestinationRules): "unsupported_region" | "invalid_line" | "blocked_number" | undefined {
+  if (rules.blocked(phone.number)) return "blocked_number";
+  if (phone.test) return undefined;
+  if (rules.countries !== "all" && (phone.country === undefined || !rules.countries.has(phone.country))) return "unsupported_region";
+  if (refusedLines.has(phone.lineType)) return "invalid_line";
+  return undefined;
+}
+
+/** `+14155552671` → `+14155****71`: enough to recognise, too little to call. */
+export function maskNumber(number: string): string {
+  return `${number.slice(0, Math.max(3, number.length - 6))}****${number.slice(-2)}`;
+}

@@ -1,0 +1,107 @@
+/** At most `limit` of what is counted in every window of `window` seconds. */
+export interface Cap {
+  /** An integer of 1 or more. */
+  readonly limit: number;
+  /** Seconds. */
+  readonly window: number;
+}
+
+/** Caps of contract.md's first limits table; all are per customer. An empty list switches a rule off, but for `perNumber`, which must hold at least one. */
+export interface Limits {
+  /** Sends to one number, retries included. */
+  readonly perNumber: readonly Cap[];
+  /** Creates with one device_id. */
+  readonly perDevice: readonly Cap[];
+  /** Distinct numbers with one device_id. */
+  readonly numbersPerDevice: readonly Cap[];
+  /** Creates from one ip; IPv6 is counted by /64. */
+  readonly perIp: readonly Cap[];
+  /** Distinct numbers from one ip. */
+  readonly numbersPerIp: readonly Cap[];
+  /** All sends of the customer. */
+  readonly perCustomer: readonly Cap[];
+  /** Lookups of the customer that may ask the lookup provider; past it the numbering plan alone answers. */
+  readonly lookups: readonly Cap[];
+}
+
+/** The numbers behind the rules of contract.md. All durations are seconds. */
+export interface Policy {
+  /** Digits of a code, 4 to 10. */
+  readonly codeLength: number;
+  /** From creation; a retry does not extend it. */
+  readonly lifetime: number;
+  /** How long a record stays after its expiry, so that answers stay exact. */
+  readonly tombstone: number;
+  /** Wrong codes per authentication. */
+  readonly checks: number;
+  /** Cool-down after each send; its length is the number of retries. */
+  readonly retryCooldowns: readonly number[];
+  /** Whether the code before the newest is accepted too, for messages that arrive late. */
+  readonly acceptPreviousCode: boolean;
+  /** Bound on the odds to guess a code of one number in a day. */
+  readonly maxGuessOdds: number;
+  readonly limits: Limits;
+}
+
+/** What a customer, or the verifier's options, change of the default policy. */
+export type PolicyOverride = Partial<Omit<Policy, "limits">> & { readonly limits?: Partial<Limits> };
+
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Every default of contract.md, "Life of an authentication" and "Limits". */
+export const defaultPolicy: Policy = {
+  codeLength: 6,
+  lifetime: 10 * minute,
+  tombstone: day,
+  checks: 5,
+  retryCooldowns: [30, 60, 90, 120],
+  acceptPreviousCode: true,
+  maxGuessOdds: 1e-4,
+  limits: {
+    perNumber: [
+      { limit: 5, window: 10 * minute },
+      { limit: 10, window: day },
+    ],
+    perDevice: [{ limit: 5, window: hour }],
+    numbersPerDevice: [{ limit: 3, window: day }],
+    perIp: [
+      { limit: 10, window: hour },
+      { limit: 30, window: day },
+    ],
+    numbersPerIp: [{ limit: 10, window: day }],
+    perCustomer: [{ limit: 10_000, window: day }],
+    lookups: [{ limit: 1_000, window: hour }],
+  },
+};
+
+export function withOverride(policy: Policy, override: PolicyOverride = {}): Policy {
+  return { ...policy, ...override, limits: { ...policy.limits, ...override.limits } };
+}
+
+/** The most sends one number can get in 24 hours: the tightest of its caps, each counted as often as its window fits into a day. */
+export function sendsPerDay(policy: Policy): number {
+  return Math.min(...policy.limits.perNumber.map((cap) => cap.limit * Math.max(1, Math.ceil(day / cap.window))));
+}
+
+/**
+ * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (contract.md, guess budget). Answers `undefined`, or the arithmetic and what would pass.
+ */
+export function guessBudgetFault(policy: Policy): string | undefined {
+  const sends = sendsPerDay(policy);
+  const odds = (sends * policy.checks) / 10 ** policy.codeLength;
+  // Products of small integers and powers of ten: the tolerance only absorbs the rounding of the division.
+  if (odds <= policy.maxGuessOdds * (1 + 1e-9)) return undefined;
+  const guesses = Math.floor(policy.maxGuessOdds * 10 ** policy.codeLength * (1 + 1e-9));
+  const length = Math.ceil(Math.log10((sends * policy.checks) / policy.maxGuessOdds) - 1e-9);
+  const mends = [
+    length <= 10 ? `codeLength ${length}` : undefined,
+    guesses >= sends ? `checks ${Math.floor(guesses / sends)}` : undefined,
+    guesses >= policy.checks ? `limits.perNumber with at most ${Math.floor(guesses / policy.checks)} sends a day` : undefined,
+  ].filter((mend) => mend !== undefined);
+  return (
+    `the guess budget is broken: ${sends} sends per number per day × ${policy.checks} checks × 10^-${policy.codeLength} = ${odds.toExponential(1)}, ` +
+    `more than maxGuessOdds ${policy.maxGuessOdds.toExponential(1)}; ${mends.length > 0 ? `${mends.join(", or ")} would pass` : "lower all three"}`
+  );
+}

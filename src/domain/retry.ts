@@ -1,0 +1,48 @@
+import type { RetryStatus } from "../contract/retry.js";
+import { type Authentication, isExpired, nothingSent } from "./authentication.js";
+import { checksUsedUp } from "./check.js";
+import type { Policy } from "./policy.js";
+
+/** What a retry is answered, but for its ids and `created_at`. */
+export interface RetryResult {
+  readonly status: RetryStatus;
+  readonly remaining: number;
+  /** Milliseconds since the epoch. */
+  readonly nextRetryAt: number;
+}
+
+/** "remaining 0 whenever the status is `expired_auth`, `already_validated`, `rate_limited` or `no_attempt`" (contract.md, retries). */
+const spent: ReadonlySet<RetryStatus> = new Set(["expired_auth", "already_validated", "rate_limited", "no_attempt"]);
+
+/**
+ * "`remaining_retry` = 4 − retries used, and 0 whenever the status is … `next_retry_at` = min(end of the cool-down, `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (contract.md, retries).
+ */
+export function retryResult(auth: Authentication, status: RetryStatus, policy: Policy): RetryResult {
+  const remaining = spent.has(status) ? 0 : remainingRetries(auth, policy);
+  return { status, remaining, nextRetryAt: remaining === 0 ? auth.expiresAt : Math.min(cooldownEnd(auth, policy), auth.expiresAt) };
+}
+
+/**
+ * "Retry, first row that holds: unknown → 400 · expired → `expired_auth` · validated → `already_validated` · created `rate_limited`, checks or retries used up → `rate_limited` · nothing sent → `no_attempt` ·
+ * cool-down not over → `denied` · a cap refuses → `rate_limited` · no route takes the message → `denied` · else `approved`" (contract.md).
+ * Here: everything that the record alone decides. `approved` means that the caps and then the carrier are asked.
+ */
+export function decideRetry(auth: Authentication, now: number, policy: Policy): RetryStatus {
+  if (isExpired(auth, now)) return "expired_auth";
+  if (auth.validated) return "already_validated";
+  if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
+  if (nothingSent(auth)) return "no_attempt";
+  if (remainingRetries(auth, policy) === 0) return "rate_limited";
+  if (now < cooldownEnd(auth, policy)) return "denied";
+  return "approved";
+}
+
+function remainingRetries(auth: Authentication, policy: Policy): number {
+  return Math.max(0, policy.retryCooldowns.length - auth.retries);
+}
+
+/** "cool-down 30, 60, 90, 120 s after each send" (contract.md, retries); after a rejected one the same cool-down starts again. */
+function cooldownEnd(auth: Authentication, policy: Policy): number {
+  const seconds = policy.retryCooldowns[auth.retries] ?? 0;
+  return auth.lastSendAt + seconds * 1000;
+}

@@ -1,0 +1,90 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Policy } from "../domain/policy.js";
+import { VerifierError } from "../errors.js";
+import { type CustomerConfig, readCustomerPolicy, type Settings } from "../options.js";
+import type { Customer, Customers } from "../ports/customers.js";
+
+/** A customer that was let in, with the policy that holds for it. */
+export interface Account {
+  /** Lower case. */
+  readonly customer: string;
+  readonly policy: Policy;
+}
+
+/** Who may call. */
+export interface Accounts {
+  /** By the value of the x-api-key header. Throws `forbidden`: "Missing or wrong API key: 403" (contract.md, wire rule 6). */
+  byKey(apiKey: string | undefined): Promise<Account>;
+  /** By UUID, for direct calls. Throws `account_invalid`. */
+  byUuid(customerUuid: string): Promise<Account>;
+}
+
+/** An API key is shown once; keep only its digest. */
+export interface ApiKey {
+  /** `pp_` and 32 random bytes in base64url; goes into the x-api-key header. */
+  readonly key: string;
+  /** What `customers[].keys` takes in the key's place: `sha256:` and 64 hexadecimal digits. */
+  readonly digest: string;
+}
+
+/** Makes an API key: "32 random bytes with a recognisable prefix, shown once, kept as SHA-256" (contract.md, Customers and keys). */
+export function generateApiKey(): ApiKey {
+  const key = `pp_${randomBytes(32).toString("base64url")}`;
+  return { key, digest: `sha256:${keyDigest(key)}` };
+}
+
+export function createAccounts(source: Customers, settings: Settings): Accounts {
+  const policies = new WeakMap<object, Policy>();
+
+  const account = (customer: Customer): Account => {
+    const override = customer.policy;
+    let policy = override === undefined ? settings.policy : policies.get(override);
+    if (policy === undefined) {
+      policy = readCustomerPolicy(settings, override as NonNullable<typeof override>);
+      policies.set(override as object, policy);
+    }
+    return { customer: customer.customer_uuid.toLowerCase(), policy };
+  };
+
+  return {
+    async byKey(apiKey) {
+      // Longer than any key: not worth hashing.
+      const known = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512 ? await source.findByKeyDigest(keyDigest(apiKey)) : undefined;
+      if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
+      return account(known);
+    },
+    async byUuid(customerUuid) {
+      const known = await source.find(customerUuid);
+      if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
+      return account(known);
+    },
+  };
+}
+
+/** Customers from the configuration: "several keys each, digests compared in constant time". Throws `invalid_options` when a UUID or a key stands there twice. */
+export function configuredCustomers(configs: readonly CustomerConfig[]): Customers {
+  const byUuid = new Map<string, Customer>();
+  const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();
+  for (const [index, config] of configs.entries()) {
+    const uuid = config.customer_uuid.toLowerCase();
+    const customer: Customer = { customer_uuid: uuid, ...(config.policy !== undefined && { policy: config.policy }) };
+    if (byUuid.has(uuid)) throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid stands in the list twice; give one entry all keys`);
+    byUuid.set(uuid, customer);
+    for (const key of new Set(config.keys)) {
+      const digest = key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : keyDigest(key);
+      if (byDigest.has(digest)) throw new VerifierError("invalid_options", `phoneproof: customers.${index}.keys holds a key that stands in the list twice; every key belongs to one customer`);
+      byDigest.set(digest, { digest: Buffer.from(digest, "hex"), customer });
+    }
+  }
+  return {
+    findByKeyDigest(digest) {
+      const entry = byDigest.get(digest);
+      return entry !== undefined && timingSafeEqual(entry.digest, Buffer.from(digest, "hex")) ? entry.customer : undefined;
+    },
+    find: (customerUuid) => byUuid.get(customerUuid),
+  };
+}
+
+function keyDigest(key: string): string {
+  return createHash("sha256").update(key).digest("hex");
+}

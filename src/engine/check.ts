@@ -1,0 +1,50 @@
+import type { CheckRequest, CheckResponse, CheckStatus } from "../contract/check.js";
+import type { Authentication } from "../domain/authentication.js";
+import { decideCheck, liveSends } from "../domain/check.js";
+import { VerifierError } from "../errors.js";
+import type { Account } from "./account.js";
+import { newBudget, type Parts } from "./parts.js";
+import { type Decided, transition } from "./transition.js";
+
+/** Check: one swap that counts a wrong code or validates; "counted under any concurrency" (contract.md, checks). */
+export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckResponse> {
+  const { authentication_uuid, check_code } = request;
+  const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
+  const status = await transition(parts.records, newBudget(parts), account.customer, authentication_uuid, (auth) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed));
+  if (status === undefined) throw unknownAuthentication();
+  return { authentication_uuid, status };
+}
+
+/** "unknown, forgotten, or another customer's authentication: **indistinguishable**" (contract.md, wire rule 5). */
+export function unknownAuthentication(): VerifierError {
+  return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
+}
+
+function decide({ codes, clock }: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<CheckStatus> {
+  const now = clock.now();
+  const digests = liveSends(auth, policy, now).map((send) => send.digest);
+  const { status, next } = decideCheck(auth, codes.matches(auth.id, code, digests), now, policy);
+  return { result: status, next: next !== undefined && keyed !== undefined ? keyed.remember(next, status) : next };
+}
+
+interface KeyedRequest {
+  /** What the same key was answered before. Throws `bad_request` when it came with another code. */
+  answered(auth: Authentication): Decided<CheckStatus> | undefined;
+  /** The record with the answer under the key, in the same write that counts it. */
+  remember(next: Authentication, status: CheckStatus): Authentication;
+}
+
+/** "`Idempotency-Key` … on create and check: the same key and body answer the same result without … a second count" (contract.md). Answers that count nothing are decided anew. */
+function keyedCheck({ codes }: Parts, id: string, idempotencyKey: string, code: string): KeyedRequest {
+  const keys = codes.fingerprints("check-key", `${id}\0${idempotencyKey}`);
+  const requests = codes.fingerprints("check", `${id}\0${code}`);
+  return {
+    answered(auth) {
+      const before = auth.checks.find((check) => keys.includes(check.key));
+      if (before === undefined) return undefined;
+      if (requests.includes(before.request)) return { result: before.status };
+      throw new VerifierError("bad_request", "The Idempotency-Key was used before with another code; use a new key for a new check.");
+    },
+    remember: (next, status) => ({ ...next, checks: [...next.checks, { key: keys[0] as string, request: requests[0] as string, status }] }),
+  };
+}

@@ -1,0 +1,71 @@
+import { createHmac, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+
+/** Everything that is drawn at random or keyed with a secret. */
+export interface Codes {
+  /** "unbiased from the platform's CSPRNG" (contract.md, code). */
+  draw(length: number): string;
+  /** "stored only as HMAC-SHA-256 under a secret from the options … over authentication and code" (contract.md, code), the first 128 bits of it. */
+  digest(id: string, code: string): string;
+  /** Whether `code` made one of `digests`, under any secret: "(two secrets during rotation) … compared in constant time" (contract.md, code). */
+  matches(id: string, code: string, digests: readonly string[]): boolean;
+  /** Digests of a text under each secret, the current one first; `purpose` keeps the uses apart. */
+  fingerprints(purpose: string, text: string): readonly string[];
+  /** "An idempotency key makes the id (a UUID from a keyed hash of customer and key)" (architecture.md, rule 5): the id under each secret, the current one first. */
+  idsFor(customer: string, key: string): readonly string[];
+  /** A new random UUID. */
+  newId(): string;
+  /** A token for one write: 64 random bits. */
+  newToken(): string;
+}
+
+/** 128 bits: the half of an HMAC-SHA-256 that RFC 2104, section 5, allows to keep. */
+const digestBytes = 16;
+
+/** `secrets`: the current one first. */
+export function createCodes(secrets: readonly string[]): Codes {
+  const random = randomPool();
+  const keyed = (secret: string, purpose: string, text: string) => createHmac("sha256", secret).update(`${purpose}\0${text}`).digest().subarray(0, digestBytes);
+  const current = secrets[0] as string;
+
+  return {
+    draw: (length) => String(randomInt(10 ** length)).padStart(length, "0"),
+    digest: (id, code) => keyed(current, "code", `${id}\0${code}`).toString("base64url"),
+    matches(id, code, digests) {
+      if (digests.length === 0) return false;
+      const held = digests.map((digest) => Buffer.from(digest, "base64url"));
+      let found = false;
+      for (const secret of secrets) {
+        const made = keyed(secret, "code", `${id}\0${code}`);
+        for (const digest of held) found = (digest.length === digestBytes && timingSafeEqual(digest, made)) || found;
+      }
+      return found;
+    },
+    fingerprints: (purpose, text) => secrets.map((secret) => keyed(secret, purpose, text).toString("base64url")),
+    idsFor: (customer, key) => secrets.map((secret) => toUuid(keyed(secret, "id", `${customer}\0${key}`))),
+    newId: () => toUuid(random(16)),
+    newToken: () => random(8).toString("base64url"),
+  };
+}
+
+/** Random bytes from the platform, fetched 4 KiB at a time: a call into the CSPRNG costs more than its bytes. No byte is handed out twice. */
+function randomPool(): (size: number) => Buffer {
+  let pool = Buffer.alloc(0);
+  let at = 0;
+  return (size) => {
+    if (at + size > pool.length) {
+      pool = randomBytes(4096);
+      at = 0;
+    }
+    at += size;
+    return pool.subarray(at - size, at);
+  };
+}
+
+/** Sixteen bytes in the form of a version 4 UUID. */
+function toUuid(bytes: Buffer): string {
+  const own = Buffer.from(bytes);
+  own.writeUInt8((own.readUInt8(6) & 0x0f) | 0x40, 6);
+  own.writeUInt8((own.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = own.toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

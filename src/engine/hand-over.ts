@@ -1,0 +1,81 @@
+import { maskNumber } from "../domain/phone-number.js";
+import { messageText } from "../domain/message.js";
+import type { Authentication } from "../domain/authentication.js";
+import { type SendResult, settleSend } from "../domain/send.js";
+import type { Policy } from "../domain/policy.js";
+import type { SmsMessage } from "../ports/sms-sender.js";
+import { type StoreBudget, TimedOut, withTimeout } from "./budget.js";
+import type { Parts } from "./parts.js";
+import { transition } from "./transition.js";
+
+/**
+ * Hands the newest send of `auth` to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
+ *
+ * "create and retry answer after the carrier's outcome or `sendTimeout` … Once a message may have been handed over, no store fault turns the answer into an error" (contract.md, Life of an authentication).
+ */
+export async function handOver(
+  parts: Parts,
+  budget: StoreBudget,
+  auth: Authentication,
+  code: string,
+  country: string | undefined,
+  policy: Policy,
+): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
+  const attempt = auth.attempts;
+  const result = await budget.aside(() => send(parts, toMessage(parts, auth, code, country)));
+  const local = settleSend(auth, attempt, result, policy);
+  if (local === undefined) return { result, auth };
+  try {
+    const stored = await transition(parts.records, budget, auth.customer, auth.id, (current) => {
+      const next = settleSend(current, attempt, result, policy);
+      return { result: next ?? current, next };
+    });
+    return { result, auth: stored ?? local };
+  } catch (err) {
+    parts.logger.error({ err, authentication_uuid: auth.id, outcome: result }, "the outcome of a send could not be stored; it stays undecided");
+    return { result, auth: local };
+  }
+}
+
+function toMessage({ settings }: Parts, auth: Authentication, code: string, country: string | undefined): SmsMessage {
+  return {
+    to: auth.number,
+    text: messageText(settings.message, code, auth),
+    code,
+    authentication_uuid: auth.id,
+    customer_uuid: auth.customer,
+    attempt: auth.attempts,
+    ...(country !== undefined && { country }),
+  };
+}
+
+/** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (contract.md, send outcome). */
+async function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SendResult> {
+  const abort = new AbortController();
+  const context = { signal: abort.signal, deadline: clock.now() + settings.sendTimeout };
+  const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to) };
+  try {
+    const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
+    const outcome = outcomeOf(answer);
+    if (outcome === "rejected") logger.warn({ ...fields, reason: reasonOf(answer, message) }, "the sender rejected a message");
+    else if (outcome !== "accepted") logger.warn({ ...fields, reason: reasonOf(answer, message) }, "a sender's answer left the outcome unknown; it counts as sent");
+    return outcome ?? "unknown";
+  } catch (error) {
+    if (error instanceof TimedOut) abort.abort(error);
+    const outcome = outcomeOf(error) === "rejected" ? "rejected" : "unknown";
+    logger.warn({ ...fields, outcome, reason: reasonOf(error, message) }, "the sender failed");
+    return outcome;
+  }
+}
+
+function outcomeOf(answer: unknown): SendResult | undefined {
+  const outcome = typeof answer === "object" && answer !== null && "outcome" in answer ? answer.outcome : undefined;
+  return outcome === "accepted" || outcome === "rejected" || outcome === "unknown" ? outcome : undefined;
+}
+
+/** A reason for the log, without the code or the whole number that a carrier's answer may repeat. */
+function reasonOf(answer: unknown, message: SmsMessage): string {
+  const { reason, message: text } = (typeof answer === "object" && answer !== null ? answer : {}) as { reason?: unknown; message?: unknown };
+  const said = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
+  return said.slice(0, 500).replaceAll(message.code, "******").replaceAll(message.to.slice(1), maskNumber(message.to).slice(1));
+}

@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+import { type LookupRequest, type LookupResponse, lineTypes } from "../contract/lookup.js";
+import { parsePhoneNumber } from "../domain/phone-number.js";
+import { lookupCharges } from "../domain/quota.js";
+import { VerifierError } from "../errors.js";
+import type { LookupFacts, LookupProvider } from "../ports/lookup-provider.js";
+import type { Account } from "./account.js";
+import { withTimeout } from "./budget.js";
+import { charge } from "./charge.js";
+import { newBudget, type Parts } from "./parts.js";
+
+/** Lookup: what the numbering plan says, and over it what the provider knows. "Never `null`, never a guess" (contract.md, wire rule 4). */
+export async function lookupNumber(parts: Parts, account: Account, request: LookupRequest): Promise<LookupResponse> {
+  const phone = parsePhoneNumber(request.phone_number, { ...parts.settings, validation: parts.settings.phoneValidation });
+  if (phone === undefined) throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
+  const plan: LookupResponse = {
+    ...(phone.country !== undefined && { country_code: phone.country }),
+    line_type: phone.lineType,
+    phone_number: phone.number,
+  };
+  if (parts.lookup === undefined || phone.test) return plan;
+  return { ...plan, ...(await ask(parts, account, parts.lookup, plan)) };
+}
+
+/** "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it": then there are no facts. */
+async function ask(parts: Parts, account: Account, provider: LookupProvider, plan: LookupResponse): Promise<LookupFacts> {
+  const { clock, logger, settings } = parts;
+  const abort = new AbortController();
+  try {
+    const refusal = await charge(parts, newBudget(parts), lookupCharges(account.customer, randomUUID(), account.policy, clock.now(), settings.clockSkew));
+    if (refusal !== undefined) {
+      logger.warn({ rule: refusal.rule }, "the ceiling of lookups is reached; the numbering plan alone answers");
+      return {};
+    }
+    const { phone_number, country_code, line_type } = plan;
+    const answer = await withTimeout(clock, settings.lookupTimeout, () =>
+      provider.lookup({ phone_number, line_type, ...(country_code !== undefined && { country_code }) }, { signal: abort.signal }),
+    );
+    return soundFacts(answer ?? {});
+  } catch (err) {
+    abort.abort(err);
+    logger.error({ err }, "the lookup provider failed; the numbering plan alone answers");
+    return {};
+  }
+}
+
+/** The fields of a provider's answer that have the form of the specification; the others are left out. */
+function soundFacts(answer: LookupFacts): LookupFacts {
+  const { carrier, country_code, line_type, mcc, mnc, number_ported } = answer;
+  return {
+    ...(typeof carrier === "string" && carrier !== "" && { carrier }),
+    ...(matches(country_code, /^[A-Z]{2}$/) && { country_code }),
+    ...(line_type !== undefined && lineTypes.includes(line_type) && { line_type }),
+    ...(matches(mcc, /^\d{3}$/) && { mcc }),
+    ...(matches(mnc, /^\d{2,3}$/) && { mnc }),
+    ...(typeof number_ported === "boolean" && { number_ported }),
+  };
+}
+
+function matches(value: unknown, form: RegExp): value is string {
+  return typeof value === "string" && form.test(value);
+}

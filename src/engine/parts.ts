@@ -1,0 +1,31 @@
+import type { Clock } from "../ports/clock.js";
+import type { Logger } from "../ports/logger.js";
+import type { LookupProvider } from "../ports/lookup-provider.js";
+import type { SmsSender } from "../ports/sms-sender.js";
+import type { Store } from "../ports/store.js";
+import type { Settings } from "../options.js";
+import { type StoreBudget, storeBudget } from "./budget.js";
+import type { Codes } from "./codes.js";
+import type { Records } from "./records.js";
+
+/** What the operations are made of. */
+export interface Parts {
+  readonly settings: Settings;
+  readonly store: Store;
+  readonly sender: SmsSender;
+  readonly lookup: LookupProvider | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly codes: Codes;
+  readonly records: Records;
+}
+
+/** The budget of one request. */
+export function newBudget({ clock, logger, settings }: Parts): StoreBudget {
+  return storeBudget(clock, logger, settings.storeTimeout);
+}
+
+/** `YYYY-MM-DDTHH:MM:SS.sssZ` (contract.md, wire rule 3). */
+export function timestamp(ms: number): string {
+  return new Date(ms).toISOString();
+}

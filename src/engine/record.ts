@@ -1,0 +1,128 @@
+import { authenticationStatuses } from "../contract/authentication.js";
+import type { Authentication, KeyedCheck, Send, SendState } from "../domain/authentication.js";
+import type { Decision } from "../domain/decision.js";
+import type { StoredRecord } from "../ports/store.js";
+
+/** First element of the text; a later form gets a later number, and this one stays readable for as long as records live. */
+const version = 1;
+
+const sendStates: readonly SendState[] = ["undecided", "accepted"];
+
+/** The parts that most authentications do not have. */
+interface Extras {
+  readonly d?: readonly Decision[];
+  readonly t?: Authentication["deviceType"];
+  readonly a?: string;
+  readonly u?: string;
+  readonly r?: string;
+  readonly k?: readonly KeyedCheck[];
+}
+
+/** A stored record whose text the engine cannot read. It is left as it is. */
+export class CorruptRecord extends Error {
+  override readonly name = "CorruptRecord";
+}
+
+/** Packs an authentication into the text that a store keeps: a JSON array by position, about 80 characters for a pending one. */
+export function encodeRecord(auth: Authentication): string {
+  const fields: unknown[] = [
+    version,
+    auth.number,
+    auth.createdAt,
+    auth.expiresAt - auth.createdAt,
+    auth.lastSendAt - auth.createdAt,
+    authenticationStatuses.indexOf(auth.status),
+    (auth.planned ? 1 : 0) + (auth.validated ? 2 : 0),
+    auth.attempts,
+    auth.sent,
+    auth.retries,
+    auth.wrongChecks,
+    auth.sends.flatMap((send) => [send.attempt, send.digest, sendStates.indexOf(send.state)]),
+  ];
+  const extras: Extras = {
+    ...(auth.decisions.length > 0 && { d: auth.decisions }),
+    ...(auth.deviceType !== undefined && { t: auth.deviceType }),
+    ...(auth.appRealm !== undefined && { a: auth.appRealm }),
+    ...(auth.callbackUrl !== undefined && { u: auth.callbackUrl }),
+    ...(auth.request !== undefined && { r: auth.request }),
+    ...(auth.checks.length > 0 && { k: auth.checks }),
+  };
+  if (Object.keys(extras).length > 0) fields.push(extras);
+  return JSON.stringify(fields);
+}
+
+/** Reads what `encodeRecord` wrote. Throws `CorruptRecord`. */
+export function decodeRecord(record: StoredRecord): Authentication {
+  const fields = readArray(record);
+  const [, number, createdAt, lifetime, lastSend, status, flags, attempts, sent, retries, wrongChecks, sends, extras = {}] = fields as [
+    number,
+    string,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    (number | string)[],
+    Extras?,
+  ];
+  return {
+    customer: record.customer,
+    id: record.id,
+    number,
+    createdAt,
+    expiresAt: createdAt + lifetime,
+    keepUntil: record.keepUntil,
+    status: authenticationStatuses[status] as Authentication["status"],
+    planned: (flags & 1) !== 0,
+    attempts,
+    sent,
+    retries,
+    lastSendAt: createdAt + lastSend,
+    wrongChecks,
+    validated: (flags & 2) !== 0,
+    sends: readSends(sends),
+    decisions: extras.d ?? [],
+    checks: extras.k ?? [],
+    ...(extras.t !== undefined && { deviceType: extras.t }),
+    ...(extras.a !== undefined && { appRealm: extras.a }),
+    ...(extras.u !== undefined && { callbackUrl: extras.u }),
+    ...(extras.r !== undefined && { request: extras.r }),
+  };
+}
+
+/** Kinds of the elements by position: n a number, s a string, a an array. */
+const shape = "nsnnnnnnnnna";
+
+function readArray(record: StoredRecord): unknown[] {
+  const fields = parseJson(record);
+  const sound =
+    Array.isArray(fields) &&
+    fields[0] === version &&
+    fields.length >= shape.length &&
+    fields.length <= shape.length + 1 &&
+    [...shape].every((kind, at) => (kind === "a" ? Array.isArray(fields[at]) : typeof fields[at] === (kind === "n" ? "number" : "string"))) &&
+    authenticationStatuses[fields[5]] !== undefined &&
+    (fields[11] as unknown[]).length % 3 === 0;
+  if (!sound) throw new CorruptRecord(`the record of authentication ${record.id} is not in a form this version can read`);
+  return fields;
+}
+
+function parseJson(record: StoredRecord): unknown {
+  try {
+    return JSON.parse(record.data);
+  } catch (cause) {
+    throw new CorruptRecord(`the record of authentication ${record.id} is not JSON`, { cause });
+  }
+}
+
+function readSends(flat: readonly (number | string)[]): Send[] {
+  const sends: Send[] = [];
+  for (let at = 0; at < flat.length; at += 3) {
+    sends.push({ attempt: flat[at] as number, digest: flat[at + 1] as string, state: sendStates[flat[at + 2] as number] ?? "undecided" });
+  }
+  return sends;
+}

@@ -1,0 +1,82 @@
+import { type Authentication, isForgotten } from "../domain/authentication.js";
+import type { Clock } from "../ports/clock.js";
+import type { Logger } from "../ports/logger.js";
+import type { Store, StoredRecord } from "../ports/store.js";
+import { type StoreBudget, unavailable } from "./budget.js";
+import type { Codes } from "./codes.js";
+import { CorruptRecord, decodeRecord, encodeRecord } from "./record.js";
+
+/** An authentication as it was read or written last, with the tokens that a swap needs. */
+export interface Held {
+  readonly auth: Authentication;
+  readonly tokens: readonly string[];
+}
+
+export type Swap = { readonly swapped: true; readonly held: Held } | { readonly swapped: false; readonly held?: Held };
+
+/** Authentications in the store. */
+export interface Records {
+  /** What is stored; a record past its end counts as none. */
+  find(budget: StoreBudget, customer: string, id: string): Promise<Held | undefined>;
+  /** Writes `next` in place of `before`, or where there is no record. If something else is stored, that comes back and nothing is written. */
+  swap(budget: StoreBudget, next: Authentication, before: Held | undefined): Promise<Swap>;
+  /** What this process held last, if it still does: perhaps stale, so good only to start a swap from. */
+  recall(customer: string, id: string): Held | undefined;
+}
+
+/** "A record keeps the tokens of its last 16 writes" (architecture.md, Store). */
+const keptTokens = 16;
+
+/** How many records a process remembers for `recall`. */
+const remembered = 4096;
+
+export function createRecords(store: Store, codes: Codes, clock: Clock, logger: Logger): Records {
+  const recent = new Map<string, Held>();
+
+  const remember = (held: Held): Held => {
+    const key = `${held.auth.customer}/${held.auth.id}`;
+    recent.delete(key);
+    recent.set(key, held);
+    if (recent.size > remembered) recent.delete(recent.keys().next().value as string);
+    return held;
+  };
+
+  const read = (record: StoredRecord): Held => {
+    try {
+      return remember({ auth: decodeRecord(record), tokens: record.tokens });
+    } catch (cause) {
+      if (!(cause instanceof CorruptRecord)) throw cause;
+      logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it is left as it is");
+      throw unavailable(cause);
+    }
+  };
+
+  const write = async (budget: StoreBudget, next: Authentication, tokens: readonly string[]): Promise<Swap | { readonly stale: StoredRecord }> => {
+    const { customer, id, keepUntil } = next;
+    const record = { customer, id, keepUntil, tokens: [codes.newToken(), ...tokens].slice(0, keptTokens), data: encodeRecord(next) };
+    const result = await budget.call(() => store.compareAndSwap(record, tokens[0] ?? null));
+    if (result.swapped) return { swapped: true, held: remember({ auth: next, tokens: record.tokens }) };
+    if (result.current === undefined) return { swapped: false };
+    if (isForgotten(result.current, clock.now())) return { stale: result.current };
+    return { swapped: false, held: read(result.current) };
+  };
+
+  return {
+    async find(budget, customer, id) {
+      const record = await budget.call(() => store.find(customer, id));
+      return record === undefined || isForgotten(record, clock.now()) ? undefined : read(record);
+    },
+    async swap(budget, next, before) {
+      const first = await write(budget, next, before?.tokens ?? []);
+      if (!("stale" in first)) return first;
+      if (before !== undefined) return { swapped: false };
+      // A record past its end that the store has not cleared away yet: as good as none, so the new one takes its place.
+      const second = await write(budget, next, first.stale.tokens);
+      return "stale" in second ? { swapped: false } : second;
+    },
+    recall(customer, id) {
+      const held = recent.get(`${customer}/${id}`);
+      return held === undefined || isForgotten(held.auth, clock.now()) ? undefined : held;
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import type { Fault, FaultCode } from "./contract/fault.js";
+
+/** `invalid_options`: the verifier was built or called in a way that no request can cause; the message names the option and the mend. */
+export type VerifierErrorCode = FaultCode | "invalid_options";
+
+/** One code, one HTTP status (contract.md, wire rules 5 and 6). */
+const statuses: Readonly<Partial<Record<VerifierErrorCode, number>>> = {
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  payload_too_large: 413,
+  unavailable: 503,
+  internal_server_error: 500,
+  invalid_options: 500,
+};
+
+/**
+ * The only error that the verifier throws. Outcomes of an operation (a wrong code, a rate limit) are never errors: they are the `status` of its result.
+ */
+export class VerifierError extends Error {
+  override readonly name = "VerifierError";
+
+  constructor(
+    readonly code: VerifierErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+
+  /** HTTP status of `code`: 400 for what the caller can mend. */
+  get status(): number {
+    return statuses[this.code] ?? 400;
+  }
+}
+
+/** The body of a fault's answer. `docUrl` is the page whose anchors are the codes. */
+export function faultBody(error: VerifierError, docUrl: string): Fault {
+  const code = error.code === "invalid_options" ? "internal_server_error" : error.code;
+  return { code, message: error.message, doc_url: docUrl };
+}

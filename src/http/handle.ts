@@ -1,0 +1,67 @@
+import type { Account, Accounts } from "../engine/account.js";
+import type { Operations } from "../engine/operations.js";
+import { faultBody, VerifierError } from "../errors.js";
+import type { Logger } from "../ports/logger.js";
+import { readJson } from "./body.js";
+import type { HttpRequest, HttpResponse } from "./message.js";
+import { type Match, matchRoute } from "./routes.js";
+
+/** What the request handler needs. */
+export interface HandlerParts {
+  readonly operations: Operations;
+  readonly accounts: Accounts;
+  readonly logger: Logger;
+  readonly docUrl: string;
+}
+
+/** "503 + `Retry-After`" (contract.md, wire rule 6). Seconds. */
+const retryAfter = "2";
+
+/**
+ * Answers a request: route (404), method (405), API key (403, "decided before the body is read"), body (413, 400), then the operation. Never rejects.
+ */
+export function createHandler(parts: HandlerParts): (request: HttpRequest) => Promise<HttpResponse> {
+  return async (request) => {
+    try {
+      const match = matchRoute(request.path);
+      if (match === undefined) throw new VerifierError("not_found", "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.");
+      if (request.method !== match.route.method) {
+        const fault = new VerifierError("method_not_allowed", `This route answers ${match.route.method} only.`);
+        return answer(fault.status, faultBody(fault, parts.docUrl), { allow: match.route.method });
+      }
+      const account = await parts.accounts.byKey(request.header("x-api-key"));
+      return answer(200, await run(parts.operations, request, match, account));
+    } catch (error) {
+      return toFault(parts, error);
+    }
+  };
+}
+
+async function run(operations: Operations, request: HttpRequest, { route, parameter }: Match, account: Account): Promise<unknown> {
+  const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(request);
+  return operations[route.operation](input, { idempotencyKey: route.idempotent ? request.header("idempotency-key") : undefined }, account);
+}
+
+/** "`+` in the lookup path raw or as `%2B` (never read as a space)" (contract.md, wire rule 7). */
+function lookupInput(request: HttpRequest, parameter: string): unknown {
+  try {
+    return { phone_number: decodeURIComponent(parameter), customer_uuid: request.header("customer-uuid") };
+  } catch {
+    throw new VerifierError("bad_request", "The phone number in the path is not properly percent-encoded.");
+  }
+}
+
+function toFault({ logger, docUrl }: HandlerParts, error: unknown): HttpResponse {
+  const fault = error instanceof VerifierError && error.status !== 500 ? error : internal(logger, error);
+  return answer(fault.status, faultBody(fault, docUrl), fault.code === "unavailable" ? { "retry-after": retryAfter } : undefined);
+}
+
+/** "nothing internal in `message`" (contract.md, wire rule 6). */
+function internal(logger: Logger, err: unknown): VerifierError {
+  logger.error({ err }, "a request failed unexpectedly");
+  return new VerifierError("internal_server_error", "Something went wrong on our side.");
+}
+
+function answer(status: number, body: unknown, headers?: Record<string, string>): HttpResponse {
+  return { status, headers: { "content-type": "application/json", "cache-control": "no-store", ...headers }, body: JSON.stringify(body) };
+}

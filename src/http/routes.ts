@@ -1,0 +1,78 @@
+import type { z } from "zod";
+import { AuthenticationResponse, CreateAuthenticationRequest } from "../contract/authentication.js";
+import { CheckRequest, CheckResponse } from "../contract/check.js";
+import { LookupRequest, LookupResponse } from "../contract/lookup.js";
+import { RetryRequest, RetryResponse } from "../contract/retry.js";
+import type { Operations } from "../engine/operations.js";
+
+/** One row of spec.md, Endpoints. */
+export interface Route {
+  readonly method: "GET" | "POST";
+  /** A last segment in braces stands for one path parameter. */
+  readonly path: string;
+  readonly operation: Exclude<keyof Operations, "explain">;
+  readonly summary: string;
+  readonly request: z.ZodObject;
+  readonly response: z.ZodObject;
+  /** Whether the Idempotency-Key header is read. */
+  readonly idempotent: boolean;
+}
+
+/** The routes: for the router, the OpenAPI document and the tests. */
+export const routes: readonly Route[] = [
+  {
+    method: "POST",
+    path: "/v1/authentication",
+    operation: "createAuthentication",
+    summary: "Start a verification and send a code to a phone number",
+    request: CreateAuthenticationRequest,
+    response: AuthenticationResponse,
+    idempotent: true,
+  },
+  {
+    method: "POST",
+    path: "/v1/retry",
+    operation: "retry",
+    summary: "Send a new code for an existing authentication",
+    request: RetryRequest,
+    response: RetryResponse,
+    idempotent: false,
+  },
+  {
+    method: "POST",
+    path: "/v1/check",
+    operation: "check",
+    summary: "Validate the code the user entered",
+    request: CheckRequest,
+    response: CheckResponse,
+    idempotent: true,
+  },
+  {
+    method: "GET",
+    path: "/v1/lookup/{phone_number}",
+    operation: "lookup",
+    summary: "Return carrier and line data for a phone number",
+    request: LookupRequest,
+    response: LookupResponse,
+    idempotent: false,
+  },
+];
+
+export interface Match {
+  readonly route: Route;
+  /** The path parameter as it came, still percent-encoded. */
+  readonly parameter: string;
+}
+
+/** The route of a path; paths match to the letter. */
+export function matchRoute(path: string): Match | undefined {
+  for (const route of routes) {
+    const brace = route.path.indexOf("{");
+    if (brace === -1 && path === route.path) return { route, parameter: "" };
+    if (brace !== -1 && path.startsWith(route.path.slice(0, brace))) {
+      const parameter = path.slice(brace);
+      if (parameter !== "" && !parameter.includes("/")) return { route, parameter };
+    }
+  }
+  return undefined;
+}
