@@ -164,7 +164,7 @@ const OptionsSchema = z.strictObject({
   sender: methods("an SMS sender", ["send"]),
   secret: z.union([secret, z.tuple([secret, secret])], "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32"),
   countries: z.union(
-    [z.literal("all"), z.array(z.string().regex(/^[A-Z]{2}$/)).min(1)],
+    [z.literal("all"), z.array(z.string("must be a string").regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"')).min(1, "must name at least one country")],
     'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
   ),
   customers: z.union(

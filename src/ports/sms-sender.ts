@@ -12,6 +12,8 @@ export interface SmsMessage {
   readonly attempt: number;
   /** ISO 3166-1 alpha-2, absent for non-geographic numbers and unknown test numbers. */
   readonly country?: string;
+  /** Public URL, signed for this very message, where the carrier may post its delivery receipts; absent when the verifier takes none. */
+  readonly receipt_url?: string;
 }
 
 export interface SendContext {

@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+import { readCommand, usage } from "./settings.js";
+
+const out = (text: string) => void process.stdout.write(text);
+const err = (text: string) => void process.stderr.write(text);
+
+const command = readCommand(process.argv.slice(2), process.env);
+
+if (command.kind === "help") {
+  out(usage);
+} else if (command.kind === "fault") {
+  err(`phoneproof: ${command.message}\n\n${usage}`);
+  process.exitCode = 2;
+} else if (process.env.NODE_ENV === "production") {
+  err("phoneproof: dev shows every code and the API key to whoever opens its page, and NODE_ENV is production. Unset NODE_ENV to try it on your own machine; in production mount createVerifier in your app.\n");
+  process.exitCode = 1;
+} else {
+  try {
+    // Imported here, so that the help and the refusals answer at once.
+    const { startDev } = await import("./start.js");
+    const dev = await startDev(command.settings, { out, err });
+    const stop = () => void dev.close();
+    process.once("SIGINT", stop);
+    process.once("SIGTERM", stop);
+    // Who reads the output has gone (`| head`): nobody would see the messages any more.
+    process.stdout.once("error", stop);
+  } catch (error) {
+    err(`phoneproof: ${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
+}

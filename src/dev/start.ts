@@ -1,0 +1,130 @@
+import { createServer, type Server } from "node:http";
+import { nodeHandler } from "../../adapters/http/node.js";
+import { consoleSender } from "../../adapters/sms/console.js";
+import { memoryStore } from "../../adapters/store/memory.js";
+import { createVerifier } from "../create-verifier.js";
+import type { SmsSender } from "../ports/sms-sender.js";
+import { curls } from "./curl.js";
+import { createMessages } from "./messages.js";
+import { devListener, isLoopback } from "./server.js";
+import { createSession } from "./session.js";
+import type { DevSettings } from "./settings.js";
+
+/** Where the demo writes. */
+export interface DevOutput {
+  /** The standard output. */
+  readonly out: (text: string) => void;
+  /** The standard error. */
+  readonly err: (text: string) => void;
+}
+
+/** The demo as it runs. */
+export interface Dev {
+  /** Base address, without a slash at its end. */
+  readonly url: string;
+  /** Ends every connection, the event streams included, and lets go of the port. */
+  close(): Promise<void>;
+}
+
+/** The port to begin with when none was asked for, and how many after it are tried. */
+const firstPort = 3000;
+const portsTried = 100;
+
+/**
+ * Starts the service with the memory store, prints how to call it, and shows every message.
+ *
+ * @throws Error when no port could be listened on; the message names the mend.
+ */
+export async function startDev(settings: DevSettings, { out, err }: DevOutput): Promise<Dev> {
+  const messages = createMessages();
+  const session = createSession(settings);
+  const print = settings.json ? jsonSender(out) : consoleSender({ write: out });
+  const verifier = createVerifier({
+    store: memoryStore(),
+    sender: {
+      async send(message, context) {
+        const { to, text, code, authentication_uuid, attempt } = message;
+        messages.add({ to, text, code, authentication_uuid, attempt, at: Date.now() });
+        return print.send(message, context);
+      },
+    },
+    secret: settings.secret,
+    countries: "all",
+    customers: [{ customer_uuid: settings.customer_uuid, keys: [settings.api_key] }],
+    policy: { lifetime: settings.lifetime, retryCooldowns: settings.cooldown },
+    message: { domain: "localhost" },
+    logger: { info() {}, warn: (_, message) => err(`${message}\n`), error: (fields, message) => err(`${message} ${JSON.stringify(fields)}\n`) },
+  });
+  const server = createServer(devListener({ api: nodeHandler(verifier), session, messages, checkHost: isLoopback(settings.host) }));
+  const port = await listen(server, settings);
+  const url = `http://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
+
+  if (settings.json) out(`${JSON.stringify({ type: "ready", url, api_key: settings.api_key, customer_uuid: settings.customer_uuid })}\n`);
+  (settings.json ? err : out)(banner(url, settings));
+  if (!isLoopback(settings.host)) err(`Warning: whoever reaches ${url} reads every code and the API key. Stop it when you are done.\n`);
+
+  return {
+    url,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      messages.close();
+      server.closeAllConnections();
+      await closed;
+      await verifier.close();
+    },
+  };
+}
+
+/** One JSON object a line for each message: `{"type":"sms","to","text","code","authentication_uuid"}`. */
+function jsonSender(out: (text: string) => void): SmsSender {
+  return {
+    async send({ to, text, code, authentication_uuid }) {
+      out(`${JSON.stringify({ type: "sms", to, text, code, authentication_uuid })}\n`);
+      return { outcome: "accepted" };
+    },
+  };
+}
+
+function banner(url: string, session: { readonly customer_uuid: string; readonly api_key: string }): string {
+  const commands = curls(url, session).map(({ title, command }) => `# ${title}\n${command}\n`);
+  return [
+    "",
+    "phoneproof is running on this machine, with the memory store. Nothing is sent to anyone: messages are shown here and on the page.",
+    "",
+    `  Page           ${url}/`,
+    `  API key        ${session.api_key}`,
+    `  Customer UUID  ${session.customer_uuid}`,
+    "",
+    ...commands,
+    "Ctrl+C stops it.",
+    "",
+    "",
+  ].join("\n");
+}
+
+/** Listens on the port asked for, or on the first free one from 3000 on; answers the port. */
+async function listen(server: Server, { host, port }: DevSettings): Promise<number> {
+  const last = port ?? firstPort + portsTried;
+  for (let candidate = port ?? firstPort; ; candidate++) {
+    try {
+      await listenOnce(server, candidate, host);
+      const address = server.address();
+      return typeof address === "object" && address !== null ? address.port : candidate;
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      if (code === "EADDRINUSE" && candidate < last) continue;
+      if (code === "EADDRINUSE") throw new Error(`port ${candidate} of ${host} is taken: stop what listens there, or choose another with --port`);
+      throw new Error(`cannot listen on ${host}:${candidate} (${code}): choose another address with --host or another port with --port`, { cause: error });
+    }
+  }
+}
+
+function listenOnce(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
