@@ -168,7 +168,7 @@ const OptionsSchema = z.strictObject({
     'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
   ),
   customers: z.union(
-    [z.array(CustomerConfigSchema).min(1), methods("a customer source", ["findByKeyDigest", "find"])],
+    [z.array(CustomerConfigSchema).min(1, "must hold at least one customer"), methods("a customer source", ["findByKeyDigest", "find"])],
     "must be a list of { customer_uuid, keys, policy? }, or an object with the methods findByKeyDigest and find",
   ),
   lookup: methods("a lookup provider", ["lookup"]).optional(),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CallerFaultCode } from "./fault.js";
-import { PhoneNumber, Timestamp, Uuid } from "./fields.js";
+import { described, PhoneNumber, Timestamp, Uuid } from "./fields.js";
 
 export const deviceTypes = ["IOS", "ANDROID", "WEB"] as const;
 export type DeviceType = (typeof deviceTypes)[number];
@@ -11,23 +11,22 @@ export type AuthenticationStatus = (typeof authenticationStatuses)[number];
 /** "1–128 printable characters, else their own `invalid_*` code" (contract.md, Life of an authentication, Fields). */
 const printable = z.string("must be a string").regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u, "must be 1 to 128 printable characters");
 
+/** "`app_realm` is the 11-character SMS Retriever hash" (contract.md, wire rule 12). */
+const realm = z.string("must be a string").regex(/^[A-Za-z0-9+/]{11}$/, "must be the 11-character SMS Retriever hash of the app (A-Z a-z 0-9 + /)");
+
 /** Request body of Create authentication (spec.md, Endpoints 1). Unknown fields are left out. */
 export const CreateAuthenticationRequest = z.object({
-  customer_uuid: Uuid.describe("The caller's customer identifier."),
+  customer_uuid: described(Uuid, "The caller's customer identifier."),
   phone_number: PhoneNumber,
-  app_realm: z
-    .string("must be a string")
-    .regex(/^[A-Za-z0-9+/]{11}$/, "must be the 11-character SMS Retriever hash of the app (A-Z a-z 0-9 + /)")
-    .optional()
-    .describe("Android SMS Retriever hash; goes with device_type ANDROID."),
-  app_version: printable.optional().describe("Version of the caller's app."),
-  callback_url: z.string("must be a string").optional().describe("Webhook URL to which delivery statuses are sent; https."),
-  device_id: printable.optional().describe("ANDROID_ID on Android, identifierForVendor on iOS."),
-  device_model: printable.optional().describe("Model of the user's device."),
+  app_realm: described(realm.optional(), "Android SMS Retriever hash; goes with device_type ANDROID."),
+  app_version: described(printable.optional(), "Version of the caller's app."),
+  callback_url: described(z.string("must be a string").optional(), "Webhook URL to which delivery statuses are sent; https."),
+  device_id: described(printable.optional(), "ANDROID_ID on Android, identifierForVendor on iOS."),
+  device_model: described(printable.optional(), "Model of the user's device."),
   device_type: z.enum(deviceTypes, "must be IOS, ANDROID or WEB").optional(),
-  ip: z.union([z.ipv4(), z.ipv6()], "must be an IPv4 or IPv6 address").optional().describe("IP address of the user's device."),
-  is_returning_user: z.boolean("must be true or false").optional().describe("Whether the user is a returning user of the caller's app."),
-  os_version: printable.optional().describe("Operating system version of the user's device."),
+  ip: described(z.union([z.ipv4(), z.ipv6()], "must be an IPv4 or IPv6 address").optional(), "IP address of the user's device."),
+  is_returning_user: described(z.boolean("must be true or false").optional(), "Whether the user is a returning user of the caller's app."),
+  os_version: described(printable.optional(), "Operating system version of the user's device."),
 });
 export type CreateAuthenticationRequest = z.infer<typeof CreateAuthenticationRequest>;
 
@@ -42,9 +41,9 @@ export const createFormatFaults: Readonly<Record<string, CallerFaultCode>> = {
 
 /** Response of Create authentication (spec.md, Resources: Authentication). */
 export const AuthenticationResponse = z.strictObject({
-  authentication_uuid: Uuid.describe("Unique identifier of the authentication; used in retry and check."),
-  created_at: Timestamp.describe("Creation time."),
-  expires_at: Timestamp.describe("Time after which the authentication can no longer be checked or retried."),
+  authentication_uuid: described(Uuid, "Unique identifier of the authentication; used in retry and check."),
+  created_at: described(Timestamp, "Creation time."),
+  expires_at: described(Timestamp, "Time after which the authentication can no longer be checked or retried."),
   status: z.enum(authenticationStatuses),
 });
 export type AuthenticationResponse = z.infer<typeof AuthenticationResponse>;

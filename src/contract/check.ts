@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Uuid } from "./fields.js";
+import { described, Uuid } from "./fields.js";
 
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
@@ -18,15 +18,15 @@ export const CheckCode = z
 
 /** Request body of Check (spec.md, Endpoints 3). */
 export const CheckRequest = z.object({
-  authentication_uuid: Uuid.describe("Returned by Create authentication."),
-  check_code: CheckCode.describe("The code the user entered."),
-  customer_uuid: Uuid.describe("The caller's customer identifier."),
+  authentication_uuid: described(Uuid, "Returned by Create authentication."),
+  check_code: described(CheckCode, "The code the user entered."),
+  customer_uuid: described(Uuid, "The caller's customer identifier."),
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;
 
 /** Response of Check (spec.md, Resources: Check result). */
 export const CheckResponse = z.strictObject({
-  authentication_uuid: Uuid.describe("The authentication that was checked."),
+  authentication_uuid: described(Uuid, "The authentication that was checked."),
   status: z.enum(checkStatuses),
 });
 export type CheckResponse = z.infer<typeof CheckResponse>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { described } from "./fields.js";
 
 /** Codes of faults the caller can act on; they answer 400 and no other code does. contract.md, wire rule 5. */
 export const callerFaultCodes = [
@@ -28,8 +29,8 @@ export type FaultCode = CallerFaultCode | (typeof transportFaultCodes)[number];
 
 /** "exactly `{ "code", "message", "doc_url" }`, all strings" (contract.md, wire rule 5). */
 export const Fault = z.strictObject({
-  code: z.enum([...callerFaultCodes, ...transportFaultCodes]).describe("What went wrong, for programs."),
-  message: z.string().describe("What is wrong, where, and the mend, for people."),
-  doc_url: z.string().describe("Where the code is explained."),
+  code: described(z.enum([...callerFaultCodes, ...transportFaultCodes]), "What went wrong, for programs."),
+  message: described(z.string(), "What is wrong, where, and the mend, for people."),
+  doc_url: described(z.string(), "Where the code is explained."),
 });
 export type Fault = z.infer<typeof Fault>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { PhoneNumber, Uuid } from "./fields.js";
+import { described, PhoneNumber, Uuid } from "./fields.js";
 
 export const lineTypes = [
   "FixedLine",
@@ -18,7 +18,7 @@ export type LineType = (typeof lineTypes)[number];
 
 /** Input of Lookup (spec.md, Endpoints 4): the path's phone_number and the customer-uuid header. */
 export const LookupRequest = z.object({
-  customer_uuid: Uuid.describe("The caller's customer identifier."),
+  customer_uuid: described(Uuid, "The caller's customer identifier."),
   phone_number: PhoneNumber,
 });
 export type LookupRequest = z.infer<typeof LookupRequest>;
@@ -29,12 +29,12 @@ export type LookupRequest = z.infer<typeof LookupRequest>;
  * "Lookup answers `phone_number`, `country_code`, `line_type` always, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (contract.md, wire rule 4).
  */
 export const LookupResponse = z.strictObject({
-  carrier: z.string().optional().describe("Carrier of the number."),
-  country_code: z.string().length(2).optional().describe("ISO 3166-1 alpha-2 country code."),
+  carrier: described(z.string().optional(), "Carrier of the number."),
+  country_code: described(z.string().length(2).optional(), "ISO 3166-1 alpha-2 country code."),
   line_type: z.enum(lineTypes),
-  mcc: z.string().optional().describe("Mobile country code."),
-  mnc: z.string().optional().describe("Mobile network code."),
-  number_ported: z.boolean().optional().describe("Whether the number has been ported."),
-  phone_number: z.string().describe("The number in E.164 form."),
+  mcc: described(z.string().optional(), "Mobile country code."),
+  mnc: described(z.string().optional(), "Mobile network code."),
+  number_ported: described(z.boolean().optional(), "Whether the number has been ported."),
+  phone_number: described(z.string(), "The number in E.164 form."),
 });
 export type LookupResponse = z.infer<typeof LookupResponse>;

@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import { awkwardTexts, claim, ensure, granted, holds, later, newRecord, rejects, type StoreCase, same, stored, write } from "./fixtures.js";
+
+/** `get` and `put`. */
+export const valueCases: readonly StoreCase[] = [
+  {
+    name: "get: a key that was never put is undefined",
+    async run(store) {
+      same(await store.get(randomUUID()), undefined, "an unknown key");
+    },
+  },
+  {
+    name: "put: the value is there until its end, and a later put replaces it",
+    async run(store, peer) {
+      const key = randomUUID();
+      await store.put(key, "first", later());
+      same(await store.get(key), "first", "the value");
+      same(await peer.get(key), "first", "the value, read by the peer");
+      await peer.put(key, "second", later() - 60_000);
+      same(await store.get(key), "second", "the value that replaced it");
+      await store.put(key, "third", Date.now() + 60_000);
+      same(await store.get(key), "third", "a value with a nearer end");
+      await store.put(key, "fourth", later() + 30 * 86_400_000);
+      same(await peer.get(key), "fourth", "a value with a far end");
+    },
+  },
+  {
+    name: "put: a value whose end has passed may be gone, and what it replaced is",
+    async run(store) {
+      const key = randomUUID();
+      await store.put(key, "old", later());
+      await store.put(key, "ended", Date.now() - 60_000);
+      const value = await store.get(key);
+      ensure(value === undefined || value === "ended", `the value past its end: expected undefined or "ended", got ${JSON.stringify(value)}`);
+      await store.put(key, "new", later());
+      same(await store.get(key), "new", "the value put after the ended one");
+    },
+  },
+  {
+    name: "put: values come back byte for byte, whatever they look like",
+    async run(store) {
+      for (const value of awkwardTexts) {
+        const key = randomUUID();
+        await store.put(key, value, later());
+        same(await store.get(key), value, "an awkward value");
+      }
+    },
+  },
+  {
+    name: "put: keys are told apart whatever they look like",
+    async run(store) {
+      const start = randomUUID();
+      const keys = [...awkwardTexts, "__proto__", "constructor", "a:b", "{a}", "*", "x".repeat(500)].map((text) => `${start}${text}`);
+      for (const [i, key] of keys.entries()) await store.put(key, `value ${i}`, later());
+      for (const [i, key] of keys.entries()) same(await store.get(key), `value ${i}`, `the value under ${JSON.stringify(key)}`);
+    },
+  },
+  {
+    name: "put: 64 KiB are kept, a megabyte is rejected and leaves the value as it was",
+    async run(store) {
+      const key = randomUUID();
+      const value = "x".repeat(65_536);
+      await store.put(key, value, later());
+      ensure((await store.get(key)) === value, "64 KiB do not come back as they were");
+      await rejects(store.put(key, "y".repeat(1_048_576), later()), "a put of a megabyte");
+      ensure((await store.get(key)) === value, "the value changed although the put was rejected");
+      const other = randomUUID();
+      await rejects(store.put(other, "y".repeat(1_048_576), later()), "a put of a megabyte");
+      same(await store.get(other), undefined, "the key after the rejected put");
+    },
+  },
+  {
+    name: "put: values, windows and records of one name do not touch",
+    async run(store) {
+      const record = await write(store, newRecord(), null);
+      const name = `${record.customer}:${record.id}`;
+      const now = Date.now();
+      same(await store.get(name), undefined, "a value under a record's name");
+      await holds(store, name, 0, 0, "a window under a record's name");
+      await store.put(name, "value", later());
+      same(await store.reserve([claim(name, { now })]), granted, "a window under a value's name");
+      await store.put(record.id, "value of the id", later());
+      same(await store.get(name), "value", "the value");
+      await stored(store, record, "the record");
+      await holds(store, name, now - 1, 1, "the window");
+    },
+  },
+];

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { Store, StoredRecord } from "../../src/index.js";
+import { numberOf, setUp } from "../support/verifier.js";
+
+const racers = 1000;
+const tally = (statuses: readonly string[]) => Object.fromEntries([...new Set(statuses)].sort().map((status) => [status, statuses.filter((one) => one === status).length]));
+
+/** Lets other requests in between every two steps of a store, in changing order. */
+function interleaved(store: Store): Store {
+  let turn = 0;
+  const pause = async () => {
+    for (let steps = turn++ % 5; steps > 0; steps--) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const slow = <A extends unknown[], R>(method: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      await pause();
+      const result = await method(...args);
+      await pause();
+      return result;
+    };
+  return {
+    find: slow(store.find.bind(store)),
+    compareAndSwap: slow(store.compareAndSwap.bind(store)),
+    reserve: slow(store.reserve.bind(store)),
+    count: slow(store.count.bind(store)),
+    due: slow(store.due.bind(store)),
+    get: slow(store.get.bind(store)),
+    put: slow(store.put.bind(store)),
+  };
+}
+
+describe("every rule holds under a thousand racers", () => {
+  it("checks: 5 wrong codes per authentication, counted under any concurrency", async () => {
+    const base = setUp();
+    const set = setUp({ store: interleaved(base.store) });
+    const { authentication_uuid } = await set.create();
+    const statuses = (await Promise.all(Array.from({ length: racers }, () => set.check(authentication_uuid, set.wrong())))).map(({ status }) => status);
+    expect(tally(statuses)).toEqual({ invalid: 5, rate_limited: racers - 5 });
+  });
+
+  it("exactly one `valid`, whoever races", async () => {
+    const base = setUp();
+    const set = setUp({ store: interleaved(base.store) });
+    const { authentication_uuid } = await set.create();
+    const statuses = (await Promise.all(Array.from({ length: racers }, () => set.check(authentication_uuid, set.box.code())))).map(({ status }) => status);
+    expect(tally(statuses)).toEqual({ already_validated: racers - 1, valid: 1 });
+  });
+
+  it("right and wrong codes together: at most one `valid`, at most 5 `invalid`", async () => {
+    const base = setUp();
+    const set = setUp({ store: interleaved(base.store) });
+    const { authentication_uuid } = await set.create();
+    const statuses = (await Promise.all(Array.from({ length: racers }, (_, index) => set.check(authentication_uuid, index % 7 === 6 ? set.box.code() : set.wrong())))).map(({ status }) => status);
+    const counts = tally(statuses);
+    expect(counts.invalid ?? 0).toBeLessThanOrEqual(5);
+    expect(counts.valid ?? 0).toBeLessThanOrEqual(1);
+  });
+
+  it("two processes on one store, each with what it remembers, count together", async () => {
+    const one = setUp();
+    const two = setUp({ store: one.store, clock: one.clock, customers: [{ customer_uuid: one.customer, keys: [one.apiKey] }] });
+    const { authentication_uuid } = await one.create();
+    const request = { customer_uuid: one.customer, authentication_uuid };
+    const statuses: string[] = [];
+    for (let guess = 0; guess < 8; guess++) {
+      const verifier = guess % 2 === 0 ? one.verifier : two.verifier;
+      statuses.push((await verifier.check({ ...request, check_code: one.wrong() })).status);
+    }
+    expect(tally(statuses)).toEqual({ invalid: 5, rate_limited: 3 });
+  });
+
+  it("retries: one message per approved retry, the others are `denied`", async () => {
+    const base = setUp();
+    const set = setUp({ store: interleaved(base.store) });
+    const { authentication_uuid } = await set.create();
+    set.clock.advance(30_000);
+    const statuses = (await Promise.all(Array.from({ length: racers }, () => set.retry(authentication_uuid)))).map(({ status }) => status);
+    expect(tally(statuses)).toEqual({ approved: 1, denied: racers - 1 });
+    expect(set.box.messages).toHaveLength(2);
+    expect(await base.store.count([{ window: `${set.customer}:n:${numberOf(1)}`, since: 0 }])).toEqual([2]);
+  });
+
+  it("creates: never more than the cap", async () => {
+    const base = setUp();
+    const set = setUp({ store: interleaved(base.store) });
+    const statuses = (await Promise.all(Array.from({ length: racers }, () => set.create()))).map(({ status }) => status);
+    expect(tally(statuses)).toEqual({ pending: 5, rate_limited: racers - 5 });
+    expect(set.box.messages).toHaveLength(5);
+  });
+
+  it("a check that races a retry still takes the code before it", async () => {
+    const base = setUp();
+    for (let round = 0; round < 50; round++) {
+      const set = setUp({ store: interleaved(base.store), policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
+      const { authentication_uuid } = await set.create();
+      const first = set.box.code();
+      set.clock.advance(30_000);
+      const [checked, retried] = await Promise.all([set.check(authentication_uuid, first), set.retry(authentication_uuid)]);
+      expect(checked.status).toBe("valid");
+      expect(["approved", "already_validated"]).toContain(retried.status);
+    }
+  });
+
+  it("after 32 lost races it answers 503", async () => {
+    const set = setUp();
+    const { authentication_uuid } = await set.create();
+    const record = (await set.store.find(set.customer, authentication_uuid)) as StoredRecord;
+    let swaps = 0;
+    set.store.compareAndSwap = async () => ({ swapped: false, current: { ...record, tokens: [`other ${++swaps}`] } });
+    await expect(set.check(authentication_uuid, set.wrong())).rejects.toMatchObject({ code: "unavailable" });
+    expect(swaps).toBe(32);
+  });
+});

@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest";
+import type { Store } from "../../src/index.js";
+import { faultOf, numberOf, setUp } from "../support/verifier.js";
+
+const methods = ["find", "compareAndSwap", "reserve"] as const;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Makes one method fail, once it has run or instead. */
+function fail(store: Store, method: (typeof methods)[number], how: "rejects" | "hangs" | "loses the reply"): () => void {
+  const whole = store[method] as (...args: unknown[]) => Promise<unknown>;
+  const broken = {
+    rejects: async () => Promise.reject(new Error("store down")),
+    hangs: () => new Promise(() => undefined),
+    "loses the reply": async (...args: unknown[]) => {
+      await whole.apply(store, args);
+      throw new Error("reply lost");
+    },
+  }[how];
+  Object.assign(store, { [method]: broken });
+  return () => Object.assign(store, { [method]: whole });
+}
+
+describe("fails closed on guesses and sends, within a deadline, with a clear error", () => {
+  for (const how of ["rejects", "loses the reply"] as const) {
+    for (const method of ["compareAndSwap", "reserve"] as const) {
+      it(`create: ${method} ${how} → 503, nothing sent`, async () => {
+        const set = setUp();
+        fail(set.store, method, how);
+        expect(await faultOf(set.create())).toBe("unavailable");
+        expect(await faultOf(set.create({}, { idempotencyKey: "k" }))).toBe("unavailable");
+        expect(set.box.messages).toHaveLength(0);
+      });
+
+      it(`retry: ${method} ${how} → 503, nothing sent, and nothing lost when it is back`, async () => {
+        const set = setUp();
+        const { authentication_uuid } = await set.create();
+        set.clock.advance(30_000);
+        const mend = fail(set.store, method, how);
+        expect(await faultOf(set.retry(authentication_uuid))).toBe("unavailable");
+        expect(set.box.messages).toHaveLength(1);
+        mend();
+        if (method === "reserve") expect(await set.retry(authentication_uuid)).toMatchObject({ status: "approved", remaining_retry: 3 });
+        expect((await set.check(authentication_uuid, set.box.code(0))).status).toBe("valid");
+      });
+    }
+
+    it(`check: compareAndSwap ${how} → 503, never a verdict that is not stored`, async () => {
+      const set = setUp();
+      const { authentication_uuid } = await set.create();
+      const mend = fail(set.store, "compareAndSwap", how);
+      expect(await faultOf(set.check(authentication_uuid, set.box.code(), { idempotencyKey: "k" }))).toBe("unavailable");
+      mend();
+      expect((await set.check(authentication_uuid, set.box.code(), { idempotencyKey: "k" })).status, "the key tells the verdict").toBe("valid");
+    });
+
+    it(`check: a store whose swap ${how} is no way to guess more often`, async () => {
+      const set = setUp();
+      const { authentication_uuid } = await set.create();
+      const verdicts: string[] = [];
+      for (let guess = 0; guess < 10; guess++) {
+        const mend = guess % 2 === 0 ? fail(set.store, "compareAndSwap", how) : () => undefined;
+        verdicts.push(await set.check(authentication_uuid, set.wrong()).then(({ status }) => status, ({ code }) => code));
+        mend();
+      }
+      expect(verdicts.filter((verdict) => verdict === "invalid").length).toBeLessThanOrEqual(5);
+      expect((await set.check(authentication_uuid, set.wrong())).status).toBe(how === "rejects" ? "rate_limited" : "rate_limited");
+    });
+  }
+
+  it("One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503", async () => {
+    for (const [method, call] of [
+      ["compareAndSwap", (set: ReturnType<typeof setUp>) => set.create()],
+      ["reserve", (set: ReturnType<typeof setUp>) => set.create()],
+      ["find", (set: ReturnType<typeof setUp>) => set.retry("11111111-2222-3333-4444-555555555555")],
+      ["find", (set: ReturnType<typeof setUp>) => set.check("11111111-2222-3333-4444-555555555555", "1")],
+    ] as const) {
+      const set = setUp();
+      fail(set.store, method, "hangs");
+      let done = false;
+      const asked = faultOf(call(set)).finally(() => (done = true));
+      await turn();
+      set.clock.advance(1999);
+      await turn();
+      expect(done).toBe(false);
+      set.clock.advance(1);
+      expect(await asked).toBe("unavailable");
+      expect(set.box.messages).toHaveLength(0);
+    }
+  });
+
+  it("the deadline counts store time only: a slow carrier leaves it whole", async () => {
+    const set = setUp();
+    set.box.answer = async () => {
+      set.clock.advance(4_900);
+      return { outcome: "rejected" };
+    };
+    const { authentication_uuid } = await set.create();
+    expect((await set.check(authentication_uuid, set.box.code())).status, "the rejection was stored").toBe("without_attempt");
+  });
+
+  it("Once a message may have been handed over, no store fault turns the answer into an error", async () => {
+    const set = setUp({ policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
+    set.box.answer = async () => {
+      mend = fail(set.store, "compareAndSwap", "rejects");
+      return { outcome: "rejected" };
+    };
+    let mend = () => undefined as unknown;
+    expect((await set.create()).status).toBe("pending");
+    mend();
+    const good = setUp();
+    const { authentication_uuid } = await good.create();
+    good.clock.advance(30_000);
+    good.box.answer = async () => {
+      fail(good.store, "compareAndSwap", "rejects");
+      return { outcome: "rejected" };
+    };
+    expect(await good.retry(authentication_uuid)).toMatchObject({ status: "denied", remaining_retry: 4 });
+    expect(good.log.lines.some(({ message }) => message.includes("could not be stored"))).toBe(true);
+  });
+
+  it("a corrupt record: 503 for that request, the record left as it is, an error event with its id", async () => {
+    for (const data of ["", "nonsense", "[]", "[2]", '{"a":1}', "null", '[1,"+33612345678","x",0,0,0,0,1,1,0,0,[]]', '[1,"+33612345678",0,0,0,9,0,1,1,0,0,[]]']) {
+      const set = setUp();
+      const { authentication_uuid } = await set.create({ phone_number: numberOf(3) });
+      const record = await set.store.find(set.customer, authentication_uuid);
+      const corrupt = { ...(record as NonNullable<typeof record>), tokens: ["corrupt"], data };
+      await set.store.compareAndSwap(corrupt, record?.tokens[0] as string);
+      expect(await faultOf(set.retry(authentication_uuid))).toBe("unavailable");
+      expect(await faultOf(set.check(authentication_uuid, set.box.code()))).toBe("unavailable");
+      expect(await set.store.find(set.customer, authentication_uuid)).toMatchObject({ data, tokens: ["corrupt"] });
+      expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error", fields: expect.objectContaining({ authentication_uuid }) }));
+    }
+  });
+
+  it("nothing that is logged holds a code or a whole number", async () => {
+    const set = setUp();
+    set.box.answer = async (message) => Promise.reject(new Error(`could not send ${message.text} to ${message.to}`));
+    await set.create();
+    fail(set.store, "compareAndSwap", "rejects");
+    await faultOf(set.create());
+    const logged = set.log.lines.map((line) => JSON.stringify([line.message, { ...line.fields, err: String(line.fields.err) }])).join();
+    expect(set.log.lines.length).toBeGreaterThan(1);
+    expect(logged).not.toContain(set.box.code());
+    expect(logged).not.toContain(numberOf(1));
+  });
+});

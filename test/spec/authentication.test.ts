@@ -1,0 +1,147 @@
+import { describe, expect, it } from "vitest";
+import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+
+describe("spec.md: Authentication (response of Create authentication)", () => {
+  it("authentication_uuid | string (UUID) | Unique identifier of the authentication; used in retry and check", async () => {
+    const { create } = setUp();
+    const [one, two] = [await create(), await create({ phone_number: numberOf(2) })];
+    expect(one.authentication_uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(two.authentication_uuid).not.toBe(one.authentication_uuid);
+  });
+
+  it("created_at | string (timestamp) | Creation time", async () => {
+    expect((await setUp().create()).created_at).toBe(new Date(start).toISOString());
+  });
+
+  it("expires_at | Time after which the authentication can no longer be checked or retried: lifetime 600 s from creation, not extended by a retry", async () => {
+    const { create, retry, check, clock, box } = setUp();
+    const { authentication_uuid, expires_at } = await create();
+    expect(expires_at).toBe(new Date(start + 600_000).toISOString());
+    clock.advance(500_000);
+    expect((await retry(authentication_uuid)).status).toBe("approved");
+    clock.advance(99_999);
+    expect((await check(authentication_uuid, "nonsense")).status).toBe("invalid");
+    clock.advance(1);
+    expect((await check(authentication_uuid, box.code())).status).toBe("expired_auth");
+    expect((await retry(authentication_uuid)).status).toBe("expired_auth");
+  });
+
+  it("pending | The code is being sent: a message with a 6-digit code goes to phone_number", async () => {
+    const { create, box } = setUp();
+    expect((await create()).status).toBe("pending");
+    expect(box.messages).toHaveLength(1);
+    expect(box.messages[0]).toMatchObject({ to: numberOf(1), attempt: 1, country: "FR" });
+    expect(box.code()).toMatch(/^\d{6}$/);
+    expect(box.messages[0]?.text).toContain(box.code());
+  });
+
+  it("rate_limited | The user is rate-limited and cannot receive another code: a result like the others, nothing sent", async () => {
+    const { create, box } = setUp({ policy: onePerTenMinutes });
+    await create();
+    const refused = await create();
+    expect(refused.status).toBe("rate_limited");
+    expect(Object.keys(refused).sort()).toEqual(["authentication_uuid", "created_at", "expires_at", "status"]);
+    expect(box.messages).toHaveLength(1);
+  });
+
+  it("spam_detected | The attempt is flagged as spam: by a rule of the caller, with its reason in explain, nothing sent and nothing charged", async () => {
+    const { create, verifier, customer, box } = setUp({
+      policy: onePerTenMinutes,
+      spamRules: [{ name: "bad model", judge: ({ device_model }) => (device_model === "bot" ? { reason: "a bot", value: 2, threshold: 1 } : undefined) }],
+    });
+    const flagged = await create({ device_model: "bot" });
+    expect(flagged.status).toBe("spam_detected");
+    expect(box.messages).toHaveLength(0);
+    const { decisions } = await verifier.explain({ customer_uuid: customer, authentication_uuid: flagged.authentication_uuid });
+    expect(decisions).toEqual([{ at: new Date(start).toISOString(), rule: "bad model", mode: "enforce", reason: "a bot", value: 2, threshold: 1 }]);
+    expect((await create({ device_model: "phone" })).status).toBe("pending");
+    expect((await create({ device_model: "bot" })).status, "caps come before spam rules").toBe("rate_limited");
+  });
+
+  it("One created `rate_limited` or `spam_detected` stays until `expires_at` only and holds no code", async () => {
+    const { create, check, clock, store, customer } = setUp({ spamRules: [{ name: "all", judge: () => ({ reason: "all" }) }] });
+    const { authentication_uuid } = await create();
+    const record = await store.find(customer, authentication_uuid);
+    expect(record?.keepUntil).toBe(start + 600_000);
+    expect(record?.data).toContain("[]");
+    clock.advance(600_000);
+    expect(await faultOf(check(authentication_uuid, "123456"))).toBe("invalid_auth_uuid");
+  });
+
+  it("stored only as HMAC-SHA-256: neither the code nor anything reversible without the secret is in the record", async () => {
+    const { create, box, store, customer } = setUp();
+    const { authentication_uuid } = await create();
+    expect(JSON.stringify(await store.find(customer, authentication_uuid))).not.toContain(box.code());
+  });
+
+  it("every route rejects on create: 200 `pending`; check then answers `without_attempt`, retry `no_attempt`, the log says why", async () => {
+    const { create, check, retry, box, log } = setUp();
+    box.answer = async () => ({ outcome: "rejected", reason: `no credit for ${box.code()}` });
+    const { authentication_uuid, status } = await create();
+    expect(status).toBe("pending");
+    expect((await check(authentication_uuid, box.code())).status).toBe("without_attempt");
+    expect((await retry(authentication_uuid)).status).toBe("no_attempt");
+    const line = log.lines.find(({ message }) => message.includes("rejected"));
+    expect(line?.fields.reason).toBe("no credit for ******");
+    expect(JSON.stringify(line)).not.toContain(numberOf(1));
+  });
+
+  it.each([
+    ["throws", async () => Promise.reject(new Error("boom"))],
+    ["answers nonsense", async () => ({ sent: true }) as never],
+    ["answers unknown", async () => ({ outcome: "unknown" as const })],
+  ])("unknown (a sender that %s) counts as sent: the code works", async (_what, answer) => {
+    const { create, check, box } = setUp();
+    box.answer = answer;
+    const { authentication_uuid, status } = await create();
+    expect(status).toBe("pending");
+    expect((await check(authentication_uuid, box.code())).status).toBe("valid");
+  });
+
+  it("a sender that throws and says rejected is rejected", async () => {
+    const { create, check, box } = setUp();
+    box.answer = async () => Promise.reject(Object.assign(new Error("blocked"), { outcome: "rejected" }));
+    const { authentication_uuid } = await create();
+    expect((await check(authentication_uuid, box.code())).status).toBe("without_attempt");
+  });
+
+  it("create and retry answer after the carrier's outcome or `sendTimeout` (5 s), and the sender is told", async () => {
+    const { create, check, box, clock } = setUp();
+    let aborted = false;
+    box.answer = (_message, signal) => new Promise(() => signal.addEventListener("abort", () => (aborted = true)));
+    let answered = false;
+    const creating = create().finally(() => (answered = true));
+    await expect.poll(() => box.messages.length).toBe(1);
+    clock.advance(4_999);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(answered).toBe(false);
+    clock.advance(1);
+    const { authentication_uuid, status } = await creating;
+    expect([status, aborted]).toEqual(["pending", true]);
+    expect((await check(authentication_uuid, box.code())).status).toBe("valid");
+  });
+
+  it("while a send is under way the code may already be in the user's hand: check works", async () => {
+    const { create, check, box, store, customer } = setUp();
+    let finish: (outcome: { outcome: "accepted" }) => void = () => undefined;
+    box.answer = () => new Promise((resolve) => (finish = resolve));
+    const creating = create();
+    await expect.poll(() => box.messages.length).toBe(1);
+    const id = box.messages[0]?.authentication_uuid as string;
+    expect(await store.find(customer, id)).toBeDefined();
+    expect((await check(id, box.code())).status).toBe("valid");
+    finish({ outcome: "accepted" });
+    expect((await creating).status).toBe("pending");
+  });
+});
+
+describe("contract.md: two secrets during rotation", () => {
+  it("codes made under the previous secret are still accepted, those under a forgotten one are not", async () => {
+    const first = setUp({ secret: "first secret ".repeat(4) });
+    const { authentication_uuid } = await first.create();
+    const options = { store: first.store, clock: first.clock, customers: [{ customer_uuid: first.customer, keys: [first.apiKey] }] };
+    const request = { customer_uuid: first.customer, authentication_uuid, check_code: first.box.code() };
+    expect((await setUp({ ...options, secret: "third secret ".repeat(4) }).verifier.check(request)).status).toBe("invalid");
+    expect((await setUp({ ...options, secret: ["second secret ".repeat(4), "first secret ".repeat(4)] }).verifier.check(request)).status).toBe("valid");
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { faultOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+
+describe("spec.md: Check result statuses; contract.md: Check, first row that holds", () => {
+  it("valid | The code is valid; already_validated | later Check calls", async () => {
+    const { create, check, box, wrong } = setUp();
+    const { authentication_uuid } = await create();
+    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "valid" });
+    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "already_validated" });
+    expect(await check(authentication_uuid, wrong())).toEqual({ authentication_uuid, status: "already_validated" });
+  });
+
+  it("invalid | The code is invalid: 5 wrong codes per authentication; the 5th wrong answers `invalid`, later ones `rate_limited`, the right one too", async () => {
+    const { create, check, box, wrong } = setUp();
+    const { authentication_uuid } = await create();
+    for (let guess = 1; guess <= 5; guess++) expect((await check(authentication_uuid, wrong())).status).toBe("invalid");
+    expect((await check(authentication_uuid, wrong())).status).toBe("rate_limited");
+    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "rate_limited" });
+  });
+
+  it("wrong codes are never reset by a retry", async () => {
+    const { create, check, retry, clock, box, wrong } = setUp();
+    const { authentication_uuid } = await create();
+    for (let guess = 1; guess <= 4; guess++) await check(authentication_uuid, wrong());
+    clock.advance(30_000);
+    expect((await retry(authentication_uuid)).status).toBe("approved");
+    expect((await check(authentication_uuid, wrong())).status).toBe("invalid");
+    expect((await check(authentication_uuid, box.code())).status).toBe("rate_limited");
+  });
+
+  it("without_attempt | No attempt was sent yet, so a check cannot be performed; nothing is counted", async () => {
+    const { create, check, box, store, customer } = setUp();
+    box.answer = async () => ({ outcome: "rejected" });
+    const { authentication_uuid } = await create();
+    const before = await store.find(customer, authentication_uuid);
+    for (let guess = 1; guess <= 7; guess++) expect(await check(authentication_uuid, "123456")).toEqual({ authentication_uuid, status: "without_attempt" });
+    expect(await store.find(customer, authentication_uuid)).toEqual(before);
+  });
+
+  it("rate_limited | The authentication was rate limited and cannot be checked: created `rate_limited`", async () => {
+    const { create, check } = setUp({ policy: onePerTenMinutes });
+    await create();
+    expect((await check((await create()).authentication_uuid, "123456")).status).toBe("rate_limited");
+  });
+
+  it("expired_auth | The authentication has expired and cannot be checked: before every other row, for 24 h more, then unknown", async () => {
+    const { create, check, clock, box, store, customer } = setUp();
+    const { authentication_uuid } = await create();
+    clock.set(start + 600_000);
+    expect((await check(authentication_uuid, box.code())).status).toBe("expired_auth");
+    expect((await store.find(customer, authentication_uuid))?.data, "without its codes").toContain('[1,"",0]');
+    clock.set(start + 600_000 + 86_400_000 - 1);
+    expect((await check(authentication_uuid, box.code())).status).toBe("expired_auth");
+    clock.advance(1);
+    expect(await faultOf(check(authentication_uuid, box.code()))).toBe("invalid_auth_uuid");
+  });
+
+  it("expired_auth comes before already_validated", async () => {
+    const { create, check, clock, box } = setUp();
+    const { authentication_uuid } = await create();
+    await check(authentication_uuid, box.code());
+    clock.advance(600_000);
+    expect((await check(authentication_uuid, box.code())).status).toBe("expired_auth");
+  });
+
+  it("live codes: the newest two whose send was not rejected, under the one budget", async () => {
+    for (const [index, status] of ["invalid", "valid", "valid"].entries()) {
+      const { create, check, retry, clock, box } = setUp();
+      const { authentication_uuid } = await create();
+      for (const wait of [30_000, 60_000]) {
+        clock.advance(wait);
+        await retry(authentication_uuid);
+      }
+      if (new Set(box.messages.map((message) => message.code)).size < 3) continue;
+      expect((await check(authentication_uuid, box.code(index))).status).toBe(status);
+    }
+  });
+
+  it("with `acceptPreviousCode: false` the newest one known accepted: the code before it is dead", async () => {
+    const { create, check, retry, clock, box } = setUp({ policy: { acceptPreviousCode: false } });
+    const { authentication_uuid } = await create();
+    clock.advance(30_000);
+    await retry(authentication_uuid);
+    if (box.code(0) !== box.code(1)) expect((await check(authentication_uuid, box.code(0))).status).toBe("invalid");
+    expect((await check(authentication_uuid, box.code(1))).status).toBe("valid");
+  });
+
+  it.each([0, 1])("with `acceptPreviousCode: false` any newer one still undecided lives beside it: code %i", async (index) => {
+    const { create, check, retry, clock, box } = setUp({ policy: { acceptPreviousCode: false } });
+    const { authentication_uuid } = await create();
+    clock.advance(30_000);
+    box.answer = async () => ({ outcome: "unknown" });
+    await retry(authentication_uuid);
+    expect((await check(authentication_uuid, box.code(index))).status).toBe("valid");
+  });
+
+  it("the code of one authentication is worth nothing for another, even of the same number", async () => {
+    const { create, check, box } = setUp();
+    const one = await create();
+    const two = await create();
+    if (box.code(0) === box.code(1)) return;
+    expect((await check(two.authentication_uuid, box.code(0))).status).toBe("invalid");
+    expect((await check(one.authentication_uuid, box.code(0))).status).toBe("valid");
+  });
+
+  it.each([
+    ["spaces around and inside", (code: string) => ` ${code.slice(0, 3)} ${code.slice(3)}\n`],
+    ["hyphens", (code: string) => `${code.slice(0, 3)}-${code.slice(3)}`],
+    ["a non-breaking hyphen and space", (code: string) => `${code.slice(0, 2)}\u2011${code.slice(2, 4)}\u00a0${code.slice(4)}`],
+    ["Arabic-Indic digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0x660 + Number(digit)))],
+    ["Devanagari digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0x966 + Number(digit)))],
+    ["full-width digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)))],
+    ["mathematical bold digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0x1d7ce + Number(digit)))],
+    ["mathematical monospace digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0x1d7f6 + Number(digit)))],
+  ])("`check_code` is forgiving where people type: %s", async (_what, typed) => {
+    const { create, check, box } = setUp();
+    const { authentication_uuid } = await create();
+    expect((await check(authentication_uuid, typed(box.code()))).status).toBe("valid");
+  });
+
+  it.each(["abc", "1", "12345", "1234567", "½¼", "null", "{}", "0x1234", "é".repeat(64), "1e5", "\u0000"])("any other string up to 64 characters is a wrong code: %j", async (typed) => {
+    const { create, check, store, customer } = setUp();
+    const { authentication_uuid } = await create();
+    const before = (await store.find(customer, authentication_uuid))?.data;
+    expect((await check(authentication_uuid, typed)).status).toBe("invalid");
+    expect((await store.find(customer, authentication_uuid))?.data, "counted").not.toBe(before);
+  });
+
+  it.each(["", " ", "---", " - ", "1".repeat(65)])("empty (once spaces and hyphens are gone) or longer is `bad_request`, uncounted: %j", async (typed) => {
+    const { create, check, store, customer } = setUp();
+    const { authentication_uuid } = await create();
+    const before = await store.find(customer, authentication_uuid);
+    expect(await faultOf(check(authentication_uuid, typed))).toBe("bad_request");
+    expect(await store.find(customer, authentication_uuid)).toEqual(before);
+  });
+
+  it("codes are drawn evenly over all digits, leading zeros included", async () => {
+    const { createCodes } = await import("../../src/engine/codes.js");
+    const codes = createCodes(["s"]);
+    const firsts = new Map<string, number>();
+    for (let draw = 0; draw < 20_000; draw++) {
+      const code = codes.draw(6);
+      expect(code).toMatch(/^\d{6}$/);
+      firsts.set(code.slice(0, 1), (firsts.get(code.slice(0, 1)) ?? 0) + 1);
+    }
+    // 2,000 expected each, standard deviation 42: eight of them are never crossed by an even draw.
+    for (const digit of "0123456789") expect(Math.abs((firsts.get(digit) ?? 0) - 2000)).toBeLessThan(340);
+  });
+});

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { faultOf, numberOf, setUp } from "../support/verifier.js";
+
+describe("contract.md: `Idempotency-Key` on create", () => {
+  it("the same key and body answer the same result without a second message", async () => {
+    const { create, box, clock } = setUp();
+    const first = await create({}, { idempotencyKey: "k1" });
+    clock.advance(5000);
+    expect(await create({}, { idempotencyKey: "k1" })).toEqual(first);
+    expect(box.messages).toHaveLength(1);
+    expect((await create({}, { idempotencyKey: "k2" })).authentication_uuid).not.toBe(first.authentication_uuid);
+  });
+
+  it("also for a twin that runs at the same time: fifty twins, one message, one charge, one result", async () => {
+    const { create, box, store, customer } = setUp();
+    const results = await Promise.all(Array.from({ length: 50 }, () => create({}, { idempotencyKey: "k" })));
+    expect(new Set(results.map((result) => JSON.stringify(result))).size).toBe(1);
+    expect(box.messages).toHaveLength(1);
+    expect(await store.count([{ window: `${customer}:n:${numberOf(1)}`, since: 0 }])).toEqual([1]);
+  });
+
+  it("another body under the key is `bad_request`", async () => {
+    const { create, box } = setUp();
+    await create({}, { idempotencyKey: "k" });
+    expect(await faultOf(create({ phone_number: numberOf(2) }, { idempotencyKey: "k" }))).toBe("bad_request");
+    expect(box.messages).toHaveLength(1);
+  });
+
+  it("refused results are repeated too", async () => {
+    const { create, clock } = setUp({ policy: { limits: { perNumber: [{ limit: 1, window: 60 }] }, codeLength: 10 } });
+    await create();
+    const refused = await create({}, { idempotencyKey: "k" });
+    expect(refused.status).toBe("rate_limited");
+    clock.advance(61_000);
+    expect(await create({}, { idempotencyKey: "k" })).toEqual(refused);
+  });
+
+  it("a twin that finds `planned` carries on from it: a process that died before the charge costs nothing", async () => {
+    const set = setUp();
+    const reserve = set.store.reserve.bind(set.store);
+    let down = true;
+    set.store.reserve = async (claims) => (down ? Promise.reject(new Error("down")) : reserve(claims));
+    expect(await faultOf(set.create({}, { idempotencyKey: "k" }))).toBe("unavailable");
+    expect(set.box.messages).toHaveLength(0);
+    down = false;
+    set.clock.advance(1000);
+    const resumed = await set.create({}, { idempotencyKey: "k" });
+    expect(resumed.status).toBe("pending");
+    expect(set.box.messages).toHaveLength(1);
+    expect((await set.check(resumed.authentication_uuid, set.box.code())).status).toBe("valid");
+  });
+
+  it("a plan that nobody carried on before it expired gives way to a new one", async () => {
+    const set = setUp();
+    const reserve = set.store.reserve.bind(set.store);
+    set.store.reserve = async () => Promise.reject(new Error("down"));
+    await faultOf(set.create({}, { idempotencyKey: "k" }));
+    set.store.reserve = reserve;
+    set.clock.advance(700_000);
+    const resumed = await set.create({}, { idempotencyKey: "k" });
+    expect(Date.parse(resumed.created_at)).toBe(set.clock.now());
+    expect((await set.check(resumed.authentication_uuid, set.box.code())).status).toBe("valid");
+  });
+
+  it("It lives as long as the record", async () => {
+    const { create, clock, box } = setUp();
+    const first = await create({}, { idempotencyKey: "k" });
+    clock.advance(600_000 + 86_400_000 - 1);
+    expect(await create({}, { idempotencyKey: "k" })).toEqual(first);
+    clock.advance(1);
+    expect((await create({}, { idempotencyKey: "k" })).created_at).not.toBe(first.created_at);
+    expect(box.messages).toHaveLength(2);
+  });
+
+  it("holds across a rotation of the secret", async () => {
+    const set = setUp({ secret: "first secret ".repeat(4) });
+    const first = await set.create({}, { idempotencyKey: "k" });
+    const rotated = setUp({ store: set.store, clock: set.clock, customers: [{ customer_uuid: set.customer, keys: [set.apiKey] }], secret: ["second secret ".repeat(4), "first secret ".repeat(4)] });
+    expect(await rotated.verifier.createAuthentication({ customer_uuid: set.customer, phone_number: numberOf(1) }, { idempotencyKey: "k" })).toEqual(first);
+    expect(rotated.box.messages).toHaveLength(0);
+  });
+
+  it("keys of different customers have nothing to do with one another", async () => {
+    const one = setUp();
+    const two = setUp({ store: one.store, clock: one.clock });
+    const results = [await one.create({}, { idempotencyKey: "k" }), await two.create({}, { idempotencyKey: "k" })];
+    expect(results[0]?.authentication_uuid).not.toBe(results[1]?.authentication_uuid);
+  });
+
+  it.each(["", "é", "k".repeat(256), "a\nb"])("a key that is not 1 to 255 printable ASCII characters is `bad_request`: %j", async (idempotencyKey) => {
+    const { create, box } = setUp();
+    expect(await faultOf(create({}, { idempotencyKey }))).toBe("bad_request");
+    expect(box.messages).toHaveLength(0);
+  });
+});
+
+describe("contract.md: `Idempotency-Key` on check", () => {
+  it("the same key and body answer the same result without a second count", async () => {
+    const { create, check, wrong, box } = setUp();
+    const { authentication_uuid } = await create();
+    for (let replay = 0; replay < 20; replay++) expect((await check(authentication_uuid, wrong(), { idempotencyKey: "w" })).status).toBe("invalid");
+    for (let guess = 0; guess < 3; guess++) expect((await check(authentication_uuid, wrong())).status).toBe("invalid");
+    expect((await check(authentication_uuid, box.code(), { idempotencyKey: "r" })).status).toBe("valid");
+    expect((await check(authentication_uuid, box.code(), { idempotencyKey: "r" })).status, "the lost reply").toBe("valid");
+    expect((await check(authentication_uuid, box.code())).status).toBe("already_validated");
+  });
+
+  it("also for twins at the same time", async () => {
+    const { create, check, wrong, box } = setUp();
+    const { authentication_uuid } = await create();
+    const wrongs = await Promise.all(Array.from({ length: 50 }, () => check(authentication_uuid, wrong(), { idempotencyKey: "w" })));
+    expect(new Set(wrongs.map(({ status }) => status))).toEqual(new Set(["invalid"]));
+    const rights = await Promise.all(Array.from({ length: 50 }, () => check(authentication_uuid, box.code(), { idempotencyKey: "r" })));
+    expect(new Set(rights.map(({ status }) => status))).toEqual(new Set(["valid"]));
+  });
+
+  it("another body under the key is `bad_request`", async () => {
+    const { create, check, wrong, box } = setUp();
+    const { authentication_uuid } = await create();
+    await check(authentication_uuid, wrong(), { idempotencyKey: "k" });
+    expect(await faultOf(check(authentication_uuid, box.code(), { idempotencyKey: "k" }))).toBe("bad_request");
+  });
+
+  it("over HTTP the header carries it", async () => {
+    const { http, customer, box } = setUp();
+    const body = { customer_uuid: customer, phone_number: numberOf(1) };
+    const [one, two] = [await http("POST", "/v1/authentication", body, { "idempotency-key": "k" }), await http("POST", "/v1/authentication", body, { "idempotency-key": "k" })];
+    expect(two.json).toEqual(one.json);
+    expect(box.messages).toHaveLength(1);
+  });
+});

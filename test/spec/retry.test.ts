@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+
+const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
+
+describe("spec.md: Retry result statuses; contract.md: Retry, first row that holds", () => {
+  it("approved | The retry was approved and a new code was sent; `remaining_retry` = 4 − retries used; cool-down 30, 60, 90, 120 s after each send; rate_limited when retries are used up", async () => {
+    const { create, retry, clock, box } = setUp({ policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
+    const { authentication_uuid } = await create();
+    const expected = [
+      { wait: 30, remaining: 3, next: 30 + 60 },
+      { wait: 60, remaining: 2, next: 90 + 90 },
+      { wait: 90, remaining: 1, next: 180 + 120 },
+      { wait: 120, remaining: 0, next: 600 },
+    ];
+    let now = 0;
+    for (const { wait, remaining, next } of expected) {
+      clock.advance(wait * 1000 - 1);
+      expect((await retry(authentication_uuid)).status).toBe("denied");
+      clock.advance(1);
+      now += wait;
+      expect(await retry(authentication_uuid)).toEqual({
+        authentication_uuid,
+        created_at: at(now),
+        next_retry_at: at(next),
+        remaining_retry: remaining,
+        status: "approved",
+      });
+    }
+    expect(box.messages.map((message) => message.attempt)).toEqual([1, 2, 3, 4, 5]);
+    expect(new Set(box.messages.map((message) => message.code)).size).toBeGreaterThan(1);
+    expect(await retry(authentication_uuid)).toMatchObject({ status: "rate_limited", remaining_retry: 0, next_retry_at: at(600) });
+  });
+
+  it("denied | The retry was denied: cool-down not over; `next_retry_at` is its end", async () => {
+    const { create, retry, clock, box } = setUp();
+    const { authentication_uuid } = await create();
+    clock.advance(29_999);
+    expect(await retry(authentication_uuid)).toEqual({ authentication_uuid, created_at: at(29.999), next_retry_at: at(30), remaining_retry: 4, status: "denied" });
+    expect(box.messages).toHaveLength(1);
+  });
+
+  it("denied | no route takes the message: the code is dead, earlier ones live on, `remaining_retry` is not used up, the cool-down starts again, the caps count it", async () => {
+    const { create, retry, check, clock, box, store, customer } = setUp();
+    const { authentication_uuid } = await create();
+    const first = box.code();
+    clock.advance(30_000);
+    box.answer = async () => ({ outcome: "rejected" });
+    expect(await retry(authentication_uuid)).toMatchObject({ status: "denied", remaining_retry: 4, next_retry_at: at(60) });
+    const dead = box.code();
+    expect(await store.count([{ window: `${customer}:n:${numberOf(1)}`, since: 0 }])).toEqual([2]);
+    clock.advance(29_999);
+    expect((await retry(authentication_uuid)).status).toBe("denied");
+    expect(box.messages).toHaveLength(2);
+    if (dead !== first) expect((await check(authentication_uuid, dead)).status).toBe("invalid");
+    expect((await check(authentication_uuid, first)).status).toBe("valid");
+  });
+
+  it("however many sends in a row are rejected, the code sent before them lives on", async () => {
+    const { create, retry, check, clock, box } = setUp({ policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
+    const { authentication_uuid } = await create();
+    const first = box.code();
+    box.answer = async () => ({ outcome: "rejected" });
+    for (let send = 0; send < 5; send++) {
+      clock.advance(30_000);
+      expect((await retry(authentication_uuid)).status).toBe("denied");
+    }
+    expect(box.messages).toHaveLength(6);
+    expect((await check(authentication_uuid, first)).status).toBe("valid");
+  });
+
+  it("no_attempt | No attempt was sent yet, so a retry cannot be performed", async () => {
+    const { create, retry, box, clock } = setUp();
+    box.answer = async () => ({ outcome: "rejected" });
+    const { authentication_uuid } = await create();
+    clock.advance(60_000);
+    expect(await retry(authentication_uuid)).toMatchObject({ status: "no_attempt", remaining_retry: 0, next_retry_at: at(600) });
+    expect(box.messages).toHaveLength(1);
+  });
+
+  it("no_attempt | of one created spam_detected", async () => {
+    const { create, retry } = setUp({ spamRules: [{ name: "all", judge: () => ({ reason: "all" }) }] });
+    expect(await retry((await create()).authentication_uuid)).toMatchObject({ status: "no_attempt", remaining_retry: 0 });
+  });
+
+  it("rate_limited | The authentication was rate limited and cannot be retried: created `rate_limited`", async () => {
+    const { create, retry } = setUp({ policy: onePerTenMinutes });
+    await create();
+    expect(await retry((await create()).authentication_uuid)).toMatchObject({ status: "rate_limited", remaining_retry: 0, next_retry_at: at(600) });
+  });
+
+  it("rate_limited | checks used up", async () => {
+    const { create, retry, check, clock, wrong, box } = setUp();
+    const { authentication_uuid } = await create();
+    for (let guess = 0; guess < 5; guess++) await check(authentication_uuid, wrong());
+    clock.advance(30_000);
+    expect(await retry(authentication_uuid)).toMatchObject({ status: "rate_limited", remaining_retry: 0, next_retry_at: at(600) });
+    expect(box.messages).toHaveLength(1);
+  });
+
+  it("rate_limited | a cap refuses: a refusal consumes nothing, neither a retry nor the cool-down nor the code before it", async () => {
+    const { create, retry, check, clock, box, verifier, customer } = setUp({ policy: { limits: { perNumber: [{ limit: 1, window: 60 }] }, codeLength: 10 } });
+    const { authentication_uuid } = await create();
+    clock.advance(30_000);
+    expect(await retry(authentication_uuid)).toMatchObject({ status: "rate_limited", remaining_retry: 0, next_retry_at: at(600) });
+    expect(box.messages).toHaveLength(1);
+    const { decisions } = await verifier.explain({ customer_uuid: customer, authentication_uuid });
+    expect(decisions).toEqual([{ at: at(30), rule: "perNumber 1/60s", mode: "enforce", value: 1, threshold: 1 }]);
+    clock.advance(30_000);
+    expect(await retry(authentication_uuid)).toMatchObject({ status: "approved", remaining_retry: 3 });
+    expect((await check(authentication_uuid, box.code(0))).status).toBe("valid");
+  });
+
+  it("expired_auth | The authentication has expired and cannot be retried", async () => {
+    const { create, retry, clock } = setUp();
+    const { authentication_uuid } = await create();
+    clock.advance(600_000);
+    expect(await retry(authentication_uuid)).toEqual({ authentication_uuid, created_at: at(600), next_retry_at: at(600), remaining_retry: 0, status: "expired_auth" });
+  });
+
+  it("already_validated | The authentication has already been validated", async () => {
+    const { create, retry, check, clock, box } = setUp();
+    const { authentication_uuid } = await create();
+    await check(authentication_uuid, box.code());
+    clock.advance(30_000);
+    expect(await retry(authentication_uuid)).toMatchObject({ status: "already_validated", remaining_retry: 0, next_retry_at: at(600) });
+  });
+
+  it("unknown → 400: an id that never was, one of another customer and one that was forgotten are indistinguishable", async () => {
+    const mine = setUp();
+    const theirs = setUp({ store: mine.store, clock: mine.clock });
+    const { authentication_uuid } = await theirs.create();
+    const messages = await Promise.all(
+      [authentication_uuid, "11111111-2222-3333-4444-555555555555"].map((id) => mine.retry(id).catch((error: { code: string; message: string }) => [error.code, error.message])),
+    );
+    expect(messages[0]).toEqual(messages[1]);
+    expect((messages[0] as string[])[0]).toBe("invalid_auth_uuid");
+    mine.clock.advance(600_000 + 86_400_000);
+    expect(await faultOf(theirs.retry(authentication_uuid))).toBe("invalid_auth_uuid");
+  });
+
+  it("`next_retry_at` = min(end of the cool-down, `expires_at`)", async () => {
+    const { create, retry } = setUp({ policy: { retryCooldowns: [900], lifetime: 600 } });
+    expect(await retry((await create()).authentication_uuid)).toMatchObject({ status: "denied", next_retry_at: at(600), remaining_retry: 1 });
+  });
+
+  it("a retry goes to the same device in the same form", async () => {
+    const { create, retry, clock, box } = setUp();
+    const { authentication_uuid } = await create({ device_type: "ANDROID", app_realm: "FA+9qCX9VSu" });
+    clock.advance(30_000);
+    await retry(authentication_uuid);
+    expect(box.messages.map(({ text }) => text.endsWith("\n\nFA+9qCX9VSu"))).toEqual([true, true]);
+  });
+});
