@@ -1,8 +1,10 @@
 import "reflect-metadata/lite";
 import { container, type DependencyContainer, instanceCachingFactory } from "tsyringe";
+import { guardedSender } from "./callbacks/guarded-sender.js";
 import { type Accounts, configuredCustomers, createAccounts } from "./engine/account.js";
 import { createCodes } from "./engine/codes.js";
 import { createOperations, type Operations } from "./engine/operations.js";
+import { createOutbox, type Outbox } from "./engine/outbox.js";
 import type { Parts } from "./engine/parts.js";
 import { createRecords } from "./engine/records.js";
 import { createHandler } from "./http/handle.js";
@@ -15,6 +17,8 @@ import type { Logger } from "./ports/logger.js";
 /** The parts that a verifier shows. */
 export interface Composed {
   readonly operations: Operations;
+  readonly accounts: Accounts;
+  readonly outbox: Outbox;
   readonly handle: (request: HttpRequest) => Promise<HttpResponse>;
   readonly logger: Logger;
 }
@@ -36,16 +40,20 @@ export function compose(options: VerifierOptions): Composed {
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });
 
   register<Accounts>(tokens.accounts, () => createAccounts(customersOf(options.customers), settings));
-  register<Parts>(tokens.parts, () => {
+  register<Parts>(tokens.parts, (inner) => {
     const codes = createCodes(settings.secrets);
     const records = createRecords(options.store, codes, clock, logger);
-    return { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
+    const base = { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
+    const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
+    return { ...base, outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }) };
   });
   register<Operations>(tokens.operations, (inner) => createOperations(inner.resolve(tokens.parts), inner.resolve(tokens.accounts)));
   register<Composed["handle"]>(tokens.handle, (inner) =>
     createHandler({ operations: inner.resolve(tokens.operations), accounts: inner.resolve(tokens.accounts), logger, docUrl: settings.docUrl }),
   );
-  return { operations: scope.resolve(tokens.operations), handle: scope.resolve(tokens.handle), logger };
+  const { outbox } = scope.resolve<Parts>(tokens.parts);
+  if (settings.deliver) outbox.start();
+  return { operations: scope.resolve(tokens.operations), accounts: scope.resolve(tokens.accounts), handle: scope.resolve(tokens.handle), outbox, logger };
 }
 
 function customersOf(customers: VerifierOptions["customers"]): Customers {
@@ -54,8 +62,9 @@ function customersOf(customers: VerifierOptions["customers"]): Customers {
 
 const systemClock: Clock = {
   now: () => Date.now(),
-  after(ms, run) {
+  after(ms, run, kind) {
     const timer = setTimeout(run, ms);
+    if (kind === "background") timer.unref?.();
     return () => clearTimeout(timer);
   },
 };

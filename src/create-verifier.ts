@@ -4,6 +4,7 @@ import type { CheckRequest, CheckResponse } from "./contract/check.js";
 import type { LookupRequest, LookupResponse } from "./contract/lookup.js";
 import type { RetryRequest, RetryResponse } from "./contract/retry.js";
 import type { Explanation } from "./engine/explain.js";
+import type { DeadLetter, FlushReport } from "./engine/outbox.js";
 import type { CallOptions } from "./engine/operations.js";
 import type { HttpHandler } from "./http/message.js";
 import type { VerifierOptions } from "./options.js";
@@ -22,22 +23,35 @@ export interface Verifier extends HttpHandler {
   lookup(request: LookupRequest): Promise<LookupResponse>;
   /** Which rules fired for an authentication: for operators, never for end users. */
   explain(request: RetryRequest): Promise<Explanation>;
-  /** Closes the store and the sender, where they have something to close. Clients that you passed to them stay yours. */
+  /** Delivers all callbacks that are due now: for cron jobs and serverless functions, where no worker runs. */
+  flush(): Promise<FlushReport>;
+  /** Callbacks that were given up, among the `limit` (default 1,000) records that wait longest. */
+  deadLetters(options?: { readonly limit?: number }): Promise<readonly DeadLetter[]>;
+  /** Puts a given-up callback back on its way, under the same webhook-id; false when there is none. */
+  redeliver(letter: Pick<DeadLetter, "customer_uuid" | "authentication_uuid" | "sequence">): Promise<boolean>;
+  /** Secrets that sign a customer's callbacks, as `whsec_<base64>`, for the customer to verify them with; several while rotating. */
+  webhookSecrets(customerUuid: string): Promise<readonly string[]>;
+  /** Stops delivering callbacks, and closes the store and the sender, where they have something to close. Clients that you passed to them stay yours. */
   close(): Promise<void>;
 }
 
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, handle, logger } = compose(options);
+  const { operations, accounts, handle, outbox, logger } = compose(options);
   return {
     createAuthentication: (request, call = {}) => operations.createAuthentication(request, call),
     retry: (request) => operations.retry(request, {}),
     check: (request, call = {}) => operations.check(request, call),
     lookup: (request) => operations.lookup(request, {}),
     explain: (request) => operations.explain(request),
+    flush: () => outbox.flush(),
+    deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(limit),
+    redeliver: ({ customer_uuid, authentication_uuid, sequence }) => outbox.redeliver(customer_uuid.toLowerCase(), authentication_uuid.toLowerCase(), sequence),
+    webhookSecrets: (customerUuid) => accounts.webhookSecrets(customerUuid.toLowerCase()),
     handle,
     warn: (message) => logger.warn({}, message),
     async close() {
+      await outbox.stop();
       await Promise.all([options.store.close?.(), options.sender.close?.()]);
     },
   };

@@ -1,4 +1,5 @@
 export type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest, DeviceType } from "./contract/authentication.js";
+export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js";
 export type { CheckRequest, CheckResponse, CheckStatus } from "./contract/check.js";
 export type { CallerFaultCode, Fault, FaultCode } from "./contract/fault.js";
 export type { LineType, LookupRequest, LookupResponse } from "./contract/lookup.js";
@@ -9,10 +10,12 @@ export type { Cap, Limits, Policy, PolicyOverride } from "./domain/policy.js";
 export type { SpamAttempt, SpamRule, SpamVerdict } from "./domain/spam.js";
 export { type ApiKey, generateApiKey } from "./engine/account.js";
 export type { Explanation } from "./engine/explain.js";
+export type { DeadLetter, FlushReport } from "./engine/outbox.js";
 export type { CallOptions } from "./engine/operations.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
 export type { CustomerConfig, VerifierOptions } from "./options.js";
+export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";
 export type { Clock } from "./ports/clock.js";
 export type { Customer, Customers } from "./ports/customers.js";
 export type { Logger } from "./ports/logger.js";

@@ -3,6 +3,7 @@ import { type MessageTemplate, templateFault } from "./domain/message.js";
 import { defaultPolicy, guessBudgetFault, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { SpamRule } from "./domain/spam.js";
 import { VerifierError } from "./errors.js";
+import type { CallbackSender } from "./ports/callback-sender.js";
 import type { Clock } from "./ports/clock.js";
 import type { Customer, Customers } from "./ports/customers.js";
 import type { Logger } from "./ports/logger.js";
@@ -62,6 +63,16 @@ export interface VerifierOptions {
     | {
         /** Origins that a `callback_url` may name although they are not https on the public internet, for development. Default none. */
         readonly allowOrigins?: readonly string[] | undefined;
+        /** Whether callbacks carry the whole phone number. Default false: masked. */
+        readonly fullNumber?: boolean | undefined;
+        /** Whether this process delivers callbacks. Default true; false where another process or `flush()` does. */
+        readonly worker?: boolean | undefined;
+        /** Seconds between two looks for callbacks that are due. Default 5. */
+        readonly pollInterval?: number | undefined;
+        /** Called with the work that goes on after an answer, for platforms that stop a process then: `(work) => context.waitUntil(work)`, in Next.js `(work) => after(() => work)`. */
+        readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
+        /** Who posts to webhooks. Default: our own, which connects to addresses on the public internet only. */
+        readonly sender?: CallbackSender | undefined;
       }
     | undefined;
   /** Page whose error table `doc_url` points at. Default: the README. */
@@ -79,6 +90,7 @@ export const defaultOptions = {
   storeTimeout: 2,
   lookupTimeout: 2,
   clockSkew: 5,
+  callbacks: { fullNumber: false, worker: true, pollInterval: 5 },
   phoneValidation: "valid",
   ambiguousLineType: "Unknown",
   docUrl: "https://www.npmjs.com/package/phoneproof#errors",
@@ -100,6 +112,11 @@ export interface Settings {
   readonly ambiguousLineType: "Unknown" | "Mobile";
   readonly spamRules: readonly SpamRule[];
   readonly allowOrigins: readonly string[];
+  readonly fullNumber: boolean;
+  /** Whether this process delivers callbacks. */
+  readonly deliver: boolean;
+  readonly pollInterval: number;
+  readonly waitUntil: ((work: Promise<unknown>) => void) | undefined;
   readonly docUrl: string;
 }
 
@@ -157,6 +174,10 @@ const CustomerConfigSchema = z.strictObject({
     )
     .min(1, "must hold at least one API key"),
   policy: PolicyOverrideSchema.optional(),
+  webhookSecrets: z
+    .array(z.string("must be a string").regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "must be whsec_ and 24 to 64 bytes in base64"), "must be a list")
+    .min(1, "must hold at least one secret")
+    .optional(),
 });
 
 const OptionsSchema = z.strictObject({
@@ -184,7 +205,15 @@ const OptionsSchema = z.strictObject({
   ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').optional(),
   spamRules: z.array(methods("a spam rule", ["judge"]).refine((rule) => "name" in rule && typeof rule.name === "string", "must have a name"), "must be a list").optional(),
   callbacks: z
-    .strictObject({ allowOrigins: z.array(z.string().refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, "must be an origin, for example http://localhost:3000")).optional() })
+    .strictObject({
+      allowOrigins: z.array(z.string("must be a string").refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, "must be an origin, for example http://localhost:3000")),
+      fullNumber: z.boolean("must be true or false"),
+      worker: z.boolean("must be true or false"),
+      pollInterval: seconds,
+      waitUntil: z.custom<object>((value) => typeof value === "function", "must be a function"),
+      sender: methods("a callback sender", ["post"]),
+    })
+    .partial()
     .optional(),
   docUrl: z.string("must be a string").optional(),
   logger: methods("a logger", ["info", "warn", "error"]).optional(),
@@ -222,6 +251,10 @@ export function readOptions(options: VerifierOptions): Settings {
     ambiguousLineType: options.ambiguousLineType ?? defaultOptions.ambiguousLineType,
     spamRules: options.spamRules ?? [],
     allowOrigins: options.callbacks?.allowOrigins ?? [],
+    fullNumber: options.callbacks?.fullNumber ?? defaultOptions.callbacks.fullNumber,
+    deliver: options.callbacks?.worker ?? defaultOptions.callbacks.worker,
+    pollInterval: (options.callbacks?.pollInterval ?? defaultOptions.callbacks.pollInterval) * 1000,
+    waitUntil: options.callbacks?.waitUntil,
     docUrl: options.docUrl ?? defaultOptions.docUrl,
   };
 }

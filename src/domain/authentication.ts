@@ -1,12 +1,13 @@
 import type { AuthenticationStatus, DeviceType } from "../contract/authentication.js";
 import type { CheckStatus } from "../contract/check.js";
+import type { DeliveryStatus } from "../contract/callback.js";
 import type { Decision } from "./decision.js";
 
 /**
- * What is known of a send: `undecided` (under way, timed out, or accepted without a second write: it reads as "may have been sent") or `accepted`.
+ * What is known of a send: `undecided` (under way, or accepted without a second write: it reads as "may have been sent"), `accepted`, or `unknown` for good (timed out, crashed).
  * "Unknown counts as sent"; a rejected send is taken out of the record: "that code is dead, earlier ones live on" (contract.md, send outcome).
  */
-export type SendState = "undecided" | "accepted";
+export type SendState = "undecided" | "accepted" | "unknown";
 
 /** One of the last codes, known only by its keyed digest. */
 export interface Send {
@@ -24,6 +25,31 @@ export interface KeyedCheck {
   /** Digest of the request, to tell another body under the same key. */
   readonly request: string;
   readonly status: CheckStatus;
+}
+
+/** A delivery status on its way to `callback_url`. */
+export interface OutboxEvent {
+  /** 1 for the first event of the authentication; with its id the `webhook-id`, "constant over redeliveries" (contract.md, Delivery-status callbacks). */
+  readonly sequence: number;
+  /** The send it is about. */
+  readonly attempt: number;
+  readonly status: DeliveryStatus;
+  readonly at: number;
+  /** Deliveries tried. */
+  readonly tries: number;
+  /** When the next delivery is due. */
+  readonly nextAt: number;
+  /** Why it was given up; "what is given up is kept visible". */
+  readonly dead?: string;
+  readonly route?: string;
+  readonly error?: string;
+}
+
+/** The right to deliver a record's outbox. */
+export interface Lease {
+  /** Random; a worker whose lease is no longer the one in the record has come too late. */
+  readonly holder: string;
+  readonly until: number;
 }
 
 /** The state of one authentication. All times are milliseconds since the epoch. */
@@ -58,6 +84,14 @@ export interface Authentication {
   readonly deviceType?: DeviceType;
   readonly appRealm?: string;
   readonly callbackUrl?: string;
+  /** When the newest send should be settled; past it a worker settles it as `unknown`. Only where a callback must tell. */
+  readonly settleBy?: number;
+  /** Delivery statuses that were not delivered yet, or were given up, oldest first. */
+  readonly outbox: readonly OutboxEvent[];
+  /** How many events this authentication has had. */
+  readonly events: number;
+  /** Who delivers the outbox now. */
+  readonly lease?: Lease;
   /** Digest of the create request, when that came with an idempotency key. */
   readonly request?: string;
   readonly checks: readonly KeyedCheck[];
@@ -74,8 +108,11 @@ export function withDecision(auth: Authentication, decision: Decision): Authenti
   return { ...auth, decisions: [...auth.decisions, decision].slice(-keptDecisions) };
 }
 
-/** Adds a send that is about to be made; the write that holds it precedes the message. Every send but the first uses up a retry. */
-export function withSend(auth: Authentication, digest: string, now: number): Authentication {
+/**
+ * Adds a send that is about to be made; the write that holds it precedes the message. Every send but the first uses up a retry.
+ * "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown` event" (architecture.md, rule 7): `settleBy`.
+ */
+export function withSend(auth: Authentication, digest: string, now: number, settleBy: number): Authentication {
   const attempt = auth.attempts + 1;
   return {
     ...auth,
@@ -85,6 +122,7 @@ export function withSend(auth: Authentication, digest: string, now: number): Aut
     retries: auth.attempts === 0 ? 0 : auth.retries + 1,
     lastSendAt: now,
     sends: [...auth.sends, { attempt, digest, state: "undecided" as const }].slice(-keptSends),
+    ...(auth.callbackUrl !== undefined && { settleBy }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Policy } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import { type CustomerConfig, readCustomerPolicy, type Settings } from "../options.js";
 import type { Customer, Customers } from "../ports/customers.js";
+import { derivedWebhookSecret } from "./webhook.js";
 
 /** A customer that was let in, with the policy that holds for it. */
 export interface Account {
@@ -17,6 +18,8 @@ export interface Accounts {
   byKey(apiKey: string | undefined): Promise<Account>;
   /** By UUID, for direct calls. Throws `account_invalid`. */
   byUuid(customerUuid: string): Promise<Account>;
+  /** Secrets that sign a customer's callbacks, the current one first: its own, or those made of the verifier's secrets. */
+  webhookSecrets(customerUuid: string): Promise<readonly string[]>;
 }
 
 /** An API key is shown once; keep only its digest. */
@@ -58,6 +61,10 @@ export function createAccounts(source: Customers, settings: Settings): Accounts 
       if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
       return account(known);
     },
+    async webhookSecrets(customerUuid) {
+      const known = await source.find(customerUuid);
+      return known?.webhookSecrets ?? settings.secrets.map((secret) => derivedWebhookSecret(secret, customerUuid));
+    },
   };
 }
 
@@ -67,7 +74,11 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
   const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();
   for (const [index, config] of configs.entries()) {
     const uuid = config.customer_uuid.toLowerCase();
-    const customer: Customer = { customer_uuid: uuid, ...(config.policy !== undefined && { policy: config.policy }) };
+    const customer: Customer = {
+      customer_uuid: uuid,
+      ...(config.policy !== undefined && { policy: config.policy }),
+      ...(config.webhookSecrets !== undefined && { webhookSecrets: config.webhookSecrets }),
+    };
     if (byUuid.has(uuid)) throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid stands in the list twice; give one entry all keys`);
     byUuid.set(uuid, customer);
     for (const key of new Set(config.keys)) {

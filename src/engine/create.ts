@@ -7,7 +7,7 @@ import { VerifierError } from "../errors.js";
 import type { Account } from "./account.js";
 import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, charge, chargeAndSwap, wouldRefuse } from "./charge.js";
-import { handOver } from "./hand-over.js";
+import { handOver, settleBy } from "./hand-over.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { judgeSpam } from "./spam.js";
@@ -51,7 +51,7 @@ async function createOnce(parts: Parts, attempt: Attempt): Promise<Authenticatio
   if (spam !== undefined) return stored(await parts.records.swap(attempt.budget, spam, undefined)).auth;
 
   const code = parts.codes.draw(attempt.account.policy.codeLength);
-  const next = withSend(blank, parts.codes.digest(blank.id, code), blank.createdAt);
+  const next = withSend(blank, parts.codes.digest(blank.id, code), blank.createdAt, settleBy(parts, blank.createdAt));
   const refuse = (held: Held) => parts.records.swap(attempt.budget, refused(blank, "rate_limited", attempt.decisions), held);
   const { swap, refusal } = await chargeAndSwap(parts, attempt.budget, charges, next, undefined, refuse);
   const held = stored(swap);
@@ -89,7 +89,8 @@ async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise
     return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
   }
   const code = codes.draw(account.policy.codeLength);
-  const swap = await records.swap(budget, withSend(start, codes.digest(id, code), parts.clock.now()), plan);
+  const now = parts.clock.now();
+  const swap = await records.swap(budget, withSend(start, codes.digest(id, code), now, settleBy(parts, now)), plan);
   if (swap.swapped) await handOver(parts, budget, swap.held.auth, code, attempt.phone.country, account.policy);
   return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
 }
@@ -135,6 +136,8 @@ function newAuthentication({ clock }: Parts, { account, phone, request, decision
     sends: [],
     decisions,
     checks: [],
+    events: 0,
+    outbox: [],
     ...(request.device_type !== undefined && { deviceType: request.device_type }),
     ...(request.app_realm !== undefined && { appRealm: request.app_realm }),
     ...(request.callback_url !== undefined && { callbackUrl: request.callback_url }),

@@ -8,6 +8,11 @@ import { type StoreBudget, TimedOut, withTimeout } from "./budget.js";
 import type { Parts } from "./parts.js";
 import { transition } from "./transition.js";
 
+/** When a send that nobody settled counts as `unknown`: a crash took its process. */
+export function settleBy({ settings }: Parts, now: number): number {
+  return now + settings.sendTimeout + settings.storeTimeout;
+}
+
 /**
  * Hands the newest send of `auth` to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
  *
@@ -23,13 +28,15 @@ export async function handOver(
 ): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
   const attempt = auth.attempts;
   const result = await budget.aside(() => send(parts, toMessage(parts, auth, code, country)));
-  const local = settleSend(auth, attempt, result, policy);
+  const now = parts.clock.now();
+  const local = settleSend(auth, attempt, result, policy, now);
   if (local === undefined) return { result, auth };
   try {
     const stored = await transition(parts.records, budget, auth.customer, auth.id, (current) => {
-      const next = settleSend(current, attempt, result, policy);
+      const next = settleSend(current, attempt, result, policy, now);
       return { result: next ?? current, next };
     });
+    parts.outbox.deliverSoon(auth);
     return { result, auth: stored ?? local };
   } catch (err) {
     parts.logger.error({ err, authentication_uuid: auth.id, outcome: result }, "the outcome of a send could not be stored; it stays undecided");

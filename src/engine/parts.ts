@@ -6,10 +6,11 @@ import type { Store } from "../ports/store.js";
 import type { Settings } from "../options.js";
 import { type StoreBudget, storeBudget } from "./budget.js";
 import type { Codes } from "./codes.js";
+import type { Outbox } from "./outbox.js";
 import type { Records } from "./records.js";
 
-/** What the operations are made of. */
-export interface Parts {
+/** What everything in the engine is made of. */
+export interface BaseParts {
   readonly settings: Settings;
   readonly store: Store;
   readonly sender: SmsSender;
@@ -18,6 +19,11 @@ export interface Parts {
   readonly logger: Logger;
   readonly codes: Codes;
   readonly records: Records;
+}
+
+/** What the operations are made of. */
+export interface Parts extends BaseParts {
+  readonly outbox: Outbox;
 }
 
 /** The budget of one request. */

@@ -1,12 +1,12 @@
 import { authenticationStatuses } from "../contract/authentication.js";
-import type { Authentication, KeyedCheck, Send, SendState } from "../domain/authentication.js";
+import type { Authentication, KeyedCheck, Lease, OutboxEvent, Send, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { StoredRecord } from "../ports/store.js";
 
 /** First element of the text; a later form gets a later number, and this one stays readable for as long as records live. */
 const version = 1;
 
-const sendStates: readonly SendState[] = ["undecided", "accepted"];
+const sendStates: readonly SendState[] = ["undecided", "accepted", "unknown"];
 
 /** The parts that most authentications do not have. */
 interface Extras {
@@ -16,6 +16,10 @@ interface Extras {
   readonly u?: string;
   readonly r?: string;
   readonly k?: readonly KeyedCheck[];
+  readonly s?: number;
+  readonly n?: number;
+  readonly o?: readonly OutboxEvent[];
+  readonly l?: Lease;
 }
 
 /** A stored record whose text the engine cannot read. It is left as it is. */
@@ -46,6 +50,10 @@ export function encodeRecord(auth: Authentication): string {
     ...(auth.callbackUrl !== undefined && { u: auth.callbackUrl }),
     ...(auth.request !== undefined && { r: auth.request }),
     ...(auth.checks.length > 0 && { k: auth.checks }),
+    ...(auth.settleBy !== undefined && { s: auth.settleBy }),
+    ...(auth.events > 0 && { n: auth.events }),
+    ...(auth.outbox.length > 0 && { o: auth.outbox }),
+    ...(auth.lease !== undefined && { l: auth.lease }),
   };
   if (Object.keys(extras).length > 0) fields.push(extras);
   return JSON.stringify(fields);
@@ -87,10 +95,14 @@ export function decodeRecord(record: StoredRecord): Authentication {
     sends: readSends(sends),
     decisions: extras.d ?? [],
     checks: extras.k ?? [],
+    events: extras.n ?? 0,
+    outbox: extras.o ?? [],
     ...(extras.t !== undefined && { deviceType: extras.t }),
     ...(extras.a !== undefined && { appRealm: extras.a }),
     ...(extras.u !== undefined && { callbackUrl: extras.u }),
     ...(extras.r !== undefined && { request: extras.r }),
+    ...(extras.s !== undefined && { settleBy: extras.s }),
+    ...(extras.l !== undefined && { lease: extras.l }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { type Authentication, isForgotten } from "../domain/authentication.js";
+import { wakeAt } from "../domain/delivery.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import type { Store, StoredRecord } from "../ports/store.js";
@@ -20,6 +21,8 @@ export interface Records {
   find(budget: StoreBudget, customer: string, id: string): Promise<Held | undefined>;
   /** Writes `next` in place of `before`, or where there is no record. If something else is stored, that comes back and nothing is written. */
   swap(budget: StoreBudget, next: Authentication, before: Held | undefined): Promise<Swap>;
+  /** Records that need work, as far as they can be read. */
+  due(budget: StoreBudget, now: number, limit: number): Promise<readonly Held[]>;
   /** What this process held last, if it still does: perhaps stale, so good only to start a swap from. */
   recall(customer: string, id: string): Held | undefined;
 }
@@ -53,7 +56,15 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
 
   const write = async (budget: StoreBudget, next: Authentication, tokens: readonly string[]): Promise<Swap | { readonly stale: StoredRecord }> => {
     const { customer, id, keepUntil } = next;
-    const record = { customer, id, keepUntil, tokens: [codes.newToken(), ...tokens].slice(0, keptTokens), data: encodeRecord(next) };
+    const wake = wakeAt(next);
+    const record = {
+      customer,
+      id,
+      keepUntil,
+      tokens: [codes.newToken(), ...tokens].slice(0, keptTokens),
+      data: encodeRecord(next),
+      ...(wake !== undefined && { wakeAt: wake }),
+    };
     const result = await budget.call(() => store.compareAndSwap(record, tokens[0] ?? null));
     if (result.swapped) return { swapped: true, held: remember({ auth: next, tokens: record.tokens }) };
     if (result.current === undefined) return { swapped: false };
@@ -73,6 +84,18 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
       // A record past its end that the store has not cleared away yet: as good as none, so the new one takes its place.
       const second = await write(budget, next, first.stale.tokens);
       return "stale" in second ? { swapped: false } : second;
+    },
+    async due(budget, now, limit) {
+      const records = await budget.call(() => store.due(now, limit));
+      return records.flatMap((record) => {
+        if (isForgotten(record, clock.now())) return [];
+        try {
+          return [read(record)];
+        } catch {
+          // Reported, and left as it is.
+          return [];
+        }
+      });
     },
     recall(customer, id) {
       const held = recent.get(`${customer}/${id}`);

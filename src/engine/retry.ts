@@ -9,7 +9,7 @@ import type { Account } from "./account.js";
 import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, chargeAndSwap } from "./charge.js";
 import { unknownAuthentication } from "./check.js";
-import { handOver } from "./hand-over.js";
+import { handOver, settleBy } from "./hand-over.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { maxRaces, transition } from "./transition.js";
@@ -27,7 +27,7 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
 
     const before = held;
     const code = parts.codes.draw(policy.codeLength);
-    const next = withSend(before.auth, parts.codes.digest(before.auth.id, code), now);
+    const next = withSend(before.auth, parts.codes.digest(before.auth.id, code), now, settleBy(parts, now));
     const charges = sendCharges({ ...next, attempt: next.attempts }, policy, now, parts.settings.clockSkew);
     const { swap, refusal } = await chargeAndSwap(parts, budget, charges, next, before, () => withdraw(parts, budget, next, before));
     if (!swap.swapped) {

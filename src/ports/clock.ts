@@ -2,6 +2,6 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Runs `run` once after `ms` milliseconds; the function returned calls that off. */
-  after(ms: number, run: () => void): () => void;
+  /** Runs `run` once after `ms` milliseconds; the function returned calls that off. `background`: waiting for it must not keep the process alive. */
+  after(ms: number, run: () => void, kind?: "background"): () => void;
 }

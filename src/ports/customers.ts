@@ -6,6 +6,8 @@ export interface Customer {
   readonly customer_uuid: string;
   /** What this customer changes of the verifier's policy. Tested against the guess budget when the customer is first seen. */
   readonly policy?: PolicyOverride;
+  /** Secrets that sign this customer's callbacks, as `whsec_<base64>`, the current one first, several while rotating. Default: made of the verifier's `secret`. */
+  readonly webhookSecrets?: readonly string[];
 }
 
 /** Where customers and their API keys come from. Keys are only ever known by their SHA-256 digest. */

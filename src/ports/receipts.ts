@@ -1,6 +1,6 @@
-/** What became of a message, in the words of contract.md's delivery-status callbacks. */
-export const deliveryStatuses = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"] as const;
-export type DeliveryStatus = (typeof deliveryStatuses)[number];
+import type { DeliveryStatus } from "../contract/callback.js";
+
+export type { DeliveryStatus };
 
 /** A carrier's request to our receipts route, untouched: signatures are over exact bytes and the exact URL. */
 export interface ReceiptRequest {

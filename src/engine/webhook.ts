@@ -1,0 +1,52 @@
+import { createHmac } from "node:crypto";
+import type { DeliveryStatusEvent } from "../contract/callback.js";
+import type { Authentication, OutboxEvent } from "../domain/authentication.js";
+import { maskNumber } from "../domain/phone-number.js";
+import { timestamp } from "./parts.js";
+
+/** A delivery as it goes over the wire. */
+export interface Webhook {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * "signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`, several secrets while rotating), the id constant over redeliveries … Never the code" (contract.md, Delivery-status callbacks).
+ * `secrets` in the form `whsec_<base64>`; `now` in milliseconds since the epoch.
+ */
+export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number): Webhook {
+  const body = JSON.stringify(toPayload(auth, event, fullNumber));
+  const id = `msg_${auth.id}_${event.sequence}`;
+  const seconds = String(Math.floor(now / 1000));
+  const signatures = secrets.map((secret) => `v1,${createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64")).update(`${id}.${seconds}.${body}`).digest("base64")}`);
+  return {
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "phoneproof",
+      "webhook-id": id,
+      "webhook-timestamp": seconds,
+      "webhook-signature": signatures.join(" "),
+    },
+    body,
+  };
+}
+
+function toPayload(auth: Authentication, event: OutboxEvent, fullNumber: boolean): DeliveryStatusEvent {
+  return {
+    type: "delivery_status",
+    timestamp: timestamp(event.at),
+    data: {
+      authentication_uuid: auth.id,
+      attempt: event.attempt,
+      phone_number: fullNumber ? auth.number : maskNumber(auth.number),
+      status: event.status,
+      ...(event.route !== undefined && { route: event.route }),
+      ...(event.error !== undefined && { error: event.error }),
+    },
+  };
+}
+
+/** The secret that signs a customer's callbacks where none is configured: made of the verifier's own, so that every process makes the same. */
+export function derivedWebhookSecret(secret: string, customer: string): string {
+  return `whsec_${createHmac("sha256", secret).update(`webhook\0${customer}`).digest("base64")}`;
+}
