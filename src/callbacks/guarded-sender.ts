@@ -8,9 +8,12 @@ import type { CallbackAnswer, CallbackRequest, CallbackSender } from "../ports/c
 /** Bytes of an answer that are read; its status is all that matters. */
 const answerLimit = 16 * 1024;
 
-/** How names become addresses; a parameter for tests. */
+/** Parameters for tests. */
 export interface GuardOptions {
+  /** How names become addresses. */
   readonly resolve?: (hostname: string) => Promise<readonly LookupAddress[]>;
+  /** Which addresses may be connected to. */
+  readonly isPublic?: (address: string) => boolean;
 }
 
 /**
@@ -20,7 +23,7 @@ export interface GuardOptions {
  * The URL is judged for literals; names are resolved here, every address they have must be public, and those very addresses are connected to. Where the runtime has no sockets, `fetch` posts without following
  * redirects, and the platform's own walls stand in for the look at addresses.
  */
-export function guardedSender({ resolve = resolveName }: GuardOptions = {}): CallbackSender {
+export function guardedSender({ resolve = resolveName, isPublic = isPublicAddress }: GuardOptions = {}): CallbackSender {
   return {
     async post(request) {
       const fault = callbackUrlFault(request.url, request.allowOrigins);
@@ -28,7 +31,7 @@ export function guardedSender({ resolve = resolveName }: GuardOptions = {}): Cal
       const url = new URL(request.url);
       const client = await socketClient(url.protocol);
       if (client === undefined) return postByFetch(request);
-      const lookup = request.allowOrigins.includes(url.origin) ? undefined : guardedLookup(resolve);
+      const lookup = request.allowOrigins.includes(url.origin) ? undefined : guardedLookup(resolve, isPublic);
       return postBySocket(client, url, request, lookup);
     },
   };
@@ -46,11 +49,11 @@ async function socketClient(protocol: string): Promise<Client | undefined> {
 }
 
 /** What is called in place of the system's own look-up, right before the connection is made. */
-function guardedLookup(resolve: NonNullable<GuardOptions["resolve"]>): LookupFunction {
+function guardedLookup(resolve: NonNullable<GuardOptions["resolve"]>, isPublic: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname).then(
       (addresses) => {
-        const inside = addresses.find(({ address }) => !isPublicAddress(address));
+        const inside = addresses.find(({ address }) => !isPublic(address));
         const [first] = addresses;
         if (inside !== undefined || first === undefined) {
           const why = inside === undefined ? "has no address" : `resolves to ${inside.address}, which is not on the public internet`;
@@ -80,25 +83,26 @@ function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup
       agent: false,
       ...(lookup !== undefined && { lookup }),
     };
+    const finish = (answer: CallbackAnswer) => {
+      clearTimeout(timer);
+      resolve(answer);
+      sent.destroy();
+    };
     const sent = client(url, options, (response) => {
+      // The status is the answer; the body is read, up to a limit, so that the receiver can finish.
+      const answer = { status: response.statusCode ?? 0, retryAfter: retryAfterOf(response.headers["retry-after"]) };
       let read = 0;
-      const finish = () => {
-        clearTimeout(timer);
-        resolve({ status: response.statusCode ?? 0, retryAfter: retryAfterOf(response.headers["retry-after"]) });
-        sent.destroy();
-      };
+      ended = () => finish(answer);
       response.on("data", (chunk: Buffer) => {
         read += chunk.length;
-        if (read > answerLimit) finish();
+        if (read > answerLimit) ended();
       });
-      response.on("end", finish);
-      response.on("error", finish);
+      response.on("end", () => ended());
+      response.on("error", () => ended());
     });
-    const timer = setTimeout(() => sent.destroy(new Error(`no answer within ${request.timeout} ms`)), request.timeout);
-    sent.on("error", (error) => {
-      clearTimeout(timer);
-      resolve({ failed: error.message });
-    });
+    let ended = () => finish({ failed: `no answer within ${request.timeout} ms` });
+    const timer = setTimeout(() => ended(), request.timeout);
+    sent.on("error", (error) => finish({ failed: error.message }));
     sent.end(body);
   });
 }
@@ -123,6 +127,6 @@ async function postByFetch(request: CallbackRequest): Promise<CallbackAnswer> {
 function retryAfterOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
-  const date = Date.parse(header);
+  const date = /[a-z]/i.test(header) ? Date.parse(header) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }

@@ -50,20 +50,28 @@ export interface OutboxParts extends BaseParts {
   readonly webhookSecrets: (customer: string) => Promise<readonly string[]>;
 }
 
-/** Records fetched at once. */
+/** Records fetched at once, and the most that wait for one host. */
 const batch = 100;
-/** Deliveries at the same time: in all, and to one host, "a slow or hostile receiver never slows others". */
-const maxDeliveries = 32;
+/** Deliveries at the same time: in all, and to one host: "a slow or hostile receiver never slows others". */
+const maxDeliveries = 128;
 const maxPerHost = 4;
-/** How far a record is moved for a host that is busy. Milliseconds. */
-const busyWait = 5_000;
+/** How far a record is moved when too many wait for its host. Milliseconds. */
+const busyWait = 60_000;
+
+/** Records that wait for their turn at one host. */
+interface Lane {
+  readonly waiting: Authentication[];
+  active: number;
+}
 
 type Step = "delivered" | "failed" | "dead" | "settled" | "idle";
 
 export function createOutbox(parts: OutboxParts): Outbox {
   const { records, clock, logger, settings } = parts;
-  const running = new Set<Promise<unknown>>();
-  const perHost = new Map<string, number>();
+  const lanes = new Map<string, Lane>();
+  /** Records that wait or are worked on. */
+  const taken = new Set<string>();
+  const running = new Set<Promise<void>>();
   let stopPolling: (() => void) | undefined;
   let stopped = false;
 
@@ -118,21 +126,8 @@ export function createOutbox(parts: OutboxParts): Outbox {
     return left.dead === undefined ? "failed" : "dead";
   };
 
-  /** Takes a place for a delivery to `host`; false when all are taken. */
-  const enter = (host: string): boolean => {
-    const busy = perHost.get(host) ?? 0;
-    if (busy >= maxPerHost) return false;
-    perHost.set(host, busy + 1);
-    return true;
-  };
-  const leave = (host: string) => {
-    const busy = (perHost.get(host) ?? 1) - 1;
-    if (busy === 0) perHost.delete(host);
-    else perHost.set(host, busy);
-  };
-
   /** Everything due on one record, one event after another. */
-  const drain = async (customer: string, id: string, host: string, tell: (step: Step) => void): Promise<void> => {
+  const drain = async ({ customer, id }: Authentication, tell: (step: Step) => void): Promise<void> => {
     try {
       for (let done = await step(customer, id); done !== "idle"; done = await step(customer, id)) {
         tell(done);
@@ -140,14 +135,49 @@ export function createOutbox(parts: OutboxParts): Outbox {
       }
     } catch (err) {
       logger.error({ err, authentication_uuid: id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
-    } finally {
-      leave(host);
     }
   };
 
-  const track = (work: Promise<unknown>) => {
-    running.add(work);
-    work.finally(() => running.delete(work)).catch(() => undefined);
+  /** Puts a record into the lane of its host; false when that is full. */
+  const enqueue = (auth: Authentication, tell: (step: Step) => void): boolean => {
+    const key = `${auth.customer}/${auth.id}`;
+    if (taken.has(key)) return true;
+    const host = hostOf(auth);
+    const lane = lanes.get(host) ?? { waiting: [], active: 0 };
+    if (lane.waiting.length >= batch) return false;
+    lanes.set(host, lane);
+    taken.add(key);
+    lane.waiting.push(auth);
+    advance(host, lane, tell);
+    return true;
+  };
+
+  const advance = (host: string, lane: Lane, tell: (step: Step) => void): void => {
+    while (lane.active < maxPerHost && running.size < maxDeliveries) {
+      const auth = lane.waiting.shift();
+      if (auth === undefined) break;
+      lane.active++;
+      const work = drain(auth, tell).then(() => {
+        lane.active--;
+        running.delete(work);
+        taken.delete(`${auth.customer}/${auth.id}`);
+        if (lane.active === 0 && lane.waiting.length === 0) lanes.delete(host);
+        for (const [other, theirs] of lanes) advance(other, theirs, tell);
+      });
+      running.add(work);
+    }
+  };
+
+  /** Fetches what is due and starts on it; answers how many records it had not known. */
+  const fetchDue = async (tell: (step: Step) => void): Promise<number> => {
+    const due = await records.due(budget(), clock.now(), batch + taken.size);
+    const fresh = due.filter(({ auth }) => !taken.has(`${auth.customer}/${auth.id}`));
+    for (const { auth } of fresh) if (!enqueue(auth, tell)) await postpone(auth);
+    return fresh.length;
+  };
+
+  const idle = async (): Promise<void> => {
+    while (running.size > 0) await Promise.race(running);
   };
 
   const flush = async (): Promise<FlushReport> => {
@@ -155,23 +185,8 @@ export function createOutbox(parts: OutboxParts): Outbox {
     const tell = (done: Step) => {
       if (done === "delivered" || done === "failed" || done === "dead") report[done]++;
     };
-    for (;;) {
-      const due = await records.due(budget(), clock.now(), batch);
-      const mine: Promise<void>[] = [];
-      for (const { auth } of due) {
-        while (running.size >= maxDeliveries) await Promise.race(running);
-        const host = hostOf(auth);
-        if (enter(host)) {
-          const work = drain(auth.customer, auth.id, host, tell);
-          track(work);
-          mine.push(work);
-        } else {
-          await postpone(auth);
-        }
-      }
-      await Promise.all(mine);
-      if (due.length < batch) return report;
-    }
+    while ((await fetchDue(tell)) > 0) await idle();
+    return report;
   };
 
   const postpone = async (auth: Authentication): Promise<void> => {
@@ -183,34 +198,31 @@ export function createOutbox(parts: OutboxParts): Outbox {
   };
 
   const poll = () => {
-    stopPolling = clock.after(
-      settings.pollInterval,
-      () => {
-        const work = flush().catch((err) => logger.error({ err }, "the poll for due callbacks failed; it is tried again"));
-        track(work);
-        work.then(() => {
-          if (!stopped) poll();
-        });
-      },
-      "background",
-    );
+    if (stopped) return;
+    stopPolling = clock.after(settings.pollInterval, () => void look().then(poll), "background");
+  };
+
+  /** One look of the worker: until less than a batch is left to start on. */
+  const look = async (): Promise<void> => {
+    try {
+      while ((await fetchDue(() => undefined)) >= batch && !stopped) await Promise.race(running);
+    } catch (err) {
+      logger.error({ err }, "the look for due callbacks failed; it is tried again");
+    }
   };
 
   return {
     deliverSoon(auth) {
       if (auth.callbackUrl === undefined || !settings.deliver) return;
-      const host = hostOf(auth);
-      if (running.size >= maxDeliveries || !enter(host)) return;
-      const work = drain(auth.customer, auth.id, host, () => undefined);
-      track(work);
-      settings.waitUntil?.(work);
+      enqueue(auth, () => undefined);
+      settings.waitUntil?.(idle());
     },
     flush,
     start: poll,
     async stop() {
       stopped = true;
       stopPolling?.();
-      await Promise.allSettled(running);
+      await idle();
     },
     async deadLetters(limit) {
       const held = await records.due(budget(), Number.MAX_SAFE_INTEGER, limit);

@@ -67,8 +67,8 @@ export interface Store {
   /** How many members newer than `since` each window holds, in the order asked. */
   count(windows: readonly { readonly window: string; readonly since: number }[]): Promise<number[]>;
 
-  /** At most `limit` records whose `wakeAt` is `now` or earlier, the earliest first. */
-  due(now: number, limit: number): Promise<StoredRecord[]>;
+  /** At most `limit` records whose `wakeAt` is `until` (milliseconds since the epoch, perhaps far ahead of now) or earlier, the earliest first. */
+  due(until: number, limit: number): Promise<StoredRecord[]>;
 
   /** The value put under `key`, or `undefined`. */
   get(key: string): Promise<string | undefined>;

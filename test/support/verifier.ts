@@ -69,6 +69,8 @@ export function setUp(options: Partial<VerifierOptions> = {}) {
     customers: [{ customer_uuid: customer, keys: [apiKey] }],
     clockSkew: 0,
     logger: log,
+    // Nothing leaves the process unless the test says where to.
+    callbacks: { worker: false },
     ...options,
     clock,
   });

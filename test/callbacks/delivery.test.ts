@@ -1,0 +1,342 @@
+import { Webhook } from "standardwebhooks";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { verifyWebhook } from "../../adapters/callback/webhooks.js";
+import type { CallbackAnswer, DeliveryStatusEvent, VerifierOptions } from "../../src/index.js";
+import { type Receiver, receiver } from "../support/receiver.js";
+import { numberOf, setUp, start } from "../support/verifier.js";
+
+let hook: Receiver;
+beforeEach(async () => {
+  hook = await receiver();
+});
+afterEach(() => hook.close());
+
+const withHook = (options: Partial<VerifierOptions> = {}) => {
+  const set = setUp({ ...options, callbacks: { allowOrigins: [hook.origin], ...options.callbacks } });
+  return { ...set, create: (fields: object = {}) => set.create({ callback_url: `${hook.origin}/hook`, ...fields }) };
+};
+
+const statuses = () => hook.received.map(({ body }) => (JSON.parse(body) as DeliveryStatusEvent).data.status);
+const record = async (set: ReturnType<typeof setUp>, id: string) => (await set.store.find(set.customer, id)) as NonNullable<Awaited<ReturnType<typeof set.store.find>>>;
+
+describe("contract.md: Delivery-status callbacks", () => {
+  it("POST to `callback_url`, JSON { type, timestamp, data }; the number masked; never the code", async () => {
+    const set = withHook();
+    const { authentication_uuid } = await set.create();
+    await expect.poll(() => hook.received.length).toBe(1);
+    const [{ headers, body }] = hook.received as [Receiver["received"][number]];
+    expect(headers["content-type"]).toBe("application/json");
+    expect(JSON.parse(body)).toEqual({
+      type: "delivery_status",
+      timestamp: new Date(start).toISOString(),
+      data: { authentication_uuid, attempt: 1, phone_number: "+33612****01", status: "submitted" },
+    });
+    expect(body).not.toContain(set.box.code());
+  });
+
+  it("in full where `fullNumber` is set", async () => {
+    const set = withHook({ callbacks: { allowOrigins: [hook.origin], fullNumber: true } });
+    await set.create();
+    await expect.poll(() => hook.received.length).toBe(1);
+    expect(hook.received[0]?.body).toContain(numberOf(1));
+  });
+
+  it("first delivery right after the response, never delaying it", async () => {
+    const set = withHook();
+    hook.answer = () => undefined;
+    expect((await set.create()).status).toBe("pending");
+    await expect.poll(() => hook.received.length).toBe(1);
+  });
+
+  it.each([
+    ["accepted", "submitted"],
+    ["rejected", "undeliverable"],
+    ["unknown", "unknown"],
+  ] as const)("a send that was %s is told as `%s`, with its attempt number", async (outcome, status) => {
+    const set = withHook();
+    const { authentication_uuid } = await set.create();
+    await expect.poll(() => statuses()).toEqual(["submitted"]);
+    await set.verifier.flush();
+    set.box.answer = async () => ({ outcome });
+    set.clock.advance(30_000);
+    await set.retry(authentication_uuid);
+    await expect.poll(() => statuses()).toEqual(["submitted", status]);
+    expect(JSON.parse(hook.received[1]?.body ?? "").data.attempt).toBe(2);
+  });
+
+  it("nothing is told of one created rate_limited, and nothing without callback_url", async () => {
+    const set = withHook({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
+    await set.create({ callback_url: undefined });
+    expect((await set.create()).status).toBe("rate_limited");
+    await set.verifier.flush();
+    expect(hook.received).toEqual([]);
+  });
+
+  it("signed after Standard Webhooks, verified by the package of that name and by our own", async () => {
+    const set = withHook();
+    const { authentication_uuid } = await set.create();
+    await expect.poll(() => hook.received.length).toBe(1);
+    const [{ headers, body }] = hook.received as [Receiver["received"][number]];
+    const [secret] = (await set.verifier.webhookSecrets(set.customer)) as [string];
+    expect(headers["webhook-id"]).toBe(`msg_${authentication_uuid}_1`);
+    // The package reads the real clock: sign what it sees anew would be no check, so its clock is set back to ours.
+    const real = Date.now;
+    Date.now = () => start;
+    try {
+      expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toEqual(JSON.parse(body));
+      expect(() => new Webhook(`whsec_${Buffer.alloc(32).toString("base64")}`).verify(body, headers as Record<string, string>)).toThrow();
+    } finally {
+      Date.now = real;
+    }
+    expect(verifyWebhook({ secret, headers, body, now: start })).toEqual(JSON.parse(body));
+  });
+
+  it("several secrets while rotating: each verifies; per-customer secrets go before the derived ones", async () => {
+    const secrets = [`whsec_${Buffer.alloc(32, 1).toString("base64")}`, `whsec_${Buffer.alloc(32, 2).toString("base64")}`];
+    const base = setUp();
+    const set = setUp({ callbacks: { allowOrigins: [hook.origin] }, customers: [{ customer_uuid: base.customer, keys: [base.apiKey], webhookSecrets: secrets }] });
+    await set.verifier.createAuthentication({ customer_uuid: base.customer, phone_number: numberOf(1), callback_url: `${hook.origin}/hook` });
+    await expect.poll(() => hook.received.length).toBe(1);
+    const [{ headers, body }] = hook.received as [Receiver["received"][number]];
+    for (const secret of secrets) expect(() => verifyWebhook({ secret, headers, body, now: start })).not.toThrow();
+  });
+
+  it("the id constant over redeliveries, and the record stays until 7 days after the last delivery step", async () => {
+    const set = withHook();
+    hook.answer = (_request, response) => void response.writeHead(hook.received.length < 3 ? 500 : 200).end();
+    const { authentication_uuid } = await set.create();
+    await expect.poll(() => hook.received.length).toBe(1);
+    for (const [wait, count] of [[6_000, 2], [360_000, 3]] as const) {
+      set.clock.advance(wait);
+      await set.verifier.flush();
+      await expect.poll(() => hook.received.length).toBe(count);
+    }
+    expect(new Set(hook.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+    expect((await record(set, authentication_uuid)).keepUntil).toBeGreaterThanOrEqual(start + 7 * 86_400_000);
+    expect((await record(set, authentication_uuid)).wakeAt).toBeUndefined();
+  });
+});
+
+describe("the ladder in virtual time", () => {
+  /** A verifier whose receiver is a function, so that days pass at once. */
+  const withReceiver = (answer: (tries: number) => CallbackAnswer) => {
+    const at: number[] = [];
+    const set = setUp({
+      callbacks: {
+        allowOrigins: ["http://receiver.test"],
+        worker: false,
+        sender: {
+          post: async () => {
+            at.push((set.clock.now() - start) / 1000);
+            return answer(at.length);
+          },
+        },
+      },
+    });
+    const run = async (seconds: number, step = 60) => {
+      for (let second = 0; second < seconds; second += step) {
+        set.clock.advance(step * 1000);
+        await set.verifier.flush();
+      }
+    };
+    return { ...set, at, run, create: () => set.create({ callback_url: "http://receiver.test/" }) };
+  };
+
+  it("5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h with jitter; then it is given up, listed, and can be redelivered by id", async () => {
+    const set = withReceiver(() => ({ status: 500 }));
+    const { authentication_uuid } = await set.create();
+    await set.verifier.flush();
+    await set.run(60, 1);
+    await set.run(5 * 86_400, 60);
+    const waits = set.at.slice(1).map((time, index) => time - (set.at[index] as number));
+    const ladder = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
+    expect(waits).toHaveLength(ladder.length);
+    for (const [index, wait] of waits.entries()) {
+      expect(wait).toBeGreaterThanOrEqual(ladder[index] as number);
+      expect(wait).toBeLessThanOrEqual((ladder[index] as number) * 1.2 + 61);
+    }
+    const letters = await set.verifier.deadLetters();
+    expect(letters).toEqual([
+      { customer_uuid: set.customer, authentication_uuid, sequence: 1, callback_url: "http://receiver.test/", status: "submitted", reason: "10 deliveries failed, the last: answered 500" },
+    ]);
+    expect(await set.verifier.redeliver(letters[0] as (typeof letters)[number])).toBe(true);
+    await set.verifier.flush();
+    expect(set.at).toHaveLength(11);
+    expect(await set.verifier.deadLetters()).toEqual([]);
+    expect(await set.verifier.redeliver({ customer_uuid: set.customer, authentication_uuid, sequence: 9 })).toBe(false);
+  });
+
+  it("a receiver down for 24 h hears of it when it is back", async () => {
+    const set = withReceiver(() => ({ status: set.clock.now() < start + 86_400_000 ? 502 : 200 }));
+    const { authentication_uuid } = await set.create();
+    await set.verifier.flush();
+    await set.run(2 * 86_400, 300);
+    expect(await set.verifier.deadLetters()).toEqual([]);
+    expect((await record(set, authentication_uuid)).wakeAt).toBeUndefined();
+    expect(set.at.at(-1)).toBeGreaterThan(86_400);
+  });
+
+  it.each([301, 302, 307, 308])("3xx is failure, and not followed: %i", async (status) => {
+    const set = withReceiver((tries) => ({ status: tries === 1 ? status : 200 }));
+    await set.create();
+    expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 1, dead: 0 });
+    set.clock.advance(6_000);
+    expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
+  });
+
+  it("410 ends it", async () => {
+    const set = withReceiver(() => ({ status: 410 }));
+    await set.create();
+    expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 0, dead: 1 });
+    await set.run(86_400, 3600);
+    expect(set.at).toHaveLength(1);
+    expect((await set.verifier.deadLetters())[0]?.reason).toBe("answered 410 Gone");
+  });
+
+  it.each([429, 503])("%i with `Retry-After` is honoured", async (status) => {
+    const set = withReceiver((tries) => (tries === 1 ? { status, retryAfter: 120_000 } : { status: 200 }));
+    await set.create();
+    await set.verifier.flush();
+    await set.run(119, 1);
+    expect(set.at).toHaveLength(1);
+    await set.run(2, 1);
+    expect(set.at).toEqual([0, 120]);
+  });
+
+  it("given-up events and their record are forgotten 7 days after the last delivery step", async () => {
+    const set = withReceiver(() => ({ status: 410 }));
+    const { authentication_uuid } = await set.create();
+    await set.verifier.flush();
+    expect((await record(set, authentication_uuid)).keepUntil).toBe(start + 7 * 86_400_000);
+    set.clock.advance(7 * 86_400_000);
+    expect(await set.verifier.deadLetters()).toEqual([]);
+  });
+});
+
+describe("crashes, leases and several workers", () => {
+  it("a process that died during the send leaves an `unknown` event, told by another", async () => {
+    const dead = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
+    dead.box.answer = () => new Promise(() => undefined);
+    void dead.create();
+    await expect.poll(() => dead.box.messages.length).toBe(1);
+    const other = setUp({ store: dead.store, clock: dead.clock, callbacks: { allowOrigins: [hook.origin] } });
+    await other.verifier.flush();
+    expect(hook.received).toEqual([]);
+    dead.clock.advance(7_000 - 1);
+    await other.verifier.flush();
+    expect(hook.received).toEqual([]);
+    dead.clock.set(start + 7_000);
+    await other.verifier.flush();
+    expect(statuses()).toEqual(["unknown"]);
+    expect((await dead.check(dead.box.messages[0]?.authentication_uuid as string, dead.box.code())).status, "unknown counts as sent").toBe("valid");
+  });
+
+  it("a process that died between the outcome and the delivery loses nothing", async () => {
+    const dead = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
+    await dead.create();
+    expect(hook.received).toEqual([]);
+    const other = setUp({ store: dead.store, clock: dead.clock, callbacks: { allowOrigins: [hook.origin] } });
+    expect(await other.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
+    expect(statuses()).toEqual(["submitted"]);
+  });
+
+  it("several workers share the work: each event is delivered once", async () => {
+    const first = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
+    for (let index = 0; index < 60; index++) await first.create({ phone_number: numberOf(index) });
+    const others = Array.from({ length: 4 }, () => setUp({ store: first.store, clock: first.clock, callbacks: { allowOrigins: [hook.origin], worker: false } }));
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(others.map(({ verifier }) => verifier.flush()));
+      first.clock.advance(5_000);
+    }
+    const ids = hook.received.map(({ headers }) => headers["webhook-id"]);
+    expect([ids.length, new Set(ids).size]).toEqual([60, 60]);
+  });
+
+  it("a worker that was paused beyond its lease: another delivers, and the late answer is fenced off", async () => {
+    let finish: (answer: CallbackAnswer) => void = () => undefined;
+    const slow = setUp({ callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: () => new Promise((resolve) => (finish = resolve)) } } });
+    // The paused process: its timers do not run either, so its own time-out does not fire.
+    const paused = { ...slow.clock, after: () => () => undefined };
+    const first = setUp({ store: slow.store, clock: paused as never, customers: [{ customer_uuid: slow.customer, keys: [slow.apiKey] }], callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: () => new Promise((resolve) => (finish = resolve)) } } });
+    const created = await slow.create({ callback_url: "http://receiver.test/" });
+    const pausedFlush = first.verifier.flush();
+    await expect.poll(async () => (await record(slow, created.authentication_uuid)).data).toContain('"l":');
+    const posts: string[] = [];
+    const second = setUp({ store: slow.store, clock: slow.clock, callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: async () => (posts.push("second"), { status: 503 }) } } });
+    await second.verifier.flush();
+    expect(posts, "the lease holds").toEqual([]);
+    slow.clock.advance(30_000);
+    await second.verifier.flush();
+    expect(posts).toEqual(["second"]);
+    const before = (await record(slow, created.authentication_uuid)).data;
+    finish({ status: 200 });
+    await pausedFlush;
+    expect((await record(slow, created.authentication_uuid)).data, "the late answer changes nothing").toBe(before);
+  });
+
+  it("close waits for the deliveries under way", async () => {
+    const set = withHook();
+    let release: () => void = () => undefined;
+    hook.answer = (_request, response) => {
+      release = () => void response.writeHead(200).end();
+    };
+    const { authentication_uuid } = await set.create();
+    await expect.poll(() => hook.received.length).toBe(1);
+    const closing = set.verifier.close();
+    release();
+    await closing;
+    void authentication_uuid;
+    expect(set.log.lines.filter(({ level }) => level === "error")).toEqual([]);
+  });
+
+  it("work that goes on after an answer is handed to `waitUntil`", async () => {
+    const works: Promise<unknown>[] = [];
+    const set = withHook({ callbacks: { allowOrigins: [hook.origin], waitUntil: (work) => void works.push(work) } });
+    await set.create();
+    expect(works).toHaveLength(1);
+    await works[0];
+    expect(hook.received).toHaveLength(1);
+  });
+
+  it("a slow receiver never slows others: four of its deliveries at a time, the others wait their turn", async () => {
+    const fast = await receiver();
+    const set = setUp({ callbacks: { allowOrigins: [hook.origin, fast.origin] } });
+    hook.answer = () => undefined;
+    for (let index = 0; index < 20; index++) await set.create({ phone_number: numberOf(index), callback_url: `${hook.origin}/slow` });
+    for (let index = 20; index < 30; index++) await set.create({ phone_number: numberOf(index), callback_url: `${fast.origin}/fast` });
+    await expect.poll(() => fast.received.length).toBe(10);
+    expect(hook.received.length).toBe(4);
+    await hook.close();
+    await fast.close();
+  });
+});
+
+describe("verifyWebhook", () => {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+  const body = '{"type":"delivery_status"}';
+  const signed = (timestamp = Math.floor(start / 1000)) => {
+    const signature = new Webhook(secret).sign("msg_1", new Date(timestamp * 1000), body);
+    return { "webhook-id": "msg_1", "webhook-timestamp": String(timestamp), "webhook-signature": signature };
+  };
+  const verify = (headers: Record<string, string>, text: string | Uint8Array = body) => verifyWebhook({ secret, headers, body: text, now: start });
+
+  it("takes node's headers and Headers, text and bytes", () => {
+    expect(verify(signed())).toEqual({ type: "delivery_status" });
+    expect(verifyWebhook({ secret: ["whsec_AAAA", secret], headers: new Headers(signed()), body: new TextEncoder().encode(body), now: start })).toEqual({ type: "delivery_status" });
+  });
+
+  it.each([
+    ["another body", () => verify(signed(), `${body} `)],
+    ["another id", () => verify({ ...signed(), "webhook-id": "msg_2" })],
+    ["another time", () => verify({ ...signed(), "webhook-timestamp": String(Math.floor(start / 1000) + 1) })],
+    ["too old", () => verify(signed(Math.floor(start / 1000) - 301))],
+    ["from the future", () => verify(signed(Math.floor(start / 1000) + 301))],
+    ["a prefix of the signature", () => verify({ ...signed(), "webhook-signature": signed()["webhook-signature"].slice(0, 20) })],
+    ["an empty signature", () => verify({ ...signed(), "webhook-signature": "v1," })],
+    ["another version", () => verify({ ...signed(), "webhook-signature": signed()["webhook-signature"].replace("v1", "v2") })],
+    ["a missing header", () => verify({ "webhook-id": "msg_1" })],
+    ["a time that is no number", () => verify({ ...signed(), "webhook-timestamp": "NaN" })],
+  ])("refuses %s", (_what, call) => {
+    expect(call).toThrow(expect.objectContaining({ name: "WebhookError" }));
+  });
+});

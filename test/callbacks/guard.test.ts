@@ -1,0 +1,135 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { guardedSender } from "../../src/callbacks/guarded-sender.js";
+import { type Receiver, receiver } from "../support/receiver.js";
+
+const request = (url: string, allowOrigins: readonly string[] = [], timeout = 2000) => ({ url, headers: { "content-type": "application/json" }, body: "{}", timeout, allowOrigins });
+
+describe("address guard: no address outside the public internet, decided on the address actually connected to", () => {
+  /** Counts every connection that reaches loopback on this port. */
+  let canary: { port: number; connections: () => number; close: () => void };
+  beforeEach(async () => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections++;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "::", resolve));
+    canary = { port: (server.address() as AddressInfo).port, connections: () => connections, close: () => server.close() };
+  });
+  afterEach(() => canary.close());
+
+  it.each([
+    "127.0.0.1", "127.1", "127.0.1", "127.255.255.254", "2130706433", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "017700000001", "0x7f.1", "0", "0.0.0.0",
+    "[::1]", "[::]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[2002:7f00:1::]", "[64:ff9b::127.0.0.1]", "[64:ff9b::7f00:1]",
+    "[fe80::1]", "[fc00::1]", "[2001:0:7f00:1::]", "10.0.0.1", "172.16.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "localhost", "LocalHost.", "①②⑦.0.0.1", "127。0。0。1",
+  ])("a literal in any spelling is refused before any connection: %s", async (host) => {
+    for (const scheme of ["https", "http"]) expect(await guardedSender().post(request(`${scheme}://${host}:${canary.port}/`))).toEqual({ failed: expect.stringMatching(/^callback_url must/) });
+    expect(await guardedSender().post(request(`https://${host}/`))).toEqual({ failed: "callback_url must point to a host on the public internet" });
+    expect(canary.connections()).toBe(0);
+  });
+
+  it.each([["127.0.0.1"], ["10.1.1.1"], ["::1"], ["::ffff:10.0.0.1"], ["169.254.169.254"], ["93.184.216.34", "127.0.0.1"], ["fd00::1", "2606:4700::1111"]])(
+    "a name that resolves inside is refused and never connected: %s",
+    async (...inside) => {
+      const sender = guardedSender({ resolve: async () => inside.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })) });
+      expect(await sender.post(request("https://hook.example.com/"))).toEqual({ failed: expect.stringContaining("not on the public internet") });
+      expect(canary.connections()).toBe(0);
+    },
+  );
+
+  it("a rebinding resolver gains nothing: it is asked once per connection, and that very answer is connected to", async () => {
+    const hosts = ["127.0.0.77", "127.0.0.78"];
+    const reached: string[] = [];
+    const servers = await Promise.all(
+      hosts.map(async (host) => {
+        const server = createServer((socket) => {
+          reached.push(host);
+          socket.destroy();
+        });
+        await new Promise<void>((resolve) => server.listen(8443, host, resolve));
+        return server;
+      }),
+    );
+    const asked: string[] = [];
+    const sender = guardedSender({
+      // The first of the two stands for a public address, the second for one inside.
+      isPublic: (address) => address === hosts[0],
+      resolve: async (hostname) => [{ address: hosts[asked.push(hostname) - 1] ?? "127.0.0.78", family: 4 }],
+    });
+    expect(await sender.post(request("https://rebind.example.com:8443/"))).toHaveProperty("failed");
+    expect([asked, reached]).toEqual([["rebind.example.com"], ["127.0.0.77"]]);
+    expect(await sender.post(request("https://rebind.example.com:8443/"))).toEqual({ failed: expect.stringContaining("127.0.0.78, which is not on the public internet") });
+    expect(reached).toEqual(["127.0.0.77"]);
+    for (const server of servers) server.close();
+  });
+
+  it("a name without addresses, and a resolver that fails, are failures", async () => {
+    expect(await guardedSender({ resolve: async () => [] }).post(request("https://hook.example.com/"))).toEqual({ failed: expect.stringContaining("has no address") });
+    expect(await guardedSender({ resolve: async () => Promise.reject(new Error("no such name")) }).post(request("https://hook.example.com/"))).toEqual({ failed: "no such name" });
+  });
+});
+
+describe("a hostile receiver", () => {
+  let hook: Receiver;
+  beforeEach(async () => {
+    hook = await receiver();
+  });
+  afterEach(() => hook.close());
+  const post = (timeout = 2000) => guardedSender().post(request(`${hook.origin}/hook`, [hook.origin], timeout));
+
+  it("allowed origins are reached, exactly", async () => {
+    expect(await post()).toEqual({ status: 204, retryAfter: undefined });
+    expect(await guardedSender().post(request(`${hook.origin}/`, [`${hook.origin}0`]))).toHaveProperty("failed");
+    expect(hook.received).toHaveLength(1);
+  });
+
+  it("redirects are not followed", async () => {
+    hook.answer = (_request, response) => void response.writeHead(302, { location: `${hook.origin}/elsewhere` }).end();
+    expect(await post()).toMatchObject({ status: 302 });
+    expect(hook.received.map(({ path }) => path)).toEqual(["/hook"]);
+  });
+
+  it("an endless body is cut", async () => {
+    let written = 0;
+    hook.answer = (_request, response) => {
+      response.writeHead(200);
+      const more = () => {
+        written += 4096;
+        if (!response.destroyed) response.write("x".repeat(4096), () => setImmediate(more));
+      };
+      more();
+    };
+    expect(await post()).toMatchObject({ status: 200 });
+    expect(written).toBeLessThan(10_000_000);
+  });
+
+  it("no answer within the time limit is a failure; an answer whose body never ends keeps its status", async () => {
+    hook.answer = () => undefined;
+    expect(await post(50)).toEqual({ failed: "no answer within 50 ms" });
+    hook.answer = (_request, response) => void response.writeHead(200).write("x");
+    expect(await post(50)).toMatchObject({ status: 200 });
+  });
+
+  it("a connection that is cut is a failure", async () => {
+    hook.answer = (_request, response) => void response.destroy();
+    expect(await post()).toHaveProperty("failed");
+  });
+
+  it.each([
+    ["120", 120_000],
+    ["nonsense", undefined],
+    ["-5", undefined],
+  ])("Retry-After %s", async (header, retryAfter) => {
+    hook.answer = (_request, response) => void response.writeHead(503, { "retry-after": header }).end();
+    expect(await post()).toEqual({ status: 503, retryAfter });
+  });
+
+  it("Retry-After as a date", async () => {
+    hook.answer = (_request, response) => void response.writeHead(503, { "retry-after": new Date(Date.now() + 60_000).toUTCString() }).end();
+    const { retryAfter } = (await post()) as { retryAfter: number };
+    expect(retryAfter).toBeGreaterThan(50_000);
+    expect(retryAfter).toBeLessThanOrEqual(60_000);
+  });
+});
