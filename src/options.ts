@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { type MessageTemplate, templateFault } from "./domain/message.js";
 import { defaultPolicy, guessBudgetFault, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { SpamRule } from "./domain/spam.js";
@@ -170,7 +170,10 @@ const CustomerConfigSchema = z.strictObject({
     .array(
       z
         .string("must be a string")
-        .refine((key) => sha256.test(key) || (key.length >= 32 && !key.startsWith("sha256:")), "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits"),
+        .refine(
+          (key) => sha256.test(key) || (key.length >= 32 && !key.startsWith("sha256:")),
+          "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits",
+        ),
     )
     .min(1, "must hold at least one API key"),
   policy: PolicyOverrideSchema.optional(),
@@ -183,9 +186,17 @@ const CustomerConfigSchema = z.strictObject({
 const OptionsSchema = z.strictObject({
   store: methods("a store, for example memoryStore()", ["find", "compareAndSwap", "reserve", "count", "due", "get", "put"]),
   sender: methods("an SMS sender", ["send"]),
-  secret: z.union([secret, z.tuple([secret, secret])], "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32"),
+  secret: z.union(
+    [secret, z.tuple([secret, secret])],
+    "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32",
+  ),
   countries: z.union(
-    [z.literal("all"), z.array(z.string("must be a string").regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"')).min(1, "must name at least one country")],
+    [
+      z.literal("all"),
+      z
+        .array(z.string("must be a string").regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"'))
+        .min(1, "must name at least one country"),
+    ],
     'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
   ),
   customers: z.union(
@@ -194,19 +205,38 @@ const OptionsSchema = z.strictObject({
   ),
   lookup: methods("a lookup provider", ["lookup"]).optional(),
   policy: PolicyOverrideSchema.optional(),
-  message: z.strictObject({ text: z.string("must be a string").optional(), domain: z.string().regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com").optional() }).optional(),
+  message: z
+    .strictObject({
+      text: z.string("must be a string").optional(),
+      domain: z
+        .string()
+        .regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com")
+        .optional(),
+    })
+    .optional(),
   sendTimeout: seconds.optional(),
   storeTimeout: seconds.optional(),
   lookupTimeout: seconds.optional(),
   clockSkew: z.number("must be a number of seconds").min(0, "must be 0 or more").max(60, "must be at most 60").optional(),
   phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').optional(),
   testNumbers: z.array(e164, "must be a list of numbers").optional(),
-  blockedNumbers: z.array(z.string("must be a string").regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *"), "must be a list of numbers").optional(),
+  blockedNumbers: z
+    .array(z.string("must be a string").regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *"), "must be a list of numbers")
+    .optional(),
   ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').optional(),
-  spamRules: z.array(methods("a spam rule", ["judge"]).refine((rule) => "name" in rule && typeof rule.name === "string", "must have a name"), "must be a list").optional(),
+  spamRules: z
+    .array(
+      methods("a spam rule", ["judge"]).refine((rule) => "name" in rule && typeof rule.name === "string", "must have a name"),
+      "must be a list",
+    )
+    .optional(),
   callbacks: z
     .strictObject({
-      allowOrigins: z.array(z.string("must be a string").refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, "must be an origin, for example http://localhost:3000")),
+      allowOrigins: z.array(
+        z
+          .string("must be a string")
+          .refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, "must be an origin, for example http://localhost:3000"),
+      ),
       fullNumber: z.boolean("must be true or false"),
       worker: z.boolean("must be true or false"),
       pollInterval: seconds,

@@ -35,11 +35,16 @@ export function verifyWebhook({ secret, headers, body, now = Date.now() }: Verif
   };
   const id = header("webhook-id");
   const timestamp = header("webhook-timestamp");
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > tolerance) throw new WebhookError("webhook-timestamp is more than 5 minutes off");
+  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > tolerance)
+    throw new WebhookError("webhook-timestamp is more than 5 minutes off");
 
   const bytes = Buffer.from(body as Uint8Array);
   const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), bytes]);
-  const made = [secret].flat().map((each) => createHmac("sha256", Buffer.from(each.replace(/^whsec_/, ""), "base64")).update(signed).digest());
+  const made = [secret].flat().map((each) =>
+    createHmac("sha256", Buffer.from(each.replace(/^whsec_/, ""), "base64"))
+      .update(signed)
+      .digest(),
+  );
   const given = header("webhook-signature")
     .split(" ")
     .filter((part) => part.startsWith("v1,"))

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { CallerFaultCode } from "./fault.js";
 import { described, PhoneNumber, Timestamp, Uuid } from "./fields.js";
 

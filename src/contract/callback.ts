@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { described, Timestamp, Uuid } from "./fields.js";
 
 /** "`status` one of `submitted`, `in_transit`, `delivered`, `undeliverable`, `unknown`" (contract.md, Delivery-status callbacks). */

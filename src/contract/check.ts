@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { described, Uuid } from "./fields.js";
 
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { described } from "./fields.js";
 
 /** Codes of faults the caller can act on; they answer 400 and no other code does. contract.md, wire rule 5. */

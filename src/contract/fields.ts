@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** What the schemas say to readers of the OpenAPI document. A registry of our own: zod's global one belongs to the host. */
 export const descriptions = z.registry<{ description: string }>();

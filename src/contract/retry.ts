@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { described, Timestamp, Uuid } from "./fields.js";
 
 export const retryStatuses = ["approved", "denied", "no_attempt", "rate_limited", "expired_auth", "already_validated"] as const;

@@ -1,6 +1,6 @@
 import type { AuthenticationStatus, DeviceType } from "../contract/authentication.js";
-import type { CheckStatus } from "../contract/check.js";
 import type { DeliveryStatus } from "../contract/callback.js";
+import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
 
 /**

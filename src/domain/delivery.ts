@@ -53,7 +53,14 @@ function withoutLease({ lease, ...auth }: Authentication): Authentication {
  *
  * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is honoured; else [the ladder] with jitter … what is given up is kept visible" (contract.md, Delivery-status callbacks).
  */
-export function settleDelivery(auth: Authentication, sequence: number, holder: string, answer: DeliveryAnswer, now: number, jitter: number): Authentication | undefined {
+export function settleDelivery(
+  auth: Authentication,
+  sequence: number,
+  holder: string,
+  answer: DeliveryAnswer,
+  now: number,
+  jitter: number,
+): Authentication | undefined {
   if (auth.lease?.holder !== holder) return undefined;
   const outbox = auth.outbox.flatMap((event) => (event.sequence === sequence ? settled(event, answer, now, jitter) : [event]));
   return kept(withoutLease({ ...auth, outbox }), now);
@@ -107,4 +114,3 @@ export function wakeAt(auth: Authentication): number | undefined {
 function kept(auth: Authentication, now: number): Authentication {
   return auth.outbox.length === 0 ? auth : { ...auth, keepUntil: Math.max(auth.keepUntil, now + keptUndelivered) };
 }
-

@@ -4,7 +4,10 @@ import ipaddr from "ipaddr.js";
 export function addressKey(ip: string): string {
   const address = ipaddr.process(ip);
   if (address.kind() === "ipv4") return address.toString();
-  return `${(address as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16)).join(":")}::/64`;
+  return `${(address as ipaddr.IPv6).parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(":")}::/64`;
 }
 
 /** Whether an address is on the public internet: loopback, private, link-local, reserved and every IPv6 form that wraps an IPv4 address are not. Of IPv6 only 2000::/3 is given out (RFC 4291, section 2.4). */

@@ -79,11 +79,16 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
       ...(config.policy !== undefined && { policy: config.policy }),
       ...(config.webhookSecrets !== undefined && { webhookSecrets: config.webhookSecrets }),
     };
-    if (byUuid.has(uuid)) throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid stands in the list twice; give one entry all keys`);
+    if (byUuid.has(uuid))
+      throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid stands in the list twice; give one entry all keys`);
     byUuid.set(uuid, customer);
     for (const key of new Set(config.keys)) {
       const digest = key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : keyDigest(key);
-      if (byDigest.has(digest)) throw new VerifierError("invalid_options", `phoneproof: customers.${index}.keys holds a key that stands in the list twice; every key belongs to one customer`);
+      if (byDigest.has(digest))
+        throw new VerifierError(
+          "invalid_options",
+          `phoneproof: customers.${index}.keys holds a key that stands in the list twice; every key belongs to one customer`,
+        );
       byDigest.set(digest, { digest: Buffer.from(digest, "hex"), customer });
     }
   }

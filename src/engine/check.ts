@@ -10,7 +10,13 @@ import { type Decided, transition } from "./transition.js";
 export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckResponse> {
   const { authentication_uuid, check_code } = request;
   const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
-  const status = await transition(parts.records, newBudget(parts), account.customer, authentication_uuid, (auth) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed));
+  const status = await transition(
+    parts.records,
+    newBudget(parts),
+    account.customer,
+    authentication_uuid,
+    (auth) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed),
+  );
   if (status === undefined) throw unknownAuthentication();
   return { authentication_uuid, status };
 }

@@ -11,7 +11,6 @@ import { handOver, settleBy } from "./hand-over.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { judgeSpam } from "./spam.js";
-import { transition } from "./transition.js";
 
 /** One create on its way. */
 interface Attempt {
@@ -26,7 +25,12 @@ interface Attempt {
 /**
  * "Create: faults (400) first, then caps → `rate_limited`, then spam rules → `spam_detected`, else the code is sent and the status is `pending`. The three outcomes all make an authentication with an id and `expires_at`" (contract.md).
  */
-export async function createAuthentication(parts: Parts, account: Account, request: CreateAuthenticationRequest, idempotencyKey?: string): Promise<AuthenticationResponse> {
+export async function createAuthentication(
+  parts: Parts,
+  account: Account,
+  request: CreateAuthenticationRequest,
+  idempotencyKey?: string,
+): Promise<AuthenticationResponse> {
   const phone = destination(parts, request);
   const decisions = await judgeSpam(parts, request, phone);
   const attempt: Attempt = { account, budget: newBudget(parts), phone, request, decisions };
@@ -150,7 +154,12 @@ function chargesOf({ settings }: Parts, { account, request }: Attempt, blank: Au
 }
 
 /** When a spam rule flags the attempt: the refused record, `rate_limited` where a cap refuses too ("then caps, then spam rules"). Spam charges nothing. */
-async function refusedAsSpam(parts: Parts, { budget, decisions }: Attempt, blank: Authentication, charges: readonly Charge[]): Promise<Authentication | undefined> {
+async function refusedAsSpam(
+  parts: Parts,
+  { budget, decisions }: Attempt,
+  blank: Authentication,
+  charges: readonly Charge[],
+): Promise<Authentication | undefined> {
   if (!decisions.some((decision) => decision.mode === "enforce")) return undefined;
   const refusal = await wouldRefuse(parts, budget, charges);
   return refusal === undefined ? refused(blank, "spam_detected", decisions) : refused(blank, "rate_limited", [...decisions, capDecision(refusal)]);

@@ -1,8 +1,8 @@
-import { maskNumber } from "../domain/phone-number.js";
-import { messageText } from "../domain/message.js";
 import type { Authentication } from "../domain/authentication.js";
-import { type SendResult, settleSend } from "../domain/send.js";
+import { messageText } from "../domain/message.js";
+import { maskNumber } from "../domain/phone-number.js";
 import type { Policy } from "../domain/policy.js";
+import { type SendResult, settleSend } from "../domain/send.js";
 import type { SmsMessage } from "../ports/sms-sender.js";
 import { type StoreBudget, TimedOut, withTimeout } from "./budget.js";
 import type { Parts } from "./parts.js";
@@ -65,7 +65,8 @@ async function send({ sender, clock, logger, settings }: Parts, message: SmsMess
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
     const outcome = outcomeOf(answer);
     if (outcome === "rejected") logger.warn({ ...fields, reason: reasonOf(answer, message) }, "the sender rejected a message");
-    else if (outcome !== "accepted") logger.warn({ ...fields, reason: reasonOf(answer, message) }, "a sender's answer left the outcome unknown; it counts as sent");
+    else if (outcome !== "accepted")
+      logger.warn({ ...fields, reason: reasonOf(answer, message) }, "a sender's answer left the outcome unknown; it counts as sent");
     return outcome ?? "unknown";
   } catch (error) {
     if (error instanceof TimedOut) abort.abort(error);

@@ -120,7 +120,12 @@ export function createOutbox(parts: OutboxParts): Outbox {
     });
     if (left === undefined || left === "late") return "idle";
     if (left === "gone") return "delivered";
-    const fields = { authentication_uuid: auth.id, sequence: event.sequence, tries: left.tries, reason: "status" in answer ? `answered ${answer.status}` : answer.failed };
+    const fields = {
+      authentication_uuid: auth.id,
+      sequence: event.sequence,
+      tries: left.tries,
+      reason: "status" in answer ? `answered ${answer.status}` : answer.failed,
+    };
     if (left.dead === undefined) logger.warn(fields, "a callback could not be delivered; it will be tried again");
     else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
     return left.dead === undefined ? "failed" : "dead";

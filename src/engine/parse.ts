@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { CreateAuthenticationRequest, createFormatFaults } from "../contract/authentication.js";
 import { CheckRequest } from "../contract/check.js";
 import { LookupRequest } from "../contract/lookup.js";

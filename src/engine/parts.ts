@@ -1,9 +1,9 @@
+import type { Settings } from "../options.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import type { LookupProvider } from "../ports/lookup-provider.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
-import type { Settings } from "../options.js";
 import { type StoreBudget, storeBudget } from "./budget.js";
 import type { Codes } from "./codes.js";
 import type { Outbox } from "./outbox.js";

@@ -1,7 +1,7 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
 import { type Authentication, withDecision, withSend } from "../domain/authentication.js";
-import type { Policy } from "../domain/policy.js";
 import { parsePhoneNumber } from "../domain/phone-number.js";
+import type { Policy } from "../domain/policy.js";
 import { type Charge, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { withdrawSend } from "../domain/send.js";

@@ -26,9 +26,14 @@ async function ask({ clock, logger }: Parts, rule: SpamRule, attempt: SpamAttemp
   try {
     const verdict: unknown = await withTimeout(clock, ruleTimeout, () => rule.judge(attempt));
     if (verdict === undefined || verdict === null) return undefined;
-    if (typeof verdict !== "object" || !("reason" in verdict) || typeof verdict.reason !== "string") throw new TypeError("a spam rule answers { reason } or undefined");
+    if (typeof verdict !== "object" || !("reason" in verdict) || typeof verdict.reason !== "string")
+      throw new TypeError("a spam rule answers { reason } or undefined");
     const { reason, value, threshold } = verdict as { reason: string; value?: unknown; threshold?: unknown };
-    return spamDecision(rule, { reason: reason.slice(0, 200), ...(typeof value === "number" && { value }), ...(typeof threshold === "number" && { threshold }) }, clock.now());
+    return spamDecision(
+      rule,
+      { reason: reason.slice(0, 200), ...(typeof value === "number" && { value }), ...(typeof threshold === "number" && { threshold }) },
+      clock.now(),
+    );
   } catch (err) {
     logger.error({ err, rule: rule.name }, "a spam rule failed; the attempt was let through");
     return undefined;

@@ -18,7 +18,12 @@ export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: rea
   const body = JSON.stringify(toPayload(auth, event, fullNumber));
   const id = `msg_${auth.id}_${event.sequence}`;
   const seconds = String(Math.floor(now / 1000));
-  const signatures = secrets.map((secret) => `v1,${createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64")).update(`${id}.${seconds}.${body}`).digest("base64")}`);
+  const signatures = secrets.map(
+    (secret) =>
+      `v1,${createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64"))
+        .update(`${id}.${seconds}.${body}`)
+        .digest("base64")}`,
+  );
   return {
     headers: {
       "content-type": "application/json",

@@ -24,7 +24,8 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
   return async (request) => {
     try {
       const match = matchRoute(request.path);
-      if (match === undefined) throw new VerifierError("not_found", "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.");
+      if (match === undefined)
+        throw new VerifierError("not_found", "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.");
       if (request.method !== match.route.method) {
         const fault = new VerifierError("method_not_allowed", `This route answers ${match.route.method} only.`);
         return answer(fault.status, faultBody(fault, parts.docUrl), { allow: match.route.method });

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { callerFaultCodes, Fault, transportFaultCodes } from "../contract/fault.js";
 import { descriptions } from "../contract/fields.js";
 import { LookupRequest } from "../contract/lookup.js";
@@ -15,7 +15,11 @@ function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
 const jsonContent = (schema: Json): Json => ({ "application/json": { schema } });
 const reference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
-const fault = (description: string, headers?: Json): Json => ({ description, ...(headers !== undefined && { headers }), content: jsonContent(reference("Fault")) });
+const fault = (description: string, headers?: Json): Json => ({
+  description,
+  ...(headers !== undefined && { headers }),
+  content: jsonContent(reference("Fault")),
+});
 const stringHeader = (description: string): Json => ({ description, schema: { type: "string" } });
 
 /** Names of the schemas by operation, as spec.md names the resources. */

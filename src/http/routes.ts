@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { AuthenticationResponse, CreateAuthenticationRequest } from "../contract/authentication.js";
 import { CheckRequest, CheckResponse } from "../contract/check.js";
 import { LookupRequest, LookupResponse } from "../contract/lookup.js";

@@ -17,7 +17,8 @@ const withHook = (options: Partial<VerifierOptions> = {}) => {
 };
 
 const statuses = () => hook.received.map(({ body }) => (JSON.parse(body) as DeliveryStatusEvent).data.status);
-const record = async (set: ReturnType<typeof setUp>, id: string) => (await set.store.find(set.customer, id)) as NonNullable<Awaited<ReturnType<typeof set.store.find>>>;
+const record = async (set: ReturnType<typeof setUp>, id: string) =>
+  (await set.store.find(set.customer, id)) as NonNullable<Awaited<ReturnType<typeof set.store.find>>>;
 
 describe("contract.md: Delivery-status callbacks", () => {
   it("POST to `callback_url`, JSON { type, timestamp, data }; the number masked; never the code", async () => {
@@ -94,7 +95,10 @@ describe("contract.md: Delivery-status callbacks", () => {
   it("several secrets while rotating: each verifies; per-customer secrets go before the derived ones", async () => {
     const secrets = [`whsec_${Buffer.alloc(32, 1).toString("base64")}`, `whsec_${Buffer.alloc(32, 2).toString("base64")}`];
     const base = setUp();
-    const set = setUp({ callbacks: { allowOrigins: [hook.origin] }, customers: [{ customer_uuid: base.customer, keys: [base.apiKey], webhookSecrets: secrets }] });
+    const set = setUp({
+      callbacks: { allowOrigins: [hook.origin] },
+      customers: [{ customer_uuid: base.customer, keys: [base.apiKey], webhookSecrets: secrets }],
+    });
     await set.verifier.createAuthentication({ customer_uuid: base.customer, phone_number: numberOf(1), callback_url: `${hook.origin}/hook` });
     await expect.poll(() => hook.received.length).toBe(1);
     const [{ headers, body }] = hook.received as [Receiver["received"][number]];
@@ -106,7 +110,10 @@ describe("contract.md: Delivery-status callbacks", () => {
     hook.answer = (_request, response) => void response.writeHead(hook.received.length < 3 ? 500 : 200).end();
     const { authentication_uuid } = await set.create();
     await expect.poll(() => hook.received.length).toBe(1);
-    for (const [wait, count] of [[6_000, 2], [360_000, 3]] as const) {
+    for (const [wait, count] of [
+      [6_000, 2],
+      [360_000, 3],
+    ] as const) {
       set.clock.advance(wait);
       await set.verifier.flush();
       await expect.poll(() => hook.received.length).toBe(count);
@@ -157,7 +164,14 @@ describe("the ladder in virtual time", () => {
     }
     const letters = await set.verifier.deadLetters();
     expect(letters).toEqual([
-      { customer_uuid: set.customer, authentication_uuid, sequence: 1, callback_url: "http://receiver.test/", status: "submitted", reason: "10 deliveries failed, the last: answered 500" },
+      {
+        customer_uuid: set.customer,
+        authentication_uuid,
+        sequence: 1,
+        callback_url: "http://receiver.test/",
+        status: "submitted",
+        reason: "10 deliveries failed, the last: answered 500",
+      },
     ]);
     expect(await set.verifier.redeliver(letters[0] as (typeof letters)[number])).toBe(true);
     await set.verifier.flush();
@@ -243,7 +257,9 @@ describe("crashes, leases and several workers", () => {
   it("several workers share the work: each event is delivered once", async () => {
     const first = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
     for (let index = 0; index < 60; index++) await first.create({ phone_number: numberOf(index) });
-    const others = Array.from({ length: 4 }, () => setUp({ store: first.store, clock: first.clock, callbacks: { allowOrigins: [hook.origin], worker: false } }));
+    const others = Array.from({ length: 4 }, () =>
+      setUp({ store: first.store, clock: first.clock, callbacks: { allowOrigins: [hook.origin], worker: false } }),
+    );
     for (let round = 0; round < 20; round++) {
       await Promise.all(others.map(({ verifier }) => verifier.flush()));
       first.clock.advance(5_000);
@@ -254,15 +270,26 @@ describe("crashes, leases and several workers", () => {
 
   it("a worker that was paused beyond its lease: another delivers, and the late answer is fenced off", async () => {
     let finish: (answer: CallbackAnswer) => void = () => undefined;
-    const slow = setUp({ callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: () => new Promise((resolve) => (finish = resolve)) } } });
+    const slow = setUp({
+      callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: () => new Promise((resolve) => (finish = resolve)) } },
+    });
     // The paused process: its timers do not run either, so its own time-out does not fire.
     const paused = { ...slow.clock, after: () => () => undefined };
-    const first = setUp({ store: slow.store, clock: paused as never, customers: [{ customer_uuid: slow.customer, keys: [slow.apiKey] }], callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: () => new Promise((resolve) => (finish = resolve)) } } });
+    const first = setUp({
+      store: slow.store,
+      clock: paused as never,
+      customers: [{ customer_uuid: slow.customer, keys: [slow.apiKey] }],
+      callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: () => new Promise((resolve) => (finish = resolve)) } },
+    });
     const created = await slow.create({ callback_url: "http://receiver.test/" });
     const pausedFlush = first.verifier.flush();
     await expect.poll(async () => (await record(slow, created.authentication_uuid)).data).toContain('"l":');
     const posts: string[] = [];
-    const second = setUp({ store: slow.store, clock: slow.clock, callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: async () => (posts.push("second"), { status: 503 }) } } });
+    const second = setUp({
+      store: slow.store,
+      clock: slow.clock,
+      callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: async () => ({ status: posts.push("second") > 0 ? 503 : 200 }) } },
+    });
     await second.verifier.flush();
     expect(posts, "the lease holds").toEqual([]);
     slow.clock.advance(30_000);
@@ -322,7 +349,9 @@ describe("verifyWebhook", () => {
 
   it("takes node's headers and Headers, text and bytes", () => {
     expect(verify(signed())).toEqual({ type: "delivery_status" });
-    expect(verifyWebhook({ secret: ["whsec_AAAA", secret], headers: new Headers(signed()), body: new TextEncoder().encode(body), now: start })).toEqual({ type: "delivery_status" });
+    expect(verifyWebhook({ secret: ["whsec_AAAA", secret], headers: new Headers(signed()), body: new TextEncoder().encode(body), now: start })).toEqual({
+      type: "delivery_status",
+    });
   });
 
   it.each([

@@ -1,10 +1,16 @@
-import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { guardedSender } from "../../src/callbacks/guarded-sender.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 
-const request = (url: string, allowOrigins: readonly string[] = [], timeout = 2000) => ({ url, headers: { "content-type": "application/json" }, body: "{}", timeout, allowOrigins });
+const request = (url: string, allowOrigins: readonly string[] = [], timeout = 2000) => ({
+  url,
+  headers: { "content-type": "application/json" },
+  body: "{}",
+  timeout,
+  allowOrigins,
+});
 
 describe("address guard: no address outside the public internet, decided on the address actually connected to", () => {
   /** Counts every connection that reaches loopback on this port. */
@@ -21,11 +27,42 @@ describe("address guard: no address outside the public internet, decided on the 
   afterEach(() => canary.close());
 
   it.each([
-    "127.0.0.1", "127.1", "127.0.1", "127.255.255.254", "2130706433", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "017700000001", "0x7f.1", "0", "0.0.0.0",
-    "[::1]", "[::]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[2002:7f00:1::]", "[64:ff9b::127.0.0.1]", "[64:ff9b::7f00:1]",
-    "[fe80::1]", "[fc00::1]", "[2001:0:7f00:1::]", "10.0.0.1", "172.16.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "localhost", "LocalHost.", "①②⑦.0.0.1", "127。0。0。1",
+    "127.0.0.1",
+    "127.1",
+    "127.0.1",
+    "127.255.255.254",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.0.0.1",
+    "0177.0.0.1",
+    "017700000001",
+    "0x7f.1",
+    "0",
+    "0.0.0.0",
+    "[::1]",
+    "[::]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::127.0.0.1]",
+    "[2002:7f00:1::]",
+    "[64:ff9b::127.0.0.1]",
+    "[64:ff9b::7f00:1]",
+    "[fe80::1]",
+    "[fc00::1]",
+    "[2001:0:7f00:1::]",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.0.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "localhost",
+    "LocalHost.",
+    "①②⑦.0.0.1",
+    "127。0。0。1",
   ])("a literal in any spelling is refused before any connection: %s", async (host) => {
-    for (const scheme of ["https", "http"]) expect(await guardedSender().post(request(`${scheme}://${host}:${canary.port}/`))).toEqual({ failed: expect.stringMatching(/^callback_url must/) });
+    for (const scheme of ["https", "http"])
+      expect(await guardedSender().post(request(`${scheme}://${host}:${canary.port}/`))).toEqual({ failed: expect.stringMatching(/^callback_url must/) });
     expect(await guardedSender().post(request(`https://${host}/`))).toEqual({ failed: "callback_url must point to a host on the public internet" });
     expect(canary.connections()).toBe(0);
   });
@@ -60,14 +97,20 @@ describe("address guard: no address outside the public internet, decided on the 
     });
     expect(await sender.post(request("https://rebind.example.com:8443/"))).toHaveProperty("failed");
     expect([asked, reached]).toEqual([["rebind.example.com"], ["127.0.0.77"]]);
-    expect(await sender.post(request("https://rebind.example.com:8443/"))).toEqual({ failed: expect.stringContaining("127.0.0.78, which is not on the public internet") });
+    expect(await sender.post(request("https://rebind.example.com:8443/"))).toEqual({
+      failed: expect.stringContaining("127.0.0.78, which is not on the public internet"),
+    });
     expect(reached).toEqual(["127.0.0.77"]);
     for (const server of servers) server.close();
   });
 
   it("a name without addresses, and a resolver that fails, are failures", async () => {
-    expect(await guardedSender({ resolve: async () => [] }).post(request("https://hook.example.com/"))).toEqual({ failed: expect.stringContaining("has no address") });
-    expect(await guardedSender({ resolve: async () => Promise.reject(new Error("no such name")) }).post(request("https://hook.example.com/"))).toEqual({ failed: "no such name" });
+    expect(await guardedSender({ resolve: async () => [] }).post(request("https://hook.example.com/"))).toEqual({
+      failed: expect.stringContaining("has no address"),
+    });
+    expect(await guardedSender({ resolve: async () => Promise.reject(new Error("no such name")) }).post(request("https://hook.example.com/"))).toEqual({
+      failed: "no such name",
+    });
   });
 });
 

@@ -10,7 +10,8 @@ describe("contract.md: Messages", () => {
   });
 
   it("WEB (and IOS) with a configured domain: last line `@domain #code`", () => {
-    for (const deviceType of ["WEB", "IOS"] as const) expect(messageText(template, "123456", { deviceType })).toBe("Your code is 123456\n\n@example.com #123456");
+    for (const deviceType of ["WEB", "IOS"] as const)
+      expect(messageText(template, "123456", { deviceType })).toBe("Your code is 123456\n\n@example.com #123456");
     expect(messageText({ text: template.text }, "123456", { deviceType: "WEB" })).toBe("Your code is 123456");
     expect(messageText(template, "123456", {})).toBe("Your code is 123456");
   });
@@ -34,8 +35,12 @@ describe("contract.md: Messages", () => {
 
   it("a text that would cost a second segment is a configuration fault, so is one without the code", () => {
     expect(() => setUp({ message: { text: `{code} ${"a".repeat(160)}` } })).toThrow("message.text costs 2 SMS segments");
-    expect(() => setUp({ message: { text: `Ваш код подтверждения: {code}. Никому его не сообщайте, даже нам.` } })).toThrow("message.text costs 2 SMS segments");
-    expect(() => setUp({ message: { text: `{code} ${"a".repeat(130)}`, domain: "a-long-name-of-a-domain.example.com" } })).toThrow("message.text costs 2 SMS segments");
+    expect(() => setUp({ message: { text: `Ваш код подтверждения: {code}. Никому его не сообщайте, даже нам.` } })).toThrow(
+      "message.text costs 2 SMS segments",
+    );
+    expect(() => setUp({ message: { text: `{code} ${"a".repeat(130)}`, domain: "a-long-name-of-a-domain.example.com" } })).toThrow(
+      "message.text costs 2 SMS segments",
+    );
     expect(() => setUp({ message: { text: "Hello" } })).toThrow("message.text must contain {code}");
     expect(() => setUp({ message: { text: "Ваш код: {code}" } })).not.toThrow();
   });

@@ -25,7 +25,10 @@ describe("options: a fault names the option's path and the mend", () => {
     [{ countries: ["fr"] }, "countries.0 must be an ISO 3166-1 alpha-2 code in capitals"],
     [{ customers: [] }, "customers must hold at least one customer"],
     [{ customers: [{ customer_uuid: "x", keys: ["k".repeat(40)] }] }, "customers.0.customer_uuid must be a UUID"],
-    [{ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys: ["short"] }] }, "customers.0.keys.0 must be an API key of at least 32 characters"],
+    [
+      { customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys: ["short"] }] },
+      "customers.0.keys.0 must be an API key of at least 32 characters",
+    ],
     [{ policy: { codeLength: 3 } }, "policy.codeLength must be 4 to 10"],
     [{ policy: { lifetime: 0 } }, "policy.lifetime must be more than 0"],
     [{ policy: { lifetime: "600" } }, "policy.lifetime must be a number of seconds"],
@@ -41,7 +44,11 @@ describe("options: a fault names the option's path and the mend", () => {
   });
 
   it("every fault is named at once", () => {
-    expect(faultOf({ secret: "short", countries: undefined, nope: 1 }).match(/secret|countries must|nope is not/g)).toEqual(["secret", "countries must", "nope is not"]);
+    expect(faultOf({ secret: "short", countries: undefined, nope: 1 }).match(/secret|countries must|nope is not/g)).toEqual([
+      "secret",
+      "countries must",
+      "nope is not",
+    ]);
   });
 
   it("no options at all", () => {

@@ -107,19 +107,24 @@ class Retry implements Step {
     if (expected === "approved") model.retries++;
     const remaining = model.remaining(expected);
     const end = model.created + 600_000;
-    same(result, {
-      authentication_uuid: system.id,
-      created_at: new Date(model.now).toISOString(),
-      next_retry_at: new Date(remaining === 0 ? end : Math.min(model.cooldownEnd, end)).toISOString(),
-      remaining_retry: remaining,
-      status: expected,
-    }, "retry");
+    same(
+      result,
+      {
+        authentication_uuid: system.id,
+        created_at: new Date(model.now).toISOString(),
+        next_retry_at: new Date(remaining === 0 ? end : Math.min(model.cooldownEnd, end)).toISOString(),
+        remaining_retry: remaining,
+        status: expected,
+      },
+      "retry",
+    );
   }
   toString = () => `retry, the carrier ${this.outcome}`;
 }
 
 function same(actual: unknown, expected: unknown, what: string) {
-  if (JSON.stringify(actual) !== JSON.stringify(expected)) throw new Error(`${what}: got ${JSON.stringify(actual)}, the model says ${JSON.stringify(expected)}`);
+  if (JSON.stringify(actual) !== JSON.stringify(expected))
+    throw new Error(`${what}: got ${JSON.stringify(actual)}, the model says ${JSON.stringify(expected)}`);
 }
 
 describe("the state machine against its model", () => {

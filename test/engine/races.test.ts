@@ -3,7 +3,8 @@ import type { Store, StoredRecord } from "../../src/index.js";
 import { numberOf, setUp } from "../support/verifier.js";
 
 const racers = 1000;
-const tally = (statuses: readonly string[]) => Object.fromEntries([...new Set(statuses)].sort().map((status) => [status, statuses.filter((one) => one === status).length]));
+const tally = (statuses: readonly string[]) =>
+  Object.fromEntries([...new Set(statuses)].sort().map((status) => [status, statuses.filter((one) => one === status).length]));
 
 /** Lets other requests in between every two steps of a store, in changing order. */
 function interleaved(store: Store): Store {
@@ -11,7 +12,8 @@ function interleaved(store: Store): Store {
   const pause = async () => {
     for (let steps = turn++ % 5; steps > 0; steps--) await new Promise((resolve) => setImmediate(resolve));
   };
-  const slow = <A extends unknown[], R>(method: (...args: A) => Promise<R>) =>
+  const slow =
+    <A extends unknown[], R>(method: (...args: A) => Promise<R>) =>
     async (...args: A): Promise<R> => {
       await pause();
       const result = await method(...args);
@@ -50,7 +52,9 @@ describe("every rule holds under a thousand racers", () => {
     const base = setUp();
     const set = setUp({ store: interleaved(base.store) });
     const { authentication_uuid } = await set.create();
-    const statuses = (await Promise.all(Array.from({ length: racers }, (_, index) => set.check(authentication_uuid, index % 7 === 6 ? set.box.code() : set.wrong())))).map(({ status }) => status);
+    const statuses = (
+      await Promise.all(Array.from({ length: racers }, (_, index) => set.check(authentication_uuid, index % 7 === 6 ? set.box.code() : set.wrong())))
+    ).map(({ status }) => status);
     const counts = tally(statuses);
     expect(counts.invalid ?? 0).toBeLessThanOrEqual(5);
     expect(counts.valid ?? 0).toBeLessThanOrEqual(1);

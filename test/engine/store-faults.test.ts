@@ -59,7 +59,12 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       const verdicts: string[] = [];
       for (let guess = 0; guess < 10; guess++) {
         const mend = guess % 2 === 0 ? fail(set.store, "compareAndSwap", how) : () => undefined;
-        verdicts.push(await set.check(authentication_uuid, set.wrong()).then(({ status }) => status, ({ code }) => code));
+        verdicts.push(
+          await set.check(authentication_uuid, set.wrong()).then(
+            ({ status }) => status,
+            ({ code }) => code,
+          ),
+        );
         mend();
       }
       expect(verdicts.filter((verdict) => verdict === "invalid").length).toBeLessThanOrEqual(5);
@@ -119,7 +124,16 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
   });
 
   it("a corrupt record: 503 for that request, the record left as it is, an error event with its id", async () => {
-    for (const data of ["", "nonsense", "[]", "[2]", '{"a":1}', "null", '[1,"+33612345678","x",0,0,0,0,1,1,0,0,[]]', '[1,"+33612345678",0,0,0,9,0,1,1,0,0,[]]']) {
+    for (const data of [
+      "",
+      "nonsense",
+      "[]",
+      "[2]",
+      '{"a":1}',
+      "null",
+      '[1,"+33612345678","x",0,0,0,0,1,1,0,0,[]]',
+      '[1,"+33612345678",0,0,0,9,0,1,1,0,0,[]]',
+    ]) {
       const set = setUp();
       const { authentication_uuid } = await set.create({ phone_number: numberOf(3) });
       const record = await set.store.find(set.customer, authentication_uuid);

@@ -118,13 +118,16 @@ describe("spec.md: Check result statuses; contract.md: Check, first row that hol
     expect((await check(authentication_uuid, typed(box.code()))).status).toBe("valid");
   });
 
-  it.each(["abc", "1", "12345", "1234567", "½¼", "null", "{}", "0x1234", "é".repeat(64), "1e5", "\u0000"])("any other string up to 64 characters is a wrong code: %j", async (typed) => {
-    const { create, check, store, customer } = setUp();
-    const { authentication_uuid } = await create();
-    const before = (await store.find(customer, authentication_uuid))?.data;
-    expect((await check(authentication_uuid, typed)).status).toBe("invalid");
-    expect((await store.find(customer, authentication_uuid))?.data, "counted").not.toBe(before);
-  });
+  it.each(["abc", "1", "12345", "1234567", "½¼", "null", "{}", "0x1234", "é".repeat(64), "1e5", "\u0000"])(
+    "any other string up to 64 characters is a wrong code: %j",
+    async (typed) => {
+      const { create, check, store, customer } = setUp();
+      const { authentication_uuid } = await create();
+      const before = (await store.find(customer, authentication_uuid))?.data;
+      expect((await check(authentication_uuid, typed)).status).toBe("invalid");
+      expect((await store.find(customer, authentication_uuid))?.data, "counted").not.toBe(before);
+    },
+  );
 
   it.each(["", " ", "---", " - ", "1".repeat(65)])("empty (once spaces and hyphens are gone) or longer is `bad_request`, uncounted: %j", async (typed) => {
     const { create, check, store, customer } = setUp();

@@ -91,19 +91,29 @@ describe("contract.md, wire rule 5: A fault the caller can act on answers 400 wi
     "nonsense",
     "",
     `https://example.com/${"a".repeat(2048)}`,
-  ])("a `callback_url` that is not https, has credentials, a fragment, a private or reserved literal, an odd port, over 2,048 characters is `bad_request`: %s", async (callback_url) => {
-    expect(await create({ callback_url })).toEqual([400, "bad_request"]);
-  });
+  ])(
+    "a `callback_url` that is not https, has credentials, a fragment, a private or reserved literal, an odd port, over 2,048 characters is `bad_request`: %s",
+    async (callback_url) => {
+      expect(await create({ callback_url })).toEqual([400, "bad_request"]);
+    },
+  );
 
-  it.each(["https://example.com/hook?x=1", "https://example.com:8443/", "https://8.8.8.8/", "https://[2606:4700::1111]/hook", "https://bücher.example/"])("a proper `callback_url` is accepted: %s", async (callback_url) => {
-    const set = setUp();
-    expect((await set.create({ callback_url })).status).toBe("pending");
-  });
+  it.each(["https://example.com/hook?x=1", "https://example.com:8443/", "https://8.8.8.8/", "https://[2606:4700::1111]/hook", "https://bücher.example/"])(
+    "a proper `callback_url` is accepted: %s",
+    async (callback_url) => {
+      const set = setUp();
+      expect((await set.create({ callback_url })).status).toBe("pending");
+    },
+  );
 
   it("exact origins can be allowed for development", async () => {
     const set = setUp({ callbacks: { allowOrigins: ["http://localhost:4000"] } });
     expect((await set.create({ callback_url: "http://localhost:4000/hook" })).status).toBe("pending");
-    const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1), callback_url: "http://localhost:4001/hook" });
+    const response = await set.http("POST", "/v1/authentication", {
+      customer_uuid: set.customer,
+      phone_number: numberOf(1),
+      callback_url: "http://localhost:4001/hook",
+    });
     expect(response.json.code).toBe("bad_request");
   });
 
@@ -124,37 +134,59 @@ describe("contract.md, wire rule 5: A fault the caller can act on answers 400 wi
     expect([response.status, response.json.code]).toEqual([400, code]);
   });
 
-  it.each(["null", "[]", '"text"', "1", "", "{", "{'a':1}", "\ufeff{}", "undefined", "[".repeat(6000), `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`])("malformed body: %s", async (body) => {
-    const set = setUp();
-    const response = await set.http("POST", "/v1/authentication", body);
-    expect([response.status, response.json.code]).toEqual([400, "bad_request"]);
-  });
+  it.each(["null", "[]", '"text"', "1", "", "{", "{'a':1}", "\ufeff{}", "undefined", "[".repeat(6000), `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`])(
+    "malformed body: %s",
+    async (body) => {
+      const set = setUp();
+      const response = await set.http("POST", "/v1/authentication", body);
+      expect([response.status, response.json.code]).toEqual([400, "bad_request"]);
+    },
+  );
 
-  it.each(['"__proto__":{"is_returning_user":true}', `"extra":${"[".repeat(40)}${"]".repeat(40)}`, '"extra":{"deep":{"__proto__":1}}'])("a sound request with %s in it is refused, nothing sent", async (addition) => {
-    const set = setUp();
-    const response = await set.http("POST", "/v1/authentication", `{"customer_uuid":"${set.customer}","phone_number":"${numberOf(1)}",${addition}}`);
-    expect([response.status, response.json.code]).toEqual([400, "bad_request"]);
-    expect(set.box.messages).toHaveLength(0);
-  });
+  it.each(['"__proto__":{"is_returning_user":true}', `"extra":${"[".repeat(40)}${"]".repeat(40)}`, '"extra":{"deep":{"__proto__":1}}'])(
+    "a sound request with %s in it is refused, nothing sent",
+    async (addition) => {
+      const set = setUp();
+      const response = await set.http("POST", "/v1/authentication", `{"customer_uuid":"${set.customer}","phone_number":"${numberOf(1)}",${addition}}`);
+      expect([response.status, response.json.code]).toEqual([400, "bad_request"]);
+      expect(set.box.messages).toHaveLength(0);
+    },
+  );
 });
 
 describe("contract.md, wire rule 6", () => {
-  it.each([undefined, "", "wrong", "pp_", "x".repeat(100_000)])("Missing or wrong API key: 403 `forbidden`, decided before the body is read: %s", async (key) => {
-    const set = setUp();
-    let read = false;
-    const response = await set.verifier.handle({
-      method: "POST",
-      path: "/v1/authentication",
-      header: (name) => (name === "x-api-key" ? key : undefined),
-      body: async () => {
-        read = true;
-        return { kind: "text", text: "{}" };
-      },
-    });
-    expect([response.status, JSON.parse(response.body).code, read]).toEqual([403, "forbidden", false]);
-  });
+  it.each([undefined, "", "wrong", "pp_", "x".repeat(100_000)])(
+    "Missing or wrong API key: 403 `forbidden`, decided before the body is read: %s",
+    async (key) => {
+      const set = setUp();
+      let read = false;
+      const response = await set.verifier.handle({
+        method: "POST",
+        path: "/v1/authentication",
+        header: (name) => (name === "x-api-key" ? key : undefined),
+        body: async () => {
+          read = true;
+          return { kind: "text", text: "{}" };
+        },
+      });
+      expect([response.status, JSON.parse(response.body).code, read]).toEqual([403, "forbidden", false]);
+    },
+  );
 
-  it.each(["/", "/v1", "/v1/", "/v1/checks", "/v1/check/", "/V1/check", "/v1/lookup", "/v1/lookup/", "/v1/lookup/+1/x", "/v2/check", "/v1//check", "/v1/%63heck"])("404 unknown route: %s", async (path) => {
+  it.each([
+    "/",
+    "/v1",
+    "/v1/",
+    "/v1/checks",
+    "/v1/check/",
+    "/V1/check",
+    "/v1/lookup",
+    "/v1/lookup/",
+    "/v1/lookup/+1/x",
+    "/v2/check",
+    "/v1//check",
+    "/v1/%63heck",
+  ])("404 unknown route: %s", async (path) => {
     const response = await setUp().http("POST", path, {});
     expect([response.status, response.json.code]).toEqual([404, "not_found"]);
   });
@@ -219,7 +251,8 @@ describe("contract.md, wire rules 1, 2, 3, 7, 8, 11", () => {
     expect(Object.keys(retried.json).sort()).toEqual(["authentication_uuid", "created_at", "next_retry_at", "remaining_retry", "status"]);
     expect(Object.keys(checked.json).sort()).toEqual(["authentication_uuid", "status"]);
     expect(Object.keys(looked.json).sort()).toEqual(["country_code", "line_type", "phone_number"]);
-    for (const time of [created.json.created_at, created.json.expires_at, retried.json.next_retry_at]) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    for (const time of [created.json.created_at, created.json.expires_at, retried.json.next_retry_at])
+      expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
   it("Accept: any key order, unknown body fields and query parameters, absent optionals, all optionals", async () => {
@@ -246,20 +279,37 @@ describe("contract.md, wire rules 1, 2, 3, 7, 8, 11", () => {
     const { authentication_uuid } = await set.create();
     expect(await set.check(authentication_uuid.toUpperCase(), set.box.code())).toEqual({ authentication_uuid, status: "valid" });
     const odd = setUp({ customers: [{ customer_uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff", keys: ["k".repeat(40)] }] });
-    expect((await odd.verifier.createAuthentication({ customer_uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff", phone_number: numberOf(1) })).status).toBe("pending");
+    expect((await odd.verifier.createAuthentication({ customer_uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff", phone_number: numberOf(1) })).status).toBe(
+      "pending",
+    );
   });
 
-  it.each([undefined, "", "application/json", "application/json; charset=utf-8", "Application/JSON", "application/vnd.api+json"])("content type %s is accepted", async (type) => {
-    const set = setUp();
-    expect((await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) }, type === undefined ? {} : { "content-type": type })).status).toBe(200);
-  });
+  it.each([undefined, "", "application/json", "application/json; charset=utf-8", "Application/JSON", "application/vnd.api+json"])(
+    "content type %s is accepted",
+    async (type) => {
+      const set = setUp();
+      expect(
+        (
+          await set.http(
+            "POST",
+            "/v1/authentication",
+            { customer_uuid: set.customer, phone_number: numberOf(1) },
+            type === undefined ? {} : { "content-type": type },
+          )
+        ).status,
+      ).toBe(200);
+    },
+  );
 
-  it.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "application/jsonp", "json"])("content type %s is refused", async (type) => {
-    const set = setUp();
-    const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) }, { "content-type": type });
-    expect([response.status, response.json.code]).toEqual([400, "bad_request"]);
-    expect(set.box.messages).toHaveLength(0);
-  });
+  it.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "application/jsonp", "json"])(
+    "content type %s is refused",
+    async (type) => {
+      const set = setUp();
+      const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) }, { "content-type": type });
+      expect([response.status, response.json.code]).toEqual([400, "bad_request"]);
+      expect(set.box.messages).toHaveLength(0);
+    },
+  );
 
   it.each([
     ["raw", "+33612345678", 200],
@@ -297,17 +347,42 @@ describe("contract.md: Customers and keys", () => {
   it("several keys each: all work, none for another customer", async () => {
     const [one, two] = [randomUUID(), randomUUID()];
     const [a, b, c] = [generateApiKey().key, generateApiKey().key, generateApiKey().key];
-    const set = setUp({ customers: [{ customer_uuid: one, keys: [a, b] }, { customer_uuid: two, keys: [c] }] });
+    const set = setUp({
+      customers: [
+        { customer_uuid: one, keys: [a, b] },
+        { customer_uuid: two, keys: [c] },
+      ],
+    });
     const code = async (key: string, customer_uuid: string) => {
       const { status, json } = await set.http("POST", "/v1/authentication", { customer_uuid, phone_number: numberOf(1) }, { "x-api-key": key });
       return status === 200 ? json.status : json.code;
     };
-    expect(await Promise.all([code(a, one), code(b, one), code(c, two), code(c, one), code(a, two)])).toEqual(["pending", "pending", "pending", "account_invalid", "account_invalid"]);
+    expect(await Promise.all([code(a, one), code(b, one), code(c, two), code(c, one), code(a, two)])).toEqual([
+      "pending",
+      "pending",
+      "pending",
+      "account_invalid",
+      "account_invalid",
+    ]);
   });
 
   it("a customer or key that stands in the list twice is a fault", () => {
     const customer_uuid = randomUUID();
-    expect(() => setUp({ customers: [{ customer_uuid, keys: ["a".repeat(40)] }, { customer_uuid, keys: ["b".repeat(40)] }] })).toThrow("customers.1.customer_uuid stands in the list twice");
-    expect(() => setUp({ customers: [{ customer_uuid, keys: ["a".repeat(40)] }, { customer_uuid: randomUUID(), keys: ["a".repeat(40)] }] })).toThrow("customers.1.keys holds a key that stands in the list twice");
+    expect(() =>
+      setUp({
+        customers: [
+          { customer_uuid, keys: ["a".repeat(40)] },
+          { customer_uuid, keys: ["b".repeat(40)] },
+        ],
+      }),
+    ).toThrow("customers.1.customer_uuid stands in the list twice");
+    expect(() =>
+      setUp({
+        customers: [
+          { customer_uuid, keys: ["a".repeat(40)] },
+          { customer_uuid: randomUUID(), keys: ["a".repeat(40)] },
+        ],
+      }),
+    ).toThrow("customers.1.keys holds a key that stands in the list twice");
   });
 });

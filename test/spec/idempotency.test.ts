@@ -75,7 +75,12 @@ describe("contract.md: `Idempotency-Key` on create", () => {
   it("holds across a rotation of the secret", async () => {
     const set = setUp({ secret: "first secret ".repeat(4) });
     const first = await set.create({}, { idempotencyKey: "k" });
-    const rotated = setUp({ store: set.store, clock: set.clock, customers: [{ customer_uuid: set.customer, keys: [set.apiKey] }], secret: ["second secret ".repeat(4), "first secret ".repeat(4)] });
+    const rotated = setUp({
+      store: set.store,
+      clock: set.clock,
+      customers: [{ customer_uuid: set.customer, keys: [set.apiKey] }],
+      secret: ["second secret ".repeat(4), "first secret ".repeat(4)],
+    });
     expect(await rotated.verifier.createAuthentication({ customer_uuid: set.customer, phone_number: numberOf(1) }, { idempotencyKey: "k" })).toEqual(first);
     expect(rotated.box.messages).toHaveLength(0);
   });
@@ -124,7 +129,10 @@ describe("contract.md: `Idempotency-Key` on check", () => {
   it("over HTTP the header carries it", async () => {
     const { http, customer, box } = setUp();
     const body = { customer_uuid: customer, phone_number: numberOf(1) };
-    const [one, two] = [await http("POST", "/v1/authentication", body, { "idempotency-key": "k" }), await http("POST", "/v1/authentication", body, { "idempotency-key": "k" })];
+    const [one, two] = [
+      await http("POST", "/v1/authentication", body, { "idempotency-key": "k" }),
+      await http("POST", "/v1/authentication", body, { "idempotency-key": "k" }),
+    ];
     expect(two.json).toEqual(one.json);
     expect(box.messages).toHaveLength(1);
   });

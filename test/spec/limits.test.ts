@@ -178,7 +178,12 @@ describe("contract.md: spam rules", () => {
   });
 
   it("each rule is `enforce`, `shadow` (decides, records, lets through) or `off`", async () => {
-    const set = setUp({ spamRules: [{ ...flag, mode: "off" }, { ...flag, name: "shadow", mode: "shadow" }] });
+    const set = setUp({
+      spamRules: [
+        { ...flag, mode: "off" },
+        { ...flag, name: "shadow", mode: "shadow" },
+      ],
+    });
     const { authentication_uuid, status } = await set.create();
     expect(status).toBe("pending");
     const { decisions } = await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
@@ -186,7 +191,12 @@ describe("contract.md: spam rules", () => {
   });
 
   it.each([
-    ["throws", () => { throw new Error("rule down"); }],
+    [
+      "throws",
+      () => {
+        throw new Error("rule down");
+      },
+    ],
     ["rejects", () => Promise.reject(new Error("rule down"))],
     ["answers nonsense", () => "spam" as never],
   ])("spam rules fail open and are reported: one that %s", async (_what, judge) => {
@@ -215,7 +225,7 @@ describe("contract.md: Policy faults answer 400, nothing sent, nothing charged",
   it.each([
     ["country not allowed", "unsupported_region", "+447400123456", { countries: ["FR"] }],
     ["calling code is not country (Guernsey)", "unsupported_region", "+447911123456", { countries: ["GB"] }],
-    ["non-geographic number outside \"all\"", "unsupported_region", "+88213000000", { countries: ["FR"] }],
+    ['non-geographic number outside "all"', "unsupported_region", "+88213000000", { countries: ["FR"] }],
     ["premium rate", "invalid_line", "+19005550199", {}],
     ["toll free", "invalid_line", "+18005550199", {}],
     ["pager", "invalid_line", "+447640123456", {}],
@@ -230,20 +240,34 @@ describe("contract.md: Policy faults answer 400, nothing sent, nothing charged",
     expect(set.box.messages).toHaveLength(0);
   });
 
-  it.each(["+14155552671", "+525512345678", "+447012345678", "+445600123456"])("NANP and Mexican numbers are sendable, so are personal and VoIP ones: %s", async (phone_number) => {
-    expect((await setUp().create({ phone_number })).status).toBe("pending");
-  });
-
-  it.each(["123", "+1", "0033612345678", "+33 6 12 34 56 78", "+33612345678 ", "+3361234567", "+336123456789", "+0123456789", "tel:+33612345678", "+33６12345678", "", "+447700900123", `+${"1".repeat(5000)}`])(
-    "`phone_number` must be E.164 and valid for its country: %j",
+  it.each(["+14155552671", "+525512345678", "+447012345678", "+445600123456"])(
+    "NANP and Mexican numbers are sendable, so are personal and VoIP ones: %s",
     async (phone_number) => {
-      const set = setUp();
-      expect(await faultOf(set.create({ phone_number }))).toBe("invalid_phone_number");
-      expect(set.box.messages).toHaveLength(0);
+      expect((await setUp().create({ phone_number })).status).toBe("pending");
     },
   );
 
-  it("Numbers listed in `testNumbers` are exempt from validity; `phoneValidation: \"possible\"` accepts ranges newer than the metadata", async () => {
+  it.each([
+    "123",
+    "+1",
+    "0033612345678",
+    "+33 6 12 34 56 78",
+    "+33612345678 ",
+    "+3361234567",
+    "+336123456789",
+    "+0123456789",
+    "tel:+33612345678",
+    "+33６12345678",
+    "",
+    "+447700900123",
+    `+${"1".repeat(5000)}`,
+  ])("`phone_number` must be E.164 and valid for its country: %j", async (phone_number) => {
+    const set = setUp();
+    expect(await faultOf(set.create({ phone_number }))).toBe("invalid_phone_number");
+    expect(set.box.messages).toHaveLength(0);
+  });
+
+  it('Numbers listed in `testNumbers` are exempt from validity; `phoneValidation: "possible"` accepts ranges newer than the metadata', async () => {
     const set = setUp({ testNumbers: ["+447700900123"], countries: ["FR"] });
     expect((await set.create({ phone_number: "+447700900123" })).status).toBe("pending");
     expect(await faultOf(set.create({ phone_number: "+447700900124" }))).toBe("invalid_phone_number");
@@ -270,7 +294,9 @@ describe("contract.md: guess budget, tested when the verifier is built and for e
   });
 
   it("customers' overrides are refused too, by path", () => {
-    expect(build({ customers: [{ customer_uuid: randomUUID(), keys: ["k".repeat(40)], policy: { codeLength: 4 } }] })).toThrow("customers.0.policy: the guess budget is broken");
+    expect(build({ customers: [{ customer_uuid: randomUUID(), keys: ["k".repeat(40)], policy: { codeLength: 4 } }] })).toThrow(
+      "customers.0.policy: the guess budget is broken",
+    );
   });
 
   it("a customer source that answers a broken policy gets nothing sent", async () => {

@@ -45,7 +45,12 @@ describe("spec.md: Phone lookup result; contract.md, wire rule 4", () => {
   });
 
   it.each([
-    ["throws", () => { throw new Error("down"); }],
+    [
+      "throws",
+      () => {
+        throw new Error("down");
+      },
+    ],
     ["rejects", async () => Promise.reject(new Error("down"))],
     ["answers null", async () => null],
     ["answers a string", async () => "Verizon"],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
 import { openApiDocument } from "../../src/http/openapi.js";
 import { routes } from "../../src/http/routes.js";
-import packageJson from "../../package.json" with { type: "json" };
 
 describe("openapi.json", () => {
   it("is what the schemas say; `npm run openapi` writes it anew", async () => {
@@ -9,7 +9,10 @@ describe("openapi.json", () => {
   });
 
   it("has every route of the table and every field of the specification", () => {
-    const document = openApiDocument("0") as { paths: Record<string, object>; components: { schemas: Record<string, { properties: object; required?: string[] }> } };
+    const document = openApiDocument("0") as {
+      paths: Record<string, object>;
+      components: { schemas: Record<string, { properties: object; required?: string[] }> };
+    };
     expect(Object.keys(document.paths)).toEqual(routes.map((route) => route.path));
     const schemas = document.components.schemas;
     expect(Object.keys(schemas.Authentication?.properties ?? {}).sort()).toEqual(["authentication_uuid", "created_at", "expires_at", "status"]);

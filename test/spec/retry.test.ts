@@ -36,7 +36,13 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
     const { create, retry, clock, box } = setUp();
     const { authentication_uuid } = await create();
     clock.advance(29_999);
-    expect(await retry(authentication_uuid)).toEqual({ authentication_uuid, created_at: at(29.999), next_retry_at: at(30), remaining_retry: 4, status: "denied" });
+    expect(await retry(authentication_uuid)).toEqual({
+      authentication_uuid,
+      created_at: at(29.999),
+      next_retry_at: at(30),
+      remaining_retry: 4,
+      status: "denied",
+    });
     expect(box.messages).toHaveLength(1);
   });
 
@@ -115,7 +121,13 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
     const { create, retry, clock } = setUp();
     const { authentication_uuid } = await create();
     clock.advance(600_000);
-    expect(await retry(authentication_uuid)).toEqual({ authentication_uuid, created_at: at(600), next_retry_at: at(600), remaining_retry: 0, status: "expired_auth" });
+    expect(await retry(authentication_uuid)).toEqual({
+      authentication_uuid,
+      created_at: at(600),
+      next_retry_at: at(600),
+      remaining_retry: 0,
+      status: "expired_auth",
+    });
   });
 
   it("already_validated | The authentication has already been validated", async () => {
@@ -131,7 +143,9 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
     const theirs = setUp({ store: mine.store, clock: mine.clock });
     const { authentication_uuid } = await theirs.create();
     const messages = await Promise.all(
-      [authentication_uuid, "11111111-2222-3333-4444-555555555555"].map((id) => mine.retry(id).catch((error: { code: string; message: string }) => [error.code, error.message])),
+      [authentication_uuid, "11111111-2222-3333-4444-555555555555"].map((id) =>
+        mine.retry(id).catch((error: { code: string; message: string }) => [error.code, error.message]),
+      ),
     );
     expect(messages[0]).toEqual(messages[1]);
     expect((messages[0] as string[])[0]).toBe("invalid_auth_uuid");

@@ -1,0 +1,35 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+/** The project's folder. A program that runs here finds the package by its own name, as an installed one does. */
+export const root = join(import.meta.dirname, "../..");
+
+/** Kept short: what these tests need of package.json. */
+export const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly exports: Readonly<Record<string, string | Readonly<Record<"import" | "require", Readonly<Record<"types" | "default", string>>>>>>;
+};
+
+/** Subpaths that are modules: `.`, `./memory`, … */
+export const modules = Object.keys(manifest.exports).filter((subpath) => !subpath.endsWith(".json"));
+
+/** `./memory` → `phoneproof/memory`. */
+export function nameOf(subpath: string): string {
+  return `phoneproof${subpath.slice(1)}`;
+}
+
+export type Format = "module" | "commonjs";
+
+/** What the program prints. Rejects with its standard error when it fails. */
+export async function run(format: Format, source: string, node = process.execPath): Promise<string> {
+  const { stdout } = await promisify(execFile)(node, [`--input-type=${format}`, "-e", source], { cwd: root, env: { ...process.env, NODE_OPTIONS: "" } });
+  return stdout;
+}
+
+/** Every built declaration file, the CommonJS ones included. */
+export function declarationFiles(): string[] {
+  return readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" })
+    .filter((path) => /\.d\.c?ts$/.test(path))
+    .map((path) => join(root, "dist", path));
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { expect, test } from "vitest";
+import { manifest, modules, root, run } from "./built.js";
+import { passed } from "./smoke.js";
+
+test("the ESM and the CommonJS copy share one memory store", async () => {
+  const printed = await run(
+    "module",
+    `
+    import { createRequire } from "node:module";
+    import { memoryStore as one } from "phoneproof/memory";
+    const { memoryStore: other } = createRequire(import.meta.url)("phoneproof/memory");
+    const keepUntil = Date.now() + 60_000;
+    await one().put("key", "value", keepUntil);
+    console.log(one === other, await other().get("key"));`,
+  );
+  expect(printed).toBe("false value\n");
+});
+
+test("VerifierError is one class, whichever CommonJS subpath it comes from: chunks are shared in ESM alone", () => {
+  const files = modules.map((subpath) => (manifest.exports[subpath] as { readonly require: { readonly default: string } }).require.default);
+  expect(files.filter((file) => readFileSync(join(root, file), "utf8").includes("VerifierError = class"))).toEqual(["./dist/index.cjs"]);
+});
+
+test("a bundle of the host keeps what the package imports for its effect alone", async () => {
+  const folder = await mkdtemp(join(root, "node_modules/.bundle-"));
+  try {
+    const outfile = join(folder, "bundle.mjs");
+    await build({
+      stdin: {
+        contents: `export { createVerifier, generateApiKey, VerifierError } from "phoneproof"; export { memoryStore } from "phoneproof/memory";`,
+        resolveDir: root,
+      },
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);` },
+      outfile,
+    });
+    const printed = await run(
+      "module",
+      `import smoke from "./test/package/smoke.cjs"; const bundle = await import(${JSON.stringify(pathToFileURL(outfile).href)}); await smoke(() => bundle);`,
+    );
+    expect(printed).toBe(passed);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,55 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { promisify } from "node:util";
+import ts from "typescript";
+import { describe, expect, test } from "vitest";
+import { declarationFiles, modules, nameOf, root } from "./built.js";
+import { importsOf } from "./layers.js";
+
+const folder = join(root, "test/package/declarations");
+
+/** What a declaration may mention from outside: the schema library, a dependency of ours, and Node. No framework, no driver, no container. */
+const mentionable = /^(zod$|node:)/;
+
+describe("the emitted declarations", () => {
+  test.each(["node16", "bundler"])("compile under moduleResolution %s with skipLibCheck off", async (resolution) => {
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    const { stdout } = await promisify(execFile)(process.execPath, [tsc, "-p", join(folder, `tsconfig.${resolution}.json`)]).catch(
+      (error) => error as { stdout: string },
+    );
+    expect(stdout).toBe("");
+  });
+
+  test.each(["consumer.ts", "consumer.cts"])("%s, which is compiled, imports every subpath", (file) => {
+    const imported = readFileSync(join(folder, file), "utf8").match(/"phoneproof[^"]*"/g);
+    expect(imported?.map((name) => JSON.parse(name) as string).sort()).toEqual(modules.map(nameOf).sort());
+  });
+
+  test("have no `any`", () => {
+    expect(declarationFiles().length).toBeGreaterThanOrEqual(2 * modules.length);
+    expect(declarationFiles().flatMap((file) => anysIn(relative(root, file), readFileSync(file, "utf8")))).toEqual([]);
+  });
+
+  test("mention no foreign type", () => {
+    const mentioned = declarationFiles().flatMap((file) => importsOf(file, readFileSync(file, "utf8")).map(({ specifier }) => specifier));
+    expect(mentioned).toContain("zod");
+    expect(mentioned.filter((specifier) => !specifier.startsWith(".") && !mentionable.test(specifier))).toEqual([]);
+  });
+
+  test("an `any` is found wherever it hides", () => {
+    expect(anysIn("x.d.ts", "/** any */ export declare function f(x: Map<string, any[]>): unknown;")).toEqual(["x.d.ts:1"]);
+  });
+});
+
+/** Where the keyword `any` stands for a type. */
+function anysIn(file: string, text: string): string[] {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (node.kind === ts.SyntaxKind.AnyKeyword) found.push(`${file}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1}`);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}

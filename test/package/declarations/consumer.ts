@@ -1,0 +1,70 @@
+import { createServer } from "node:http";
+import {
+  type Clock,
+  createVerifier,
+  generateApiKey,
+  type Logger,
+  type LookupProvider,
+  type SmsSender,
+  type Store,
+  type Verifier,
+  VerifierError,
+  type VerifierOptions,
+} from "phoneproof";
+import { expressHandlers } from "phoneproof/express";
+import { fastifyPlugin } from "phoneproof/fastify";
+import { fetchHandler } from "phoneproof/fetch";
+import { type MemoryStoreOptions, memoryStore } from "phoneproof/memory";
+import { mongoStore } from "phoneproof/mongo";
+import { nextHandlers } from "phoneproof/next";
+import { nodeHandler } from "phoneproof/node";
+import { redisStore } from "phoneproof/redis";
+import { consoleSender } from "phoneproof/senders/console";
+import { fixedClock, storeContract } from "phoneproof/testing";
+
+const store: Store = memoryStore({} satisfies MemoryStoreOptions);
+const sender: SmsSender = consoleSender();
+const clock: Clock = fixedClock();
+const logger: Logger = console;
+const lookup: LookupProvider = { lookup: async ({ phone_number }) => (phone_number === "+" ? undefined : { carrier: "Carrier" }) };
+const { key } = generateApiKey();
+const options: VerifierOptions = {
+  store,
+  sender,
+  clock,
+  logger,
+  lookup,
+  secret: ["a".repeat(32), "b".repeat(32)],
+  countries: ["FR"],
+  customers: [{ customer_uuid: "5f0c7f3e-1d2b-4c3a-9e8f-7a6b5c4d3e2f", keys: [key] }],
+};
+export const verifier: Verifier = createVerifier(options);
+
+export async function verify(customer_uuid: string, phone_number: string, typed: string): Promise<"valid" | "no"> {
+  const { authentication_uuid, status } = await verifier.createAuthentication({ customer_uuid, phone_number, device_type: "WEB" });
+  if (status !== "pending") return "no";
+  const retry = await verifier.retry({ customer_uuid, authentication_uuid });
+  const left: number = retry.remaining_retry;
+  const result = await verifier.check({ customer_uuid, authentication_uuid, check_code: typed });
+  const line = (await verifier.lookup({ customer_uuid, phone_number })).line_type;
+  return result.status === "valid" && line === "Mobile" && left > 0 ? "valid" : "no";
+}
+
+// Every line below must be refused: were anything here of type `any`, it would not be.
+export async function refused(): Promise<void> {
+  // @ts-expect-error no such status
+  if ((await verifier.check({ customer_uuid: "", authentication_uuid: "", check_code: "" })).status === "approved") return;
+  // @ts-expect-error a number is no code
+  await verifier.check({ customer_uuid: "", authentication_uuid: "", check_code: 123456 });
+  // @ts-expect-error countries are mandatory
+  createVerifier({ store, sender, secret: "", customers: [] });
+  // @ts-expect-error no such code
+  if (new VerifierError("bad_request", "").code === "teapot") return;
+}
+
+createServer(nodeHandler(verifier));
+export const { GET, POST } = nextHandlers(verifier);
+export const mounted = [expressHandlers(verifier), fastifyPlugin(verifier), fetchHandler(verifier)];
+export const stores: Store[] = [redisStore({ client: async (_script: string, _keys: string[], _args: string[]) => null })];
+export const mongo: typeof mongoStore = mongoStore;
+export const cases: Promise<void>[] = storeContract().map(({ run }) => run({ store }));

@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type Format, manifest, modules, nameOf, root, run } from "./built.js";
+
+/** What each subpath exports, and the only packages it loads. A type is no export here. */
+const surface: Readonly<Record<string, { readonly exports: readonly string[]; readonly loads: readonly string[] }>> = {
+  ".": {
+    exports: ["VerifierError", "createVerifier", "generateApiKey"],
+    loads: ["ipaddr.js", "libphonenumber-js/max", "reflect-metadata/lite", "tsyringe", "zod"],
+  },
+  "./memory": { exports: ["memoryStore"], loads: [] },
+  "./redis": { exports: ["fromGlide", "fromIoredis", "fromNodeRedis", "fromUpstash", "redisStore"], loads: [] },
+  "./mongo": { exports: ["mongoStore"], loads: [] },
+  "./express": { exports: ["expressHandlers"], loads: [] },
+  "./fastify": { exports: ["fastifyPlugin"], loads: [] },
+  "./next": { exports: ["nextHandlers"], loads: [] },
+  "./fetch": { exports: ["fetchHandler"], loads: [] },
+  "./node": { exports: ["nodeHandler"], loads: [] },
+  "./senders/console": { exports: ["consoleSender"], loads: [] },
+  "./testing": { exports: ["fixedClock", "storeContract"], loads: [] },
+};
+
+/** Imports one subpath and prints its names and every package that a file of ours asks for. */
+const programs: Readonly<Record<Format, (name: string) => string>> = {
+  module: (name) => `
+    import { register } from "node:module";
+    const hook = \`
+      import { writeSync } from "node:fs";
+      export async function resolve(specifier, context, next) {
+        const outside = !specifier.startsWith(".") && !specifier.startsWith("node:");
+        if (outside && context.parentURL?.includes("/dist/") && !context.parentURL.includes("/node_modules/")) writeSync(1, specifier + "\\\\n");
+        return next(specifier, context);
+      }\`;
+    register("data:text/javascript," + encodeURIComponent(hook));
+    const names = Object.keys(await import(${JSON.stringify(name)}));
+    console.log(JSON.stringify(names));`,
+  commonjs: (name) => `
+    const Module = require("node:module");
+    const load = Module._load;
+    Module._load = function (specifier, parent, ...more) {
+      if (!/^(\\.|node:)/.test(specifier) && parent?.filename?.startsWith(${JSON.stringify(join(root, "dist"))})) console.log(specifier);
+      return load.call(this, specifier, parent, ...more);
+    };
+    const names = Object.keys(require(${JSON.stringify(name)}));
+    console.log(JSON.stringify(names));`,
+};
+
+test("package.json names the subpaths listed here, and no others", () => {
+  expect(modules.sort()).toEqual(Object.keys(surface).sort());
+});
+
+test("every file that package.json names is there", () => {
+  const files = Object.values(manifest.exports).flatMap((target) => (typeof target === "string" ? target : Object.values(target).flatMap(Object.values)));
+  expect(files.filter((file) => !existsSync(join(root, file as string)))).toEqual([]);
+});
+
+describe.each(["module", "commonjs"] as const)("as %s", (format) => {
+  test.each(Object.entries(surface))("%s exports what it should and loads nothing else", async (subpath, { exports, loads }) => {
+    const lines = (await run(format, programs[format](nameOf(subpath)))).trim().split("\n");
+    const names = JSON.parse(lines.pop() ?? "") as string[];
+    expect({ exports: names.sort(), loads: [...new Set(lines)].sort() }).toEqual({ exports, loads });
+  });
+});

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { faultsOf } from "./layers.js";
+
+const root = join(import.meta.dirname, "../..");
+
+const files = ["src", "adapters"].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .map((path) => `${folder}/${path.replaceAll("\\", "/")}`)
+    .filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts")),
+);
+
+describe("the tower", () => {
+  test("there are files to read", () => {
+    expect(files).toContain("src/index.ts");
+    expect(files).toContain("adapters/store/memory.ts");
+  });
+
+  test.each(files)("%s imports only from below", (path) => {
+    expect(faultsOf(path, readFileSync(join(root, path), "utf8"))).toEqual([]);
+  });
+});
+
+describe("the rule itself", () => {
+  const refused: [path: string, text: string, why: string][] = [
+    ["src/domain/check.ts", `import { createCheck } from "../engine/check.js";`, "that is above"],
+    ["src/domain/check.ts", `import type { Store } from "../ports/store.js";`, "that is above"],
+    ["src/domain/check.ts", `type T = import("../ports/store.js").Store;`, "that is above"],
+    ["src/domain/check.ts", `import { VerifierError } from "../errors.js";`, "same floor"],
+    ["src/http/handle.ts", `import { guardedSender } from "../callbacks/guarded-sender.js";`, "same floor"],
+    ["src/http/handle.ts", `export { compose } from "../composition.js";`, "that is above"],
+    ["src/http/handle.ts", `const late = () => import("../create-verifier.js");`, "that is above"],
+    ["src/index.ts", `export { memoryStore } from "../adapters/store/memory.js";`, "that is above"],
+    ["src/contract/check.ts", `import { randomUUID } from "node:crypto";`, "zod alone"],
+    ["src/contract/check.ts", `import { VerifierError } from "../errors.js";`, "that is above"],
+    ["src/ports/store.ts", `import { EventEmitter } from "node:events";`, "erased at build"],
+    ["src/engine/create.ts", `import { inject } from "tsyringe";`, "only src/composition.ts may"],
+    ["src/dev/start.ts", `import "reflect-metadata/lite";`, "only src/composition.ts may"],
+    ["src/stray.ts", ``, "stands on no floor"],
+    ["src/engine/create.ts", `import { stray } from "../stray.js";`, "stands on no floor"],
+    ["src/engine/create.ts", `import { expect } from "../../test/support/redis.js";`, "stands on no floor"],
+    ["adapters/http/express.ts", `import { VerifierError } from "../../src/errors.js";`, "types only"],
+    ["adapters/http/express.ts", `import { type HttpBody, VerifierError } from "../../src/index.js";`, "types only"],
+    ["adapters/http/express.ts", `import "../../src/composition.js";`, "types only"],
+    ["adapters/http/express.ts", `import type { memoryStore } from "../store/memory.js";`, "another folder's"],
+    ["adapters/store/memory.ts", `import { keysUnder } from "./redis/keys.js";`, "another folder's"],
+    ["adapters/http/express.ts", `import type { DevSession } from "../../src/dev/session.js";`, "that is above"],
+  ];
+  test.each(refused)("refuses, in %s, %s", (path, text, why) => {
+    const faults = faultsOf(path, text);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(why);
+  });
+
+  const allowed: [path: string, text: string][] = [
+    ["src/domain/check.ts", `import { judge } from "./decision.js";\nimport type { CheckStatus } from "../contract/check.js";`],
+    ["src/contract/check.ts", `import { z } from "zod";\nimport { uuid } from "./fields.js";`],
+    ["src/dev/start.ts", `import { memoryStore } from "../../adapters/store/memory.js";\nimport { createVerifier } from "../index.js";`],
+    ["adapters/http/express.ts", `import { read } from "./node.js";\nimport type { HttpHandler } from "../../src/http/message.js";`],
+    ["adapters/http/express.ts", `import { type HttpBody, type HttpHandler } from "../../src/http/message.js";\nimport type { Router } from "express";`],
+    ["adapters/store/redis/index.ts", `import read from "./read.lua";`],
+  ];
+  test.each(allowed)("accepts, in %s, %s", (path, text) => {
+    expect(faultsOf(path, text)).toEqual([]);
+  });
+});

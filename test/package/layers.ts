@@ -1,0 +1,96 @@
+import { dirname, posix } from "node:path";
+import ts from "typescript";
+
+/** One import, re-export, `import()` or `import("…")` type of a file. */
+export interface Import {
+  readonly specifier: string;
+  readonly typeOnly: boolean;
+}
+
+/** Every place where the text asks for another module. */
+export function importsOf(path: string, text: string): Import[] {
+  const found: Import[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) {
+      if (node.moduleSpecifier !== undefined) found.push({ specifier: (node.moduleSpecifier as ts.StringLiteral).text, typeOnly: isTypeOnly(node) });
+    } else if (ts.isCallExpression(node) && (node.expression.kind === ts.SyntaxKind.ImportKeyword || node.expression.getText() === "require")) {
+      const [target] = node.arguments;
+      if (target !== undefined && ts.isStringLiteralLike(target)) found.push({ specifier: target.text, typeOnly: false });
+    } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
+      found.push({ specifier: (node.argument.literal as ts.StringLiteral).text, typeOnly: true });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+  return found;
+}
+
+function isTypeOnly(node: ts.ImportDeclaration | ts.ExportDeclaration): boolean {
+  if (ts.isExportDeclaration(node))
+    return node.isTypeOnly || (node.exportClause !== undefined && ts.isNamedExports(node.exportClause) && allTypes(node.exportClause.elements));
+  const clause = node.importClause;
+  if (clause === undefined) return false;
+  if (clause.isTypeOnly) return true;
+  return clause.name === undefined && clause.namedBindings !== undefined && ts.isNamedImports(clause.namedBindings) && allTypes(clause.namedBindings.elements);
+}
+
+function allTypes(elements: ts.NodeArray<ts.ImportSpecifier | ts.ExportSpecifier>): boolean {
+  return elements.length > 0 && elements.every((element) => element.isTypeOnly);
+}
+
+/** The tower of `src/README.md`. A storey is a folder or a file of its own; the higher the number, the higher up. */
+const floors: readonly (readonly [path: string, floor: number])[] = [
+  ["src/contract/", 1],
+  ["src/domain/", 2],
+  ["src/errors.ts", 2],
+  ["src/ports/", 3],
+  ["src/options.ts", 4],
+  ["src/engine/", 5],
+  ["src/testing/", 5],
+  ["src/http/", 6],
+  ["src/callbacks/", 6],
+  ["src/composition.ts", 7],
+  ["src/create-verifier.ts", 8],
+  ["src/index.ts", 9],
+  ["adapters/", 10],
+  ["src/dev/", 11],
+];
+
+/** What is wrong with the imports of one file, one sentence each. Paths are relative to the project, with `/`. */
+export function faultsOf(path: string, text: string): string[] {
+  const storey = storeyOf(path);
+  if (storey === undefined) return [`${path} stands on no floor`];
+  const [home, floor] = storey;
+  return importsOf(path, text).flatMap(({ specifier, typeOnly }) => {
+    const fault = (why: string) => [`${path} (floor ${floor}) imports "${specifier}": ${why}`];
+    if (!specifier.startsWith(".")) return packageFault(path, specifier, typeOnly, fault);
+    const target = posix.join(dirname(path), specifier);
+    const below = storeyOf(target.replace(/\.js$/, ".ts"));
+    if (below === undefined) return fault("that stands on no floor");
+    if (path.startsWith("adapters/")) {
+      if (dirname(target) === dirname(path)) return [];
+      if (!target.startsWith("src/")) return fault("an adapter has no business with another folder's");
+      if (target.startsWith("src/dev/")) return fault("that is above");
+      return typeOnly ? [] : fault("adapters import types only from src");
+    }
+    if (below[0] === home && home.endsWith("/")) return [];
+    return below[1] < floor ? [] : fault(below[1] === floor ? "that is on the same floor" : "that is above");
+  });
+}
+
+function storeyOf(path: string): readonly [path: string, floor: number] | undefined {
+  return floors.find(([start]) => (start.endsWith("/") ? path.startsWith(start) : path === start));
+}
+
+/** Packages that one place alone may know. */
+const homes: readonly (readonly [name: string, place: string])[] = [
+  ["tsyringe", "src/composition.ts"],
+  ["reflect-metadata", "src/composition.ts"],
+];
+
+function packageFault(path: string, specifier: string, typeOnly: boolean, fault: (why: string) => string[]): string[] {
+  if (path.startsWith("src/contract/") && specifier !== "zod") return fault("the contract imports zod alone");
+  if (path.startsWith("src/ports/") && !typeOnly) return fault("ports are interfaces, erased at build");
+  const home = homes.find(([name]) => specifier === name || specifier.startsWith(`${name}/`));
+  return home !== undefined && path !== home[1] ? fault(`only ${home[1]} may`) : [];
+}

@@ -1,0 +1,27 @@
+import { defineConfig } from "tsup";
+import { rawText } from "./src/dev/raw-text.js";
+
+/** One entry for each subpath of `exports` in package.json. The command (`dist/dev.js`) is built apart, by `npm run build:dev`. */
+export default defineConfig({
+  entry: {
+    index: "src/index.ts",
+    testing: "src/testing/index.ts",
+    memory: "adapters/store/memory.ts",
+    redis: "adapters/store/redis/index.ts",
+    mongo: "adapters/store/mongo/index.ts",
+    express: "adapters/http/express.ts",
+    fastify: "adapters/http/fastify.ts",
+    next: "adapters/http/next.ts",
+    fetch: "adapters/http/fetch.ts",
+    node: "adapters/http/node.ts",
+    "senders/console": "adapters/sms/console.ts",
+  },
+  format: ["esm", "cjs"],
+  target: "es2022",
+  platform: "node",
+  // Deno and Workers know Node's modules by their `node:` names alone.
+  removeNodeProtocol: false,
+  dts: true,
+  loader: { ".lua": "text" },
+  esbuildPlugins: [rawText()],
+});

@@ -1,0 +1,24 @@
+import { readFile } from "node:fs/promises";
+import { defineConfig } from "vitest/config";
+
+const ci = Boolean(process.env.CI);
+
+export default defineConfig({
+  plugins: [
+    {
+      name: "lua-text",
+      enforce: "pre",
+      async load(id) {
+        return id.endsWith(".lua") ? `export default ${JSON.stringify(await readFile(id, "utf8"))};` : undefined;
+      },
+    },
+  ],
+  test: {
+    include: ["test/**/*.test.ts"],
+    // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two cores.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    reporters: ci ? ["default", "json"] : ["default"],
+    outputFile: { json: "test-results/report.json" },
+  },
+});
