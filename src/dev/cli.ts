@@ -12,7 +12,9 @@ if (command.kind === "help") {
   err(`phoneproof: ${command.message}\n\n${usage}`);
   process.exitCode = 2;
 } else if (process.env.NODE_ENV === "production") {
-  err("phoneproof: dev shows every code and the API key to whoever opens its page, and NODE_ENV is production. Unset NODE_ENV to try it on your own machine; in production mount createVerifier in your app.\n");
+  err(
+    "phoneproof: dev shows every code and the API key to whoever opens its page, and NODE_ENV is production. Unset NODE_ENV to try it on your own machine; in production mount createVerifier in your app.\n",
+  );
   process.exitCode = 1;
 } else {
   try {

@@ -8,21 +8,27 @@ export function shellQuoted(text: string): string {
  *
  * The code in the third is wrong on purpose (`invalid`): put in the one of the message.
  */
-export function curls(url: string, session: { readonly customer_uuid: string; readonly api_key: string }): readonly { readonly title: string; readonly command: string }[] {
+export function curls(
+  url: string,
+  session: { readonly customer_uuid: string; readonly api_key: string },
+): readonly { readonly title: string; readonly command: string }[] {
   const { customer_uuid, api_key } = session;
   const key = `-H ${shellQuoted(`x-api-key: ${api_key}`)}`;
-  const post = (path: string, data: string) => `curl -sS ${shellQuoted(`${url}${path}`)} ${key} -H 'content-type: application/json' -d ${data}`;
+  const post = (path: string, data: string) => `curl -sS -w '\\n' ${shellQuoted(`${url}${path}`)} ${key} -H 'content-type: application/json' -d ${data}`;
   const kept = `'"$AUTH"'`;
   return [
     {
       title: "Create: send a code",
-      command: `AUTH=$(${post("/v1/authentication", shellQuoted(JSON.stringify({ customer_uuid, phone_number: "+14155552671" })))} | tee /dev/stderr | sed -n 's/.*"authentication_uuid":"\\([^"]*\\)".*/\\1/p')`,
+      command: `ANSWER=$(${post("/v1/authentication", shellQuoted(JSON.stringify({ customer_uuid, phone_number: "+14155552671" })))}); printf '%s\\n' "$ANSWER"; AUTH=$(printf '%s' "$ANSWER" | sed -n 's/.*"authentication_uuid":"\\([^"]*\\)".*/\\1/p')`,
     },
     { title: "Retry: send another one", command: post("/v1/retry", `'{"customer_uuid":"${customer_uuid}","authentication_uuid":"${kept}"}'`) },
     {
       title: "Check: put in the code of the message",
       command: post("/v1/check", `'{"customer_uuid":"${customer_uuid}","authentication_uuid":"${kept}","check_code":"000000"}'`),
     },
-    { title: "Lookup", command: `curl -sS ${shellQuoted(`${url}/v1/lookup/+14155552671`)} ${key} -H ${shellQuoted(`customer-uuid: ${customer_uuid}`)}` },
+    {
+      title: "Lookup",
+      command: `curl -sS -w '\\n' ${shellQuoted(`${url}/v1/lookup/+14155552671`)} ${key} -H ${shellQuoted(`customer-uuid: ${customer_uuid}`)}`,
+    },
   ];
 }

@@ -25,14 +25,17 @@ export interface Messages {
 export function createMessages(): Messages {
   const kept: string[] = [];
   const listeners = new Set<ServerResponse>();
+  const tell = (event: string) => {
+    for (const response of listeners) response.write(event);
+  };
   // A comment now and then lets a proxy or a sleeping laptop notice that the connection is gone.
-  const beat = setInterval(() => listeners.forEach((response) => response.write(":\n\n")), 15_000).unref();
+  const beat = setInterval(() => tell(":\n\n"), 15_000).unref();
   return {
     add(message) {
       const event = `data: ${JSON.stringify(message)}\n\n`;
       kept.push(event);
       if (kept.length > 50) kept.shift();
-      for (const response of listeners) response.write(event);
+      tell(event);
     },
     stream(response) {
       response.writeHead(200, { "content-type": "text/event-stream" });

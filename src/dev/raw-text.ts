@@ -1,14 +1,20 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Plugin } from "esbuild";
+import type { Options } from "tsup";
 
-/** An esbuild plugin, used by the build only: `import text from "./file?raw"` puts the file's text into the bundle, as Vite does. */
+type Plugin = NonNullable<Options["esbuildPlugins"]>[number];
+
+/** An esbuild plugin, for the build only: `import text from "./file?raw"` puts the file's text into the bundle, as Vite does. */
 export function rawText(): Plugin {
   return {
     name: "raw-text",
     setup(build) {
-      build.onResolve({ filter: /\?raw$/ }, ({ path, resolveDir }) => ({ path: resolve(resolveDir, path.slice(0, -"?raw".length)), namespace: "raw-text" }));
-      build.onLoad({ filter: /./, namespace: "raw-text" }, async ({ path }) => ({ contents: await readFile(path, "utf8"), loader: "text", watchFiles: [path] }));
+      build.onResolve({ filter: /\?raw$/ }, ({ path, resolveDir }) => ({ path: resolve(resolveDir, path), namespace: "raw-text" }));
+      // The path keeps its `?raw` up to here: tsup reads every path that ends in `.css` itself, in whatever namespace.
+      build.onLoad({ filter: /./, namespace: "raw-text" }, async ({ path }) => {
+        const file = path.slice(0, -"?raw".length);
+        return { contents: await readFile(file, "utf8"), loader: "text", watchFiles: [file] };
+      });
     },
   };
 }

@@ -32,7 +32,12 @@ export function devListener(parts: {
 }): RequestListener {
   return (request, response) => {
     if (parts.checkHost && !isLoopback((request.headers.host ?? "").replace(/:\d*$/, ""))) {
-      return answer(response, 403, "text/plain; charset=utf-8", "The demo answers to localhost and 127.0.0.1 alone. To reach it by another name, start it with --host.\n");
+      return answer(
+        response,
+        403,
+        "text/plain; charset=utf-8",
+        "The demo answers to localhost and 127.0.0.1 alone. To reach it by another name, start it with --host.\n",
+      );
     }
     const path = (request.url ?? "/").split("?", 1)[0] as string;
     const asset = assets.get(path);

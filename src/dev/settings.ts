@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 import { defaultPolicy } from "../domain/policy.js";
-import { generateApiKey } from "../generate-api-key.js";
+import { generateApiKey } from "../engine/account.js";
 
 /** What `phoneproof dev` runs with. */
 export interface DevSettings {
@@ -22,7 +22,10 @@ export interface DevSettings {
 }
 
 /** What the command line asks for: the help text, a run, or a fault to be told with the usage. */
-export type Command = { readonly kind: "help" } | { readonly kind: "run"; readonly settings: DevSettings } | { readonly kind: "fault"; readonly message: string };
+export type Command =
+  | { readonly kind: "help" }
+  | { readonly kind: "run"; readonly settings: DevSettings }
+  | { readonly kind: "fault"; readonly message: string };
 
 export const usage = `Usage: phoneproof dev [options]
 
@@ -58,7 +61,8 @@ export function readCommand(args: readonly string[], env: Readonly<Record<string
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
     if (values.help) return { kind: "help" };
     const [command, ...surplus] = positionals;
-    if (command !== "dev") throw new TypeError(command === undefined ? "a command is missing: the one there is, is dev" : `unknown command ${command}: the one there is, is dev`);
+    if (command !== "dev")
+      throw new TypeError(command === undefined ? "a command is missing: the one there is, is dev" : `unknown command ${command}: the one there is, is dev`);
     if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
     if (values.host === "") throw new TypeError("--host must not be empty");
     return {
@@ -71,7 +75,7 @@ export function readCommand(args: readonly string[], env: Readonly<Record<string
         cooldown: values.cooldown === undefined ? defaultPolicy.retryCooldowns : cooldowns(values.cooldown),
         customer_uuid:
           fromEnvironment(env, "PHONEPROOF_DEV_CUSTOMER_UUID", /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, "a UUID")?.toLowerCase() ?? randomUUID(),
-        api_key: fromEnvironment(env, "PHONEPROOF_DEV_API_KEY", /^[\w.-]{32,128}$/, '32 to 128 letters, digits, "_", "-" or "."') ?? generateApiKey(),
+        api_key: fromEnvironment(env, "PHONEPROOF_DEV_API_KEY", /^[\w.-]{32,128}$/, '32 to 128 letters, digits, "_", "-" or "."') ?? generateApiKey().key,
         secret: fromEnvironment(env, "PHONEPROOF_DEV_SECRET", /^.{32,}$/s, "at least 32 characters") ?? randomBytes(32).toString("base64url"),
       },
     };

@@ -1,4 +1,5 @@
 const list = document.getElementById("messages");
+const notice = document.getElementById("notice");
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const shown = new Set();
 
@@ -24,7 +25,22 @@ export function startPhone({ onCode, onConnection }) {
     document.getElementById("no-messages")?.remove();
     list.append(bubble(message, onCode));
     list.scrollTop = list.scrollHeight;
+    if (message.at > performance.timeOrigin) showNotice(message, onCode);
   };
+}
+
+/** Takes the notice of the newest message away. */
+export function hideNotice() {
+  notice.hidden = true;
+}
+
+function showNotice({ text, code }, onCode) {
+  document.getElementById("notice-text").textContent = text;
+  notice.onclick = () => {
+    hideNotice();
+    onCode(code);
+  };
+  notice.hidden = false;
 }
 
 function bubble({ to, text, code, at }, onCode) {

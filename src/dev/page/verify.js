@@ -1,4 +1,5 @@
 import { call, e164, session } from "./api.js";
+import { hideNotice } from "./phone.js";
 import { clock, words } from "./words.js";
 
 const at = (id) => document.getElementById(id);
@@ -29,6 +30,7 @@ export function startVerification() {
   return {
     fillCode(code) {
       if (current === undefined) return;
+      hideNotice();
       at("code").value = code;
       at("code").focus();
     },
@@ -43,7 +45,9 @@ async function create(event) {
     const text = value.trim();
     if (text !== "") fields[name] = name === "is_returning_user" ? text === "true" : text;
   }
-  const { status, body } = await busy(at("number-form").querySelector("[type=submit]"), () => call("POST", "/v1/authentication", fields));
+  const answer = await busy(at("send"), () => call("POST", "/v1/authentication", fields));
+  if (answer === undefined) return;
+  const { status, body } = answer;
   if (status !== 200) return showFault(body, "phone_number");
   skew = Date.parse(body.created_at) - Date.now();
   if (body.status === "pending") {
@@ -65,7 +69,9 @@ async function create(event) {
 
 async function retry() {
   clearFaults();
-  const { status, body } = await busy(at("retry"), () => call("POST", "/v1/retry", { authentication_uuid: current.id }));
+  const answer = await busy(at("retry"), () => call("POST", "/v1/retry", { authentication_uuid: current.id }));
+  if (answer === undefined) return;
+  const { status, body } = answer;
   if (status !== 200) return showFault(body, "code");
   skew = Date.parse(body.created_at) - Date.now();
   current.next = Date.parse(body.next_retry_at);
@@ -80,7 +86,10 @@ async function retry() {
 async function check(event) {
   event?.preventDefault();
   clearFaults();
-  const { status, body } = await busy(at("check"), () => call("POST", "/v1/check", { authentication_uuid: current.id, check_code: at("code").value }));
+  hideNotice();
+  const answer = await busy(at("check"), () => call("POST", "/v1/check", { authentication_uuid: current.id, check_code: at("code").value }));
+  if (answer === undefined) return;
+  const { status, body } = answer;
   if (status !== 200) return showFault(body, "code");
   if (body.status === "invalid") current.wrong += 1;
   if (body.status === "valid") {
@@ -98,6 +107,7 @@ async function check(event) {
 
 function restart() {
   otp?.abort();
+  hideNotice();
   current = undefined;
   clearFaults();
   at("status").hidden = true;
@@ -123,9 +133,10 @@ async function awaitOtp() {
 function showStep(step) {
   at("number-form").hidden = step !== "number";
   at("code-step").hidden = step === "number";
+  at("main").classList.toggle("verifying", step !== "number");
   at("code-step").classList.toggle("done", step === "done");
-  at("check").textContent = step === "done" ? "Check once more" : "Check the code";
-  at("restart").textContent = step === "done" ? "Verify another number" : "Another number";
+  at("check").textContent = step === "done" ? "Check again" : "Check the code";
+  at("restart").textContent = step === "done" ? "Verify another" : "Change";
   const order = ["number", "code", "done"];
   for (const name of order) {
     const item = at(`step-${name}`);
@@ -154,6 +165,7 @@ function showFacts() {
 
 /** Told anew each time, so that the same status twice is also announced twice. */
 function showStatus(operation, status, left) {
+  showFacts();
   const [tone, title, sentence] = words[operation][status](left);
   const name = document.createElement("code");
   name.textContent = status;
@@ -171,7 +183,7 @@ function showStatus(operation, status, left) {
 
 /** A fault is shown at the field it speaks of. */
 function showFault({ code, message }, fallback) {
-  const named = code === "bad_request" ? /^\W*(device_type|ip)\b/.exec(message)?.[1] : code.replace(/^invalid_|_require_device_type$|^unsupported_|_device_type$/g, "");
+  const named = code.includes("app_realm") ? "app_realm" : code === "bad_request" ? /\w+/.exec(message)?.[0] : code.replace("invalid_", "");
   const id = at(`${named}-error`) === null ? fallback : named;
   at(`${id}-error`).textContent = message;
   at(id).setAttribute("aria-invalid", "true");
@@ -185,9 +197,9 @@ function clearFaults() {
   for (const field of document.querySelectorAll(".verify [aria-invalid]")) field.removeAttribute("aria-invalid");
 }
 
-/** No second press while the first one is under way. */
+/** What the work answers; undefined, and nothing is done, while an earlier press of the button is still under way. */
 async function busy(button, work) {
-  if (button.getAttribute("aria-busy") === "true") return new Promise(() => {});
+  if (button.getAttribute("aria-busy") === "true") return undefined;
   button.setAttribute("aria-busy", "true");
   try {
     return await work();

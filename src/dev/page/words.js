@@ -4,7 +4,11 @@
 export const words = {
   create: {
     pending: () => ["good", "On its way", "The code was handed over. Look at the phone."],
-    rate_limited: () => ["wait", "Too many messages", "This number, device or address has had its share for now. Nothing was sent. Wait a while, or take another number."],
+    rate_limited: () => [
+      "wait",
+      "Too many messages",
+      "This number, device or address has had its share for now. Nothing was sent. Wait a while, or take another number.",
+    ],
     spam_detected: () => ["bad", "Looks like spam", "A spam rule refused this attempt. Nothing was sent."],
   },
   retry: {
@@ -17,10 +21,18 @@ export const words = {
   },
   check: {
     valid: () => ["good", "Verified", "The code is right: the number belongs to this person. Only this answer may let a user in."],
-    invalid: (left) => ["bad", "Wrong code", left > 0 ? `That is not the code. ${left === 1 ? "One try is" : `${left} tries are`} left.` : "That is not the code, and it was the last try."],
+    invalid: (left) => [
+      "bad",
+      "Wrong code",
+      left > 0 ? `That is not the code. ${left === 1 ? "One try is" : `${left} tries are`} left.` : "That is not the code, and it was the last try.",
+    ],
     without_attempt: () => ["bad", "Nothing was sent", "No message of this verification ever left, so there is no code to check."],
     rate_limited: () => ["bad", "Locked", "Too many wrong codes. This verification stays closed, even for the right one. Start a new one."],
-    already_validated: () => ["info", "Already verified", "This code was used before. Never take this answer for a success: only the first check answers valid."],
+    already_validated: () => [
+      "info",
+      "Already verified",
+      "This code was used before. Never take this answer for a success: only the first check answers valid.",
+    ],
     expired_auth: () => ["bad", "Too late", "The code has expired. Start a new verification."],
   },
 };

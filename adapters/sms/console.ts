@@ -1,0 +1,48 @@
+import type { SmsSender } from "../../src/ports/sms-sender.js";
+
+/** Columns of text inside the box. */
+const columns = 56;
+
+/**
+ * A sender that prints each message, code included, to the terminal: for development. Every message counts as `accepted`.
+ *
+ * It refuses to be made when `NODE_ENV` is `production`, because whoever reads the log could then use the codes.
+ *
+ * @param options.write Takes the printed text, line breaks included. Default: the standard output.
+ * @param options.allowInProduction `true` prints codes in production all the same. Default: `false`.
+ * @throws Error when `NODE_ENV` is `production` and `allowInProduction` is not `true`.
+ */
+export function consoleSender(options: { readonly write?: (text: string) => void; readonly allowInProduction?: boolean } = {}): SmsSender {
+  if (globalThis.process?.env.NODE_ENV === "production" && options.allowInProduction !== true) {
+    throw new Error(
+      "consoleSender prints codes where anyone who reads the log can use them, and NODE_ENV is production: pass the sender of a carrier, or { allowInProduction: true } if that is what you want.",
+    );
+  }
+  const write = options.write ?? ((text: string) => void process.stdout.write(text));
+  return {
+    async send(message) {
+      write(box(`SMS to ${message.to}`, message.text));
+      return { outcome: "accepted" };
+    },
+  };
+}
+
+/** The text in a frame with a title. Control characters are shown as `?`, so that no text can steer the terminal. */
+function box(title: string, text: string): string {
+  const lines = text.split("\n").flatMap((line) => wrap(line.replace(/\p{C}/gu, "?")));
+  const width = Math.max(title.length + 1, ...lines.map((line) => line.length));
+  return [`┌ ${title} ${"─".repeat(width - title.length)}┐`, ...lines.map((line) => `│ ${line.padEnd(width)} │`), `└${"─".repeat(width + 2)}┘`, ""].join("\n");
+}
+
+/** Lines of at most `columns` characters, broken at spaces where there are any. */
+function wrap(line: string): string[] {
+  const lines: string[] = [];
+  let rest = line;
+  while (rest.length > columns) {
+    const space = rest.lastIndexOf(" ", columns);
+    const end = space > 0 ? space : columns;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, rest];
+}

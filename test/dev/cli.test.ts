@@ -1,0 +1,199 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildCommand, type Demo, runCommand, spawnCommand, startDemo } from "./demo.js";
+
+let command: Awaited<ReturnType<typeof buildCommand>>;
+beforeAll(async () => {
+  command = await buildCommand();
+}, 60_000);
+afterAll(() => command?.remove());
+
+async function post(demo: Demo, path: string, fields: object): Promise<Record<string, unknown>> {
+  const response = await fetch(`${demo.url}/v1/${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": demo.api_key },
+    body: JSON.stringify({ customer_uuid: demo.customer_uuid, ...fields }),
+  });
+  return { http: response.status, ...((await response.json()) as Record<string, unknown>) };
+}
+
+async function withDemo(args: readonly string[], run: (demo: Demo) => Promise<void>, env?: Readonly<Record<string, string>>) {
+  const demo = await startDemo(command.path, args, env);
+  try {
+    await run(demo);
+  } finally {
+    expect(await demo.stop()).toBe(0);
+  }
+}
+
+describe("phoneproof dev --json", { timeout: 20_000 }, () => {
+  test("runs the whole life of a verification: create, wrong code, cool-down, valid, already_validated, lookup", () =>
+    withDemo(["--port", "0"], async (demo) => {
+      expect(demo.api_key).toMatch(/^pp_/);
+      const created = await post(demo, "authentication", { phone_number: "+14155552671" });
+      expect(created).toMatchObject({ http: 200, status: "pending" });
+      const sms = await demo.sms();
+      expect(sms).toEqual({
+        type: "sms",
+        to: "+14155552671",
+        text: expect.stringContaining(sms.code),
+        code: expect.stringMatching(/^\d{6}$/),
+        authentication_uuid: created.authentication_uuid,
+      });
+      const { authentication_uuid } = sms;
+      const wrong = sms.code === "000000" ? "000001" : "000000";
+      expect(await post(demo, "check", { authentication_uuid, check_code: wrong })).toMatchObject({ http: 200, status: "invalid" });
+      expect(await post(demo, "retry", { authentication_uuid })).toMatchObject({ http: 200, status: "denied", remaining_retry: 4 });
+      expect(await post(demo, "check", { authentication_uuid, check_code: sms.code })).toMatchObject({ http: 200, status: "valid" });
+      expect(await post(demo, "check", { authentication_uuid, check_code: sms.code })).toMatchObject({ http: 200, status: "already_validated" });
+      const lookup = await fetch(`${demo.url}/v1/lookup/+33612345678`, { headers: { "x-api-key": demo.api_key, "customer-uuid": demo.customer_uuid } });
+      expect(await lookup.json()).toEqual({ phone_number: "+33612345678", country_code: "FR", line_type: "Mobile" });
+      expect(demo.stderr()).toContain(`${demo.url}/`);
+    }));
+
+  test("the sixth message to one number in ten minutes is rate_limited", () =>
+    withDemo(["--port", "0"], async (demo) => {
+      const statuses: unknown[] = [];
+      for (let sent = 0; sent < 6; sent++) statuses.push((await post(demo, "authentication", { phone_number: "+14155552671" })).status);
+      expect(statuses).toEqual(["pending", "pending", "pending", "pending", "pending", "rate_limited"]);
+    }));
+
+  test("--cooldown sets the cool-downs and with them the number of retries", () =>
+    withDemo(["--port", "0", "--cooldown", "0,60"], async (demo) => {
+      const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
+      expect(await post(demo, "retry", { authentication_uuid })).toMatchObject({ status: "approved", remaining_retry: 1 });
+      expect(await post(demo, "retry", { authentication_uuid })).toMatchObject({ status: "denied", remaining_retry: 1 });
+    }));
+
+  test("--lifetime lets the end of an authentication be seen", () =>
+    withDemo(["--port", "0", "--lifetime", "1"], async (demo) => {
+      const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
+      await expect.poll(async () => (await post(demo, "retry", { authentication_uuid })).status, { timeout: 5_000 }).toBe("expired_auth");
+      expect(await post(demo, "check", { authentication_uuid, check_code: "000000" })).toMatchObject({ http: 200, status: "expired_auth" });
+    }));
+
+  test("takes customer, key and secret from the environment", () => {
+    const customer_uuid = "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f";
+    const api_key = "a-key-of-at-least-thirty-two-characters";
+    const env = { PHONEPROOF_DEV_CUSTOMER_UUID: customer_uuid, PHONEPROOF_DEV_API_KEY: api_key, PHONEPROOF_DEV_SECRET: "s".repeat(32) };
+    return withDemo(
+      ["--port", "0"],
+      async (demo) => {
+        expect(demo).toMatchObject({ customer_uuid, api_key });
+        expect(await post(demo, "authentication", { phone_number: "+14155552671" })).toMatchObject({ http: 200, status: "pending" });
+      },
+      env,
+    );
+  });
+
+  test("listens on 127.0.0.1 and refuses other names for it, so that no foreign page reads the codes through DNS", () =>
+    withDemo(["--port", "0"], async (demo) => {
+      expect(new URL(demo.url).hostname).toBe("127.0.0.1");
+      const get = (host: string, path: string) =>
+        new Promise<number | undefined>((resolve, reject) => {
+          request(new URL(path, demo.url), { headers: { host } }, (response) => resolve(response.resume().statusCode))
+            .on("error", reject)
+            .end();
+        });
+      const { port } = new URL(demo.url);
+      for (const path of ["/", "/dev/session", "/dev/messages", "/v1/check"]) expect(await get(`rebound.example:${port}`, path)).toBe(403);
+      for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) expect(await get(host, "/dev/session")).toBe(200);
+    }));
+
+  test.each(["SIGTERM", "SIGINT"] as const)("%s ends it at once with exit code 0, open event streams included", async (signal) => {
+    const demo = await startDemo(command.path);
+    const stream = await fetch(`${demo.url}/dev/messages`);
+    expect(stream.headers.get("content-type")).toBe("text/event-stream");
+    const ended = stream.text();
+    expect(await demo.stop(signal)).toBe(0);
+    expect(await ended).toContain("retry:");
+  });
+});
+
+describe("phoneproof dev", { timeout: 20_000 }, () => {
+  test("prints key, customer, page and four curls that a shell takes as they are, and shows each message in a box", async () => {
+    const child = spawnCommand(command.path, ["dev", "--port", "0"]);
+    let printed = "";
+    child.stdout.on("data", (chunk) => (printed += chunk));
+    try {
+      await expect.poll(() => printed, { timeout: 10_000 }).toContain("Ctrl+C");
+      expect(printed).toMatch(/API key +pp_\S+\n +Customer UUID +[0-9a-f-]{36}\n/);
+      const commands = printed.split("\n").filter((line) => /^(ANSWER=|curl )/.test(line));
+      expect(commands).toHaveLength(4);
+      const { stdout, stderr } = await promisify(execFile)("bash", ["-c", commands.join("\n")]);
+      expect(stderr).toBe("");
+      const answers = stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      expect(answers.map(({ status, line_type }) => status ?? line_type)).toEqual(["pending", "denied", "invalid", "Unknown"]);
+      expect(answers[2].authentication_uuid).toBe(answers[0].authentication_uuid);
+      await expect.poll(() => printed).toMatch(/┌ SMS to \+14155552671 ─+┐\n│ .*\d{6}.* │\n└─+┘\n/);
+    } finally {
+      child.kill("SIGTERM");
+      expect(await once(child, "exit")).toEqual([0, null]);
+    }
+  });
+
+  test("refuses to run with NODE_ENV=production, and says why and what to do", async () => {
+    const { code, stdout, stderr } = await runCommand(command.path, ["dev", "--port", "0"], { NODE_ENV: "production" });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("NODE_ENV is production");
+    expect(stderr).toContain("Unset NODE_ENV");
+  });
+
+  test.each([
+    [["dev", "--nonsense"], "--nonsense"],
+    [["dev", "--port", "70000"], "--port"],
+    [["dev", "--port", "http"], "--port"],
+    [["dev", "--lifetime", "0"], "--lifetime"],
+    [["dev", "--cooldown", "30,,60"], "--cooldown"],
+    [["dev", "surplus"], "surplus"],
+    [["serve"], "serve"],
+    [[], "dev"],
+  ])("%j: exit code 2, the fault and the usage on stderr, nothing on stdout", async (args, named) => {
+    const { code, stdout, stderr } = await runCommand(command.path, args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr.split("\n")[0]).toContain(named);
+    expect(stderr).toContain("Usage: phoneproof dev [options]");
+  });
+
+  test.each([
+    ["PHONEPROOF_DEV_CUSTOMER_UUID", "not-a-uuid"],
+    ["PHONEPROOF_DEV_API_KEY", "short"],
+    ["PHONEPROOF_DEV_SECRET", "short"],
+  ])("a faulty %s is named, its value is not shown", async (name, value) => {
+    const { code, stderr } = await runCommand(command.path, ["dev"], { [name]: value });
+    expect(code).toBe(2);
+    expect(stderr.split("\n")[0]).toContain(`${name} must be`);
+    expect(stderr).not.toContain(value === "short" ? "short" : "not-a-uuid");
+  });
+
+  test("--help prints the usage on stdout", async () => {
+    const { code, stdout } = await runCommand(command.path, ["--help"]);
+    expect(code).toBe(0);
+    for (const option of ["--port", "--host", "--json", "--lifetime", "--cooldown"]) expect(stdout).toContain(option);
+  });
+
+  test("a port that is taken: a fault if it was asked for, else the next free one", async () => {
+    const other = createServer();
+    other.listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const taken = String((other.address() as AddressInfo).port);
+    const { code, stderr } = await runCommand(command.path, ["dev", "--port", taken]);
+    other.close();
+    expect(code).toBe(1);
+    expect(stderr).toContain(`port ${taken} of 127.0.0.1 is taken`);
+
+    // Two at once cannot both have the first free port.
+    const [first, second] = [await startDemo(command.path, []), await startDemo(command.path, [])];
+    const ports = [first, second].map((demo) => Number(new URL(demo.url).port));
+    expect([await first.stop(), await second.stop()]).toEqual([0, 0]);
+    expect(ports[0]).toBeGreaterThanOrEqual(3000);
+    expect(ports[1]).toBeGreaterThan(ports[0] as number);
+  });
+});

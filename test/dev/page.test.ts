@@ -1,0 +1,337 @@
+import { existsSync } from "node:fs";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildCommand, type Demo, startDemo } from "./demo.js";
+
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
+if (executablePath === undefined) {
+  const message = "The page was NOT tested: there is no Chromium. Get one with: apt-get install chromium";
+  if (process.env.CI) throw new Error(message);
+  console.warn(message);
+}
+
+const args = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const desktop = { width: 1280, height: 800 };
+const phone = { width: 375, height: 812 };
+
+describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { timeout: 30_000 }, () => {
+  let command: Awaited<ReturnType<typeof buildCommand>>;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    command = await buildCommand();
+    browser = await chromium.launch({ executablePath: executablePath as string, args });
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await command?.remove();
+  });
+
+  /** A fresh demo and a fresh browser profile; fails on any script error, refused resource or address outside the demo. */
+  async function onPage(
+    run: (page: Page, demo: Demo) => Promise<void>,
+    { viewport = desktop, options = [] as readonly string[], tolerated = /status of 400/ } = {},
+  ) {
+    const demo = await startDemo(command.path, ["--port", "0", ...options]);
+    const context = await browser.newContext({ viewport });
+    const faults: string[] = [];
+    try {
+      const page = await context.newPage();
+      page.setDefaultTimeout(8_000);
+      page.on("pageerror", (error) => faults.push(String(error)));
+      page.on("console", (line) => line.type() === "error" && !tolerated.test(line.text()) && faults.push(line.text()));
+      page.on("request", (request) => request.url().startsWith(`${demo.url}/`) || faults.push(request.url()));
+      await page.goto(demo.url);
+      await page.getByText("Local demo", { exact: true }).waitFor();
+      await run(page, demo);
+      expect(faults).toEqual([]);
+    } finally {
+      await context.close();
+      await demo.stop();
+    }
+  }
+
+  const status = (page: Page, name: string) => page.locator("#status code", { hasText: new RegExp(`^${name}$`) }).waitFor();
+  const number = (page: Page) => page.getByLabel("Phone number");
+  const code = (page: Page) => page.getByLabel("Code from the message");
+  const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+  const wrongFor = (right: string) => (right === "000000" ? "000001" : "000000");
+
+  async function create(page: Page, demo: Demo, to = "+1 (415) 555-2671") {
+    await number(page).fill(to);
+    await press(page, "Send the code");
+    await status(page, "pending");
+    return demo.sms();
+  }
+
+  test("a number is verified: message on the phone, wrong code, retry denied while the cool-down runs, right code, already_validated", () =>
+    onPage(async (page, demo) => {
+      const sms = await create(page, demo);
+      expect(sms.to).toBe("+14155552671");
+      const message = page.getByRole("log", { name: "Messages" }).getByRole("listitem").filter({ hasText: "to +14155552671" });
+      await message.getByText(sms.text, { exact: true }).waitFor();
+      expect(await code(page).getAttribute("autocomplete")).toBe("one-time-code");
+      expect(await code(page).getAttribute("inputmode")).toBe("numeric");
+
+      await code(page).fill(wrongFor(sms.code));
+      await press(page, "Check the code");
+      await status(page, "invalid");
+      expect(await page.locator("#status").innerText()).toContain("4 tries are left");
+      expect(await page.locator("#wrong").innerText()).toBe("1 of 5");
+
+      await press(page, "Send again");
+      await status(page, "denied");
+      expect(await page.locator("#remaining").innerText()).toBe("4");
+      const cooldown = page.locator("#cooldown");
+      const before = await cooldown.innerText();
+      expect(before).toMatch(/^in 0:[0-3]\d$/);
+      await expect.poll(() => cooldown.innerText()).not.toBe(before);
+      expect(await page.locator("#lifetime").innerText()).toMatch(/^9:\d\d$/);
+
+      await message.getByRole("button", { name: sms.code }).click();
+      expect(await code(page).inputValue()).toBe(sms.code);
+      await press(page, "Check the code");
+      await status(page, "valid");
+      expect(await page.locator("[aria-current=step]").innerText()).toBe("Verified");
+
+      await press(page, "Check again");
+      await status(page, "already_validated");
+      expect(await page.locator("#status").innerText()).toContain("Never take this answer for a success");
+      await press(page, "Send again");
+      await status(page, "already_validated");
+    }));
+
+  test("a retry that is approved sends another message and counts down what is left", () =>
+    onPage(
+      async (page, demo) => {
+        const first = await create(page, demo);
+        await press(page, "Send again");
+        await status(page, "approved");
+        const second = await demo.sms();
+        await page.getByRole("log").getByRole("button", { name: second.code }).waitFor();
+        expect(await page.locator("#remaining").innerText()).toBe("1");
+        expect(await page.locator("#cooldown").innerText()).toMatch(/^in [0-6]:\d\d$/);
+        expect(second.authentication_uuid).toBe(first.authentication_uuid);
+      },
+      { options: ["--cooldown", "0,300"] },
+    ));
+
+  test("five wrong codes lock the verification, even for the right one", () =>
+    onPage(async (page, demo) => {
+      const sms = await create(page, demo);
+      for (let wrong = 1; wrong <= 5; wrong++) {
+        await code(page).fill(wrongFor(sms.code));
+        await press(page, "Check the code");
+        await page.getByText(`${wrong} of 5`, { exact: true }).waitFor();
+      }
+      await code(page).fill(sms.code);
+      await press(page, "Check the code");
+      await status(page, "rate_limited");
+    }));
+
+  test("an expired code is told as such", () =>
+    onPage(
+      async (page, demo) => {
+        const sms = await create(page, demo);
+        await page.getByText("expired", { exact: true }).waitFor();
+        await code(page).fill(sms.code);
+        await press(page, "Check the code");
+        await status(page, "expired_auth");
+      },
+      { options: ["--lifetime", "1"] },
+    ));
+
+  test("faults are shown at the field they speak of, in the service's words", () =>
+    onPage(async (page, demo) => {
+      await number(page).fill("+1 415 55");
+      await press(page, "Send the code");
+      const fault = page.locator("#phone_number-error");
+      await expect.poll(() => fault.innerText()).toContain("phone_number");
+      expect(await number(page).getAttribute("aria-invalid")).toBe("true");
+      expect(await number(page).getAttribute("aria-describedby")).toContain("phone_number-error");
+
+      await number(page).fill("+14155552671");
+      await page.getByText("More options").click();
+      for (const [field, value] of [
+        ["ip", "300.1.1.1"],
+        ["app_realm", "too short"],
+        ["app_realm", "abcdefghijk"],
+      ] as const) {
+        await page.getByLabel(field, { exact: true }).fill(value);
+        await press(page, "Send the code");
+        await expect.poll(() => page.locator(`#${field}-error`).innerText()).toContain(field === "ip" ? "ip" : "app_realm");
+        expect(await fault.innerText()).toBe("");
+        await page.getByLabel(field, { exact: true }).fill("");
+      }
+
+      await page.getByLabel("device_type").selectOption("WEB");
+      const sms = await create(page, demo, "+14155552671");
+      expect(sms.text).toMatch(/\n@localhost #\d{6}$/);
+      await code(page).fill(" - ");
+      await press(page, "Check the code");
+      await expect.poll(() => page.locator("#code-error").innerText()).toContain("check_code");
+    }));
+
+  test("the sixth message to a number is rate_limited and none is sent", () =>
+    onPage(async (page, demo) => {
+      for (let sent = 1; sent <= 5; sent++) {
+        await create(page, demo);
+        await press(page, "Change");
+      }
+      await press(page, "Send the code");
+      await status(page, "rate_limited");
+      expect(await number(page).isVisible()).toBe(true);
+      expect(await page.getByRole("log").getByRole("listitem").count()).toBe(5);
+    }));
+
+  test("lookup lists what is known, says what is not, and shows its faults", () =>
+    onPage(async (page) => {
+      const field = page.getByLabel("Number to look up");
+      await field.fill("+33 6 12 34 56 78");
+      await press(page, "Look up");
+      const result = page.locator("#lookup-result");
+      await expect.poll(() => result.innerText()).toContain("FR · France");
+      expect(await result.innerText()).toMatch(/line_type\s+Mobile/);
+      expect(await result.innerText()).toMatch(/number_ported\s+not known offline/);
+      await field.fill("12");
+      await press(page, "Look up");
+      await expect.poll(() => page.locator("#lookup-error").innerText()).toContain("phone_number");
+      expect(await result.innerText()).toBe("");
+    }));
+
+  test("the last call is shown as it went over the wire, with the curl that repeats it", () =>
+    onPage(async (page, demo) => {
+      const sms = await create(page, demo);
+      await page.getByText("Last call").click();
+      expect(JSON.parse(await page.locator("#last-request").innerText())).toEqual({ customer_uuid: demo.customer_uuid, phone_number: "+14155552671" });
+      expect(JSON.parse(await page.locator("#last-response").innerText())).toMatchObject({ authentication_uuid: sms.authentication_uuid, status: "pending" });
+      const curl = await page.locator("#last-curl").innerText();
+      expect(curl).toContain(`curl -sS '${demo.url}/v1/authentication'`);
+      expect(curl).toContain(`-H 'x-api-key: ${demo.api_key}'`);
+    }));
+
+  test("the keyboard alone goes through everything, and every stop is visible", () =>
+    onPage(async (page, demo) => {
+      /** Tabs until the focus is on the element with this text or id; a stop without a visible focus is a fault. */
+      const tabTo = async (wanted: string) => {
+        for (let stops = 0; stops < 40; stops++) {
+          await page.keyboard.press("Tab");
+          const [name, outline] = (await page.evaluate(
+            "(() => { const e = document.activeElement; return [e.id || e.textContent.trim(), getComputedStyle(e).outlineStyle]; })()",
+          )) as [string, string];
+          if (name === wanted) return;
+          expect(`${name}: ${outline}`).not.toContain(": none");
+        }
+        throw new Error(`the keyboard does not reach ${wanted}`);
+      };
+      await tabTo("Skip to the form");
+      await tabTo("phone_number");
+      await page.keyboard.type("+447400123456");
+      await page.keyboard.press("Enter");
+      await status(page, "pending");
+      const sms = await demo.sms();
+      // The focus waits in the code's field.
+      await page.keyboard.type(wrongFor(sms.code));
+      await page.keyboard.press("Enter");
+      await status(page, "invalid");
+      // The wrong code is selected: typing replaces it.
+      await tabTo("retry");
+      await page.keyboard.press("Enter");
+      await status(page, "denied");
+      await tabTo(sms.code);
+      await page.keyboard.press("Enter");
+      expect(await code(page).inputValue()).toBe(sms.code);
+      await page.keyboard.press("Enter");
+      await status(page, "valid");
+      await tabTo("lookup");
+      await page.keyboard.type("+447400123456");
+      await page.keyboard.press("Enter");
+      await expect.poll(() => page.locator("#lookup-result").innerText()).toContain("GB");
+    }));
+
+  test("at phone width nothing is wider than the screen, and the notice of a message fills in its code", () =>
+    onPage(
+      async (page, demo) => {
+        const overflow = () =>
+          page.evaluate(
+            "[...document.querySelectorAll('main *')].filter((e) => !e.closest('pre, .visually-hidden, summary') && e.getBoundingClientRect().right > innerWidth).length + Math.max(0, document.documentElement.scrollWidth - innerWidth)",
+          );
+        await page.getByText("More options").click();
+        expect(await overflow()).toBe(0);
+        await number(page).fill("+1 415 55");
+        await press(page, "Send the code");
+        await expect.poll(() => page.locator("#phone_number-error").innerText()).not.toBe("");
+        expect(await overflow()).toBe(0);
+        const sms = await create(page, demo, "+4915123456789");
+        await page.getByRole("button", { name: `Messages Tap to fill in ${sms.text}` }).click();
+        expect(await code(page).inputValue()).toBe(sms.code);
+        expect(await overflow()).toBe(0);
+        await press(page, "Check the code");
+        await status(page, "valid");
+        await page.getByLabel("Number to look up").fill("+4915123456789");
+        await press(page, "Look up");
+        await expect.poll(() => page.locator("#lookup-result").innerText()).toContain("Germany");
+        await page.getByText("Last call").click();
+        await page.getByText("Call it from your app").click();
+        expect(await overflow()).toBe(0);
+      },
+      { viewport: phone },
+    ));
+
+  test("a demo that stops is told, and one that starts anew on its port is taken up with its new key", () =>
+    onPage(
+      async (page, demo) => {
+        const { port } = new URL(demo.url);
+        await demo.stop();
+        await page.getByText("The demo is not running").waitFor();
+        const again = await startDemo(command.path, ["--port", port]);
+        try {
+          await page.getByText("Local demo", { exact: true }).waitFor();
+          await create(page, again);
+        } finally {
+          await again.stop();
+        }
+      },
+      { tolerated: /ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/ },
+    ));
+
+  test.each(["light", "dark"] as const)("every text of the %s page has a contrast of at least 4.5", async (colorScheme) => {
+    await onPage(async (page, demo) => {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      const sms = await create(page, demo);
+      for (const state of ["pending", "invalid", "denied", "valid", "already_validated"]) {
+        if (state === "invalid") await code(page).fill(wrongFor(sms.code));
+        if (state === "valid") await code(page).fill(sms.code);
+        if (state === "denied") await press(page, "Send again");
+        else if (state !== "pending") await press(page, state === "already_validated" ? "Check again" : "Check the code");
+        await status(page, state);
+        expect(await page.evaluate(lowContrast), state).toEqual([]);
+      }
+    });
+  });
+});
+
+/** Texts whose colour stands less than 4.5 to 1 (WCAG 2, AA) against the nearest opaque background. */
+const lowContrast = `(() => {
+  const parse = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (element) => { for (let e = element; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length === 3) return c; } return [255, 255, 255]; };
+  const faults = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (node.data.trim() === "" || !element.checkVisibility() || element.closest("script, noscript, option")) continue;
+    const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(ground(element))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) faults.push(node.data.trim() + ": " + ratio.toFixed(2));
+  }
+  return faults;
+})()`;

@@ -1,0 +1,99 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { assets } from "../../src/dev/assets.js";
+import { curls, shellQuoted } from "../../src/dev/curl.js";
+import { createMessages } from "../../src/dev/messages.js";
+import { devListener, isLoopback } from "../../src/dev/server.js";
+import { createSession } from "../../src/dev/session.js";
+
+const session = createSession({
+  customer_uuid: "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f",
+  api_key: "k".repeat(32),
+  secret: "s".repeat(32),
+  host: "",
+  json: false,
+  lifetime: 600,
+  cooldown: [30],
+});
+const messages = createMessages();
+const message = {
+  to: "+14155552671",
+  text: "Your code is 123456",
+  code: "123456",
+  authentication_uuid: "0b7a5e0c-1f7e-4b58-8f3c-2d1e0f9a8b7c",
+  attempt: 1,
+  at: 0,
+};
+const server = createServer(devListener({ api: (_, response) => response.writeHead(418).end(), session, messages, checkHost: false }));
+let url: string;
+
+beforeAll(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  messages.close();
+  server.close();
+  server.closeAllConnections();
+});
+
+test("every file of the page is served, kept nowhere, opened to no other origin, and runs no script but its own files", async () => {
+  expect([...assets.keys()]).toContain("/");
+  for (const path of [...assets.keys(), "/dev/session", "/dev/messages"]) {
+    const abort = new AbortController();
+    const { status, headers } = await fetch(url + path, { headers: { origin: "https://elsewhere.example" }, signal: abort.signal });
+    abort.abort();
+    expect(status, path).toBe(200);
+    expect(headers.get("cache-control"), path).toBe("no-store");
+    expect(headers.get("access-control-allow-origin"), path).toBeNull();
+    expect(headers.get("cross-origin-resource-policy"), path).toBe("same-origin");
+    expect(headers.get("content-security-policy"), path).toMatch(/^default-src 'none'; script-src 'self'; .*frame-ancestors 'none'$/);
+    expect(headers.get("content-security-policy"), path).not.toMatch(/unsafe|\*|https?:/);
+  }
+});
+
+test("the page loads nothing from elsewhere and only files that are served", () => {
+  for (const [path, { text }] of assets) {
+    const named = [...text.matchAll(/(?:src|href)="([^"]+)"|from "([^"]+)"|url\(([^)]+)\)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? "");
+    for (const name of named.filter((reference) => !reference.startsWith("#")))
+      expect(assets.has(new URL(name, `http://page${path}`).pathname), `${path}: ${name}`).toBe(true);
+  }
+});
+
+test("paths under /dev/ are the demo's own, everything else is the service's", async () => {
+  expect((await fetch(`${url}/v1/check`, { method: "POST" })).status).toBe(418);
+  expect((await fetch(`${url}/nowhere`)).status).toBe(418);
+  expect((await fetch(`${url}/dev/nowhere`)).status).toBe(404);
+  const post = await fetch(url, { method: "POST" });
+  expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+});
+
+test("a page that opens late is told the messages so far, then each one as it comes", async () => {
+  messages.add(message);
+  const response = await fetch(`${url}/dev/messages`);
+  const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+  const event = (attempt: number) => `data: ${JSON.stringify({ ...message, attempt })}\n\n`;
+  expect((await reader.read()).value).toBe(`retry: 1000\n\n${event(1)}`);
+  messages.add({ ...message, attempt: 2 });
+  expect((await reader.read()).value).toBe(event(2));
+  await reader.cancel();
+});
+
+test("names of this machine, and names that only look like them", () => {
+  for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"]) expect(isLoopback(host), host).toBe(true);
+  for (const host of ["", "0.0.0.0", "localhost.example", "127.0.0.1.example", "example", "10.0.0.1", "[::2]"]) expect(isLoopback(host), host).toBe(false);
+});
+
+test("the page knows the countries behind a calling code, the main one first", () => {
+  expect(session.calling_codes["1"]?.slice(0, 1)).toEqual(["US"]);
+  expect(session.calling_codes["44"]?.[0]).toBe("GB");
+  expect(session.calling_codes["33"]).toEqual(["FR"]);
+});
+
+test("a shell reads quoted text as it is", () => {
+  expect(shellQuoted("it's $HOME")).toBe(`'it'\\''s $HOME'`);
+  expect(curls("http://127.0.0.1:3000", session)).toHaveLength(4);
+});
