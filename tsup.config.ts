@@ -6,7 +6,7 @@ export default defineConfig({
   entry: {
     index: "src/index.ts",
     testing: "src/testing/index.ts",
-    memory: "adapters/store/memory.ts",
+    memory: "adapters/store/memory/index.ts",
     redis: "adapters/store/redis/index.ts",
     mongo: "adapters/store/mongo/index.ts",
     express: "adapters/http/express.ts",

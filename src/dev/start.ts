@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { consoleSender } from "../../adapters/sms/console.js";
-import { memoryStore } from "../../adapters/store/memory.js";
+import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier } from "../create-verifier.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import { curls } from "./curl.js";

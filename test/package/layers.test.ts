@@ -14,7 +14,7 @@ const files = ["src", "adapters"].flatMap((folder) =>
 describe("the tower", () => {
   test("there are files to read", () => {
     expect(files).toContain("src/index.ts");
-    expect(files).toContain("adapters/store/memory.ts");
+    expect(files).toContain("adapters/store/memory/index.ts");
   });
 
   test.each(files)("%s imports only from below", (path) => {
@@ -31,7 +31,7 @@ describe("the rule itself", () => {
     ["src/http/handle.ts", `import { guardedSender } from "../callbacks/guarded-sender.js";`, "same floor"],
     ["src/http/handle.ts", `export { compose } from "../composition.js";`, "that is above"],
     ["src/http/handle.ts", `const late = () => import("../create-verifier.js");`, "that is above"],
-    ["src/index.ts", `export { memoryStore } from "../adapters/store/memory.js";`, "that is above"],
+    ["src/index.ts", `export { memoryStore } from "../adapters/store/memory/index.js";`, "that is above"],
     ["src/contract/check.ts", `import { randomUUID } from "node:crypto";`, "zod alone"],
     ["src/contract/check.ts", `import { VerifierError } from "../errors.js";`, "that is above"],
     ["src/ports/store.ts", `import { EventEmitter } from "node:events";`, "erased at build"],
@@ -44,7 +44,7 @@ describe("the rule itself", () => {
     ["adapters/http/express.ts", `import { type HttpBody, VerifierError } from "../../src/index.js";`, "types only"],
     ["adapters/http/express.ts", `import "../../src/composition.js";`, "types only"],
     ["adapters/http/express.ts", `import type { memoryStore } from "../store/memory.js";`, "another folder's"],
-    ["adapters/store/memory.ts", `import { keysUnder } from "./redis/keys.js";`, "another folder's"],
+    ["adapters/store/memory/index.ts", `import { keysUnder } from "./redis/keys.js";`, "another folder's"],
     ["adapters/http/express.ts", `import type { DevSession } from "../../src/dev/session.js";`, "that is above"],
   ];
   test.each(refused)("refuses, in %s, %s", (path, text, why) => {
@@ -56,7 +56,7 @@ describe("the rule itself", () => {
   const allowed: [path: string, text: string][] = [
     ["src/domain/check.ts", `import { judge } from "./decision.js";\nimport type { CheckStatus } from "../contract/check.js";`],
     ["src/contract/check.ts", `import { z } from "zod";\nimport { uuid } from "./fields.js";`],
-    ["src/dev/start.ts", `import { memoryStore } from "../../adapters/store/memory.js";\nimport { createVerifier } from "../index.js";`],
+    ["src/dev/start.ts", `import { memoryStore } from "../../adapters/store/memory/index.js";\nimport { createVerifier } from "../index.js";`],
     ["adapters/http/express.ts", `import { read } from "./node.js";\nimport type { HttpHandler } from "../../src/http/message.js";`],
     ["adapters/http/express.ts", `import { type HttpBody, type HttpHandler } from "../../src/http/message.js";\nimport type { Router } from "express";`],
     ["adapters/store/redis/index.ts", `import read from "./read.lua";`],

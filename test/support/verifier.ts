@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { memoryStore } from "../../adapters/store/memory.js";
+import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier, type Logger, type SendOutcome, type SmsMessage, type VerifierOptions } from "../../src/index.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
 

@@ -87,7 +87,9 @@ export function raceCases(racers: number): readonly StoreCase[] {
       async run(store, peer) {
         const first = await write(store, newRecord({ data: "0" }), null);
         const caller = async (handle: Store) => {
-          for (let landed = 0; landed < 5; ) {
+          let landed = 0;
+          for (let tries = 0; landed < 5; tries++) {
+            ensure(tries < 1_000, "a caller that swaps from what it has just read did not land five times in 1,000 tries");
             const current = await handle.find(first.customer, first.id);
             if (!current) throw new Error("the record is gone");
             const next = following(current, { data: String(Number(current.data) + 1) });

@@ -35,9 +35,9 @@ export const replayCases: readonly StoreCase[] = [
         const next = following(current, { data: `write ${i}`, ...(i % 3 === 0 ? {} : { wakeAt: later() + i }) });
         const expected = newest(current);
         current = await write(store, next, expected);
-        writes.push({ next, expected });
         for (const [age, earlier] of writes.entries()) await write(store, earlier.next, earlier.expected, `write ${age} sent again after write ${i}`);
         await stored(store, current, `the record after all earlier writes were sent again, after write ${i}`);
+        writes.push({ next, expected });
       }
     },
   },

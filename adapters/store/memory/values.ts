@@ -1,5 +1,5 @@
-import { Ending, Expiry } from "./memory-expiry.js";
-import { atMost64KiB, compact, TextMap } from "./memory-text.js";
+import { Ending, Expiry } from "./expiry.js";
+import { atMost64KiB, compact, TextMap } from "./text.js";
 
 class Value extends Ending<Value> {
   constructor(

@@ -127,19 +127,37 @@ export class Members {
       this.#segments = [new Segment(this.#name as string, this.#at)];
       this.#name = undefined;
     }
-    this.#segments = this.#without(name, this.#segments, forgetBefore);
+    this.#remove(name, this.#segments);
+    this.#forget(forgetBefore, this.#segments);
     const last = this.#segments[this.#segments.length - 1];
-    if (last === undefined || last.size >= Math.min(16_384, Math.max(64, this.size / 8))) this.#segments.push(new Segment(name, at));
+    if (last === undefined || last.size >= Math.min(16_384, Math.max(128, this.size / 8))) this.#segments.push(new Segment(name, at));
     else last.add(name, at);
-    this.size = this.#segments.reduce((sum, segment) => sum + segment.size, 0);
+    this.size++;
   }
 
-  #without(name: string, segments: Segment[], forgetBefore: number): Segment[] {
-    const holder = segments.find((segment) => segment.timeOf(name) !== undefined);
-    holder?.remove(name, holder.timeOf(name) as number);
-    segments[0]?.dropBefore(forgetBefore);
-    return segments.some((segment) => segment.size === 0 || segment.newest < forgetBefore)
-      ? segments.filter((segment) => segment.size > 0 && segment.newest >= forgetBefore)
-      : segments;
+  #remove(name: string, segments: Segment[]): void {
+    for (let i = segments.length - 1; i >= 0; i--) {
+      const segment = segments[i] as Segment;
+      const at = segment.timeOf(name);
+      if (at === undefined) continue;
+      segment.remove(name, at);
+      if (segment.size === 0) segments.splice(i, 1);
+      this.size--;
+      return;
+    }
+  }
+
+  /** Drops from the first segment what is past, and the whole segment where all of it is. */
+  #forget(before: number, segments: Segment[]): void {
+    for (let first = segments[0]; first !== undefined; first = segments[0]) {
+      const { size } = first;
+      if (first.newest >= before) {
+        first.dropBefore(before);
+        this.size -= size - first.size;
+        return;
+      }
+      segments.shift();
+      this.size -= size;
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { Heap, type Heaped } from "./memory-heap.js";
+import { Heap, type Heaped } from "./heap.js";
 
 /** Something with an end. `earlier` and `later` are its neighbours in a slot and belong to `Expiry`. */
 export abstract class Ending<T> {
@@ -80,7 +80,7 @@ function slotOf(keepUntil: number): number {
   return Math.floor(keepUntil / width);
 }
 
-/** The time that callers have told last, carried forward by the monotonic clock. Good for housekeeping only. */
+/** The time that a reservation has told last, carried forward by the monotonic clock. Good for housekeeping only. */
 export class ToldTime {
   #told = Number.NEGATIVE_INFINITY;
   #at = 0;

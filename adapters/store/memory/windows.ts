@@ -1,7 +1,7 @@
-import type { Claim, ReserveResult } from "../../src/ports/store.js";
-import { Ending, Expiry } from "./memory-expiry.js";
-import { Members } from "./memory-members.js";
-import { compact, TextMap } from "./memory-text.js";
+import type { Claim, ReserveResult } from "../../../src/ports/store.js";
+import { Ending, Expiry } from "./expiry.js";
+import { Members } from "./members.js";
+import { compact, TextMap } from "./text.js";
 
 class Window extends Ending<Window> {
   constructor(

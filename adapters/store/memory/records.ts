@@ -1,7 +1,7 @@
-import type { StoredRecord, SwapResult } from "../../src/ports/store.js";
-import { Ending, Expiry } from "./memory-expiry.js";
-import { Heap, type Heaped } from "./memory-heap.js";
-import { atMost64KiB, compact, TextMap } from "./memory-text.js";
+import type { StoredRecord, SwapResult } from "../../../src/ports/store.js";
+import { Ending, Expiry } from "./expiry.js";
+import { Heap, type Heaped } from "./heap.js";
+import { atMost64KiB, compact, TextMap } from "./text.js";
 
 /** One customer's text, shared by its records. */
 interface Owner {
@@ -36,7 +36,11 @@ class Row extends Ending<Row> {
 const none: readonly string[] = [];
 const swapped: SwapResult = { swapped: true };
 
-/** Records by customer and id, by end, and by wake time. Everything happens in one tick. */
+/**
+ * Records by customer and id, by end, and by wake time. Everything happens in one tick.
+ *
+ * Ids of `randomUUID` and data of `JSON.stringify` are joined strings, and are compacted; tokens come in one piece, and are kept as they are.
+ */
 export class Records {
   readonly #owners = new Map<string, Owner>();
   readonly #rows = new TextMap<Row>();
@@ -59,9 +63,9 @@ export class Records {
     if ((row === undefined ? null : row.token) !== expected) return row === undefined ? { swapped: false } : { swapped: false, current: recordOf(row) };
     if (row === undefined) {
       makeRoom();
-      this.#insert(next, compact(token));
+      this.#insert(next, token);
     } else {
-      this.#update(row, next, compact(token));
+      this.#update(row, next, token);
     }
     return swapped;
   }
@@ -103,7 +107,7 @@ export class Records {
     const namesake = this.#rows.get(next.id);
     const row = new Row(owner, namesake?.id ?? compact(next.id), next, token);
     row.namesake = namesake;
-    if (next.tokens.length > 1) row.older = next.tokens.slice(1).map(compact);
+    if (next.tokens.length > 1) row.older = next.tokens.slice(1);
     this.#rows.set(row.id, row);
     this.#expiry.add(row);
     this.#setWake(row, next.wakeAt);
@@ -112,8 +116,7 @@ export class Records {
   }
 
   #update(row: Row, next: StoredRecord, token: string): void {
-    const known = [row.token, ...row.older];
-    row.older = next.tokens.slice(1).map((older, i) => (known[i] === older ? known[i] : compact(older)));
+    row.older = next.tokens.slice(1);
     row.token = token;
     row.data = compact(next.data);
     this.#expiry.move(row, next.keepUntil);

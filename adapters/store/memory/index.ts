@@ -1,8 +1,8 @@
-import type { Claim, ReserveResult, Store, StoredRecord, SwapResult } from "../../src/ports/store.js";
-import { ToldTime } from "./memory-expiry.js";
-import { Records } from "./memory-records.js";
-import { Values } from "./memory-values.js";
-import { Windows } from "./memory-windows.js";
+import type { Claim, ReserveResult, Store, StoredRecord, SwapResult } from "../../../src/ports/store.js";
+import { ToldTime } from "./expiry.js";
+import { Records } from "./records.js";
+import { Values } from "./values.js";
+import { Windows } from "./windows.js";
 
 export interface MemoryStoreOptions {
   /** Stores of one name in one process are one store. Default: `"default"`. */
@@ -22,7 +22,7 @@ const freedPerWrite = 4;
 
 /** How often, and for how long each time, a timer frees what has ended, in milliseconds. */
 const sweepEvery = 100;
-const sweepFor = 5;
+const sweepFor = 3;
 
 interface Kept {
   size: number;
@@ -66,7 +66,6 @@ class MemoryStore implements Store {
   }
 
   async due(now: number, limit: number): Promise<StoredRecord[]> {
-    this.#time.tell(now);
     return this.#records.due(now, limit);
   }
 

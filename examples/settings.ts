@@ -1,0 +1,18 @@
+import { generateApiKey } from "phoneproof";
+
+/** What every example has in common. A real app takes these from its own configuration. */
+export const settings = {
+  secret: process.env.PHONEPROOF_SECRET ?? "for development only: openssl rand -base64 32",
+  customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f",
+  apiKey: process.env.PHONEPROOF_API_KEY ?? generateApiKey().key,
+  port: Number(process.env.PORT ?? 3000),
+};
+
+/** Prints how to try the app. */
+export function invite(port: number): void {
+  console.log(`listening on http://127.0.0.1:${port}
+
+curl http://127.0.0.1:${port}/v1/authentication -H 'x-api-key: ${settings.apiKey}' -H 'content-type: application/json' \\
+  -d '{"customer_uuid":"${settings.customer_uuid}","phone_number":"+33612345678"}'
+`);
+}

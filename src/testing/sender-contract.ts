@@ -1,0 +1,237 @@
+import { AssertionError } from "node:assert/strict";
+import { randomInt, randomUUID } from "node:crypto";
+import type { SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import type { ContractCase } from "./contract-case.js";
+
+/** What a carrier does with every message of one case. */
+export type CarrierBehaviour =
+  /** Takes it. */
+  | "accepts"
+  /** Says that it will not send it: an unfit number, a block, no credit. */
+  | "refuses"
+  /** Says that there are too many messages just now, and has not taken this one. */
+  | "throttles"
+  /** Says that it failed, and not whether the message was sent. */
+  | "fails"
+  /** Answers what is no answer. */
+  | "garbles"
+  /** Takes it and never answers. */
+  | "withholds"
+  /** Takes it and cuts the connection. */
+  | "cuts"
+  /** Cannot be connected to. */
+  | "unreachable";
+
+/** A sender and a carrier that behaves as a case asks. */
+export interface SenderBench {
+  readonly sender: SmsSender;
+  /** What has reached the carrier up to now, oldest first, the number as `+` and digits. */
+  received(): readonly { readonly to: string; readonly text: string }[];
+  /** Ends what `open` started. */
+  close?(): Promise<void>;
+}
+
+/** What the sender contract is held against: makes a fresh bench for each case. */
+export interface SenderSubject {
+  open(behaviour: CarrierBehaviour): Promise<SenderBench>;
+}
+
+const everyBehaviour: readonly CarrierBehaviour[] = ["accepts", "refuses", "throttles", "fails", "garbles", "withholds", "cuts", "unreachable"];
+
+/** What the outcome must be under each behaviour. */
+const due: Readonly<Record<CarrierBehaviour, { readonly outcome: SendOutcome["outcome"]; readonly sentence: string }>> = {
+  accepts: { outcome: "accepted", sentence: "a message that the carrier takes is accepted" },
+  refuses: { outcome: "rejected", sentence: "a message that the carrier refuses is rejected" },
+  throttles: { outcome: "rejected", sentence: "a message that the carrier has no room for is rejected" },
+  fails: { outcome: "unknown", sentence: "a message at which the carrier fails without more is of unknown outcome" },
+  garbles: { outcome: "unknown", sentence: "an answer that is none leaves the outcome unknown" },
+  withholds: { outcome: "unknown", sentence: "an answer that does not come before the signal leaves the outcome unknown, and is not waited for" },
+  cuts: { outcome: "unknown", sentence: "a connection that is cut before the answer leaves the outcome unknown" },
+  unreachable: { outcome: "rejected", sentence: "a carrier that cannot be connected to has surely not sent the message: rejected" },
+};
+
+/**
+ * Every sentence of the `SmsSender` port as a named case.
+ *
+ * @param options.behaviours What the bench's carrier can do. Default: all.
+ * @param options.crowd How many messages are under way at once in the case that sends many. An integer of 2 or more; default 50.
+ * @param options.patience Seconds to wait for what must come before a case fails. Default: 10.
+ */
+export function senderContract(
+  options: { readonly behaviours?: readonly CarrierBehaviour[]; readonly crowd?: number; readonly patience?: number } = {},
+): readonly ContractCase<SenderSubject>[] {
+  const behaviours = options.behaviours ?? everyBehaviour;
+  const crowd = options.crowd ?? 50;
+  if (!Number.isInteger(crowd) || crowd < 2) throw new Error(`senderContract: crowd must be an integer of 2 or more, got ${String(crowd)}.`);
+  const patience = (options.patience ?? 10) * 1000;
+  return [...behaviours.map((behaviour) => outcomeCase(behaviour, patience)), ...(behaviours.includes("accepts") ? acceptingCases(crowd, patience) : [])];
+}
+
+function outcomeCase(behaviour: CarrierBehaviour, patience: number): ContractCase<SenderSubject> {
+  const { outcome: expected, sentence } = due[behaviour];
+  return {
+    name: `${behaviour}: ${sentence}`,
+    run: (subject) =>
+      onBench(subject, behaviour, async ({ sender, received }) => {
+        const message = newMessage();
+        const abort = new AbortController();
+        const sending = inTime(sender.send(message, { signal: abort.signal, deadline: Date.now() + patience }), patience);
+        if (behaviour === "withholds") {
+          await until(() => received().length > 0, patience);
+          abort.abort();
+        }
+        const outcome = await sending;
+        ensureOutcome(outcome, message);
+        ensure(outcome.outcome === expected, `the outcome: expected ${expected}, got ${JSON.stringify(outcome)}`);
+        const times = received().filter(({ to }) => to === message.to).length;
+        if (behaviour === "accepts") ensure(times === 1, `an accepted message must reach the carrier exactly once, it did ${times} times`);
+        else ensure(times <= 1, `a message must not be handed over again by the sender itself, it was ${times} times`);
+      }),
+  };
+}
+
+function acceptingCases(crowd: number, patience: number): readonly ContractCase<SenderSubject>[] {
+  return [
+    {
+      name: "accepts: text and number arrive to the letter",
+      run: (subject) =>
+        onBench(subject, "accepts", async ({ sender, received }) => {
+          const code = newCode();
+          const texts = [
+            `${code} is your code\n\n@example.com #${code}`,
+            `Ваш код: ${code} – 驗證碼 😀`,
+            `100% & more + <b>"${code}"</b> \\ {code} {text} ü€`,
+            `<#> ${code}\n\nFA+9qCX9VSu`,
+          ];
+          for (const text of texts) {
+            const message = newMessage({ text, code });
+            const outcome = await inTime(send(sender, message), patience);
+            ensure(outcome.outcome === "accepted", `the outcome: expected accepted, got ${JSON.stringify(outcome)}`);
+            const last = received().at(-1);
+            ensure(last?.to === message.to, "the number did not arrive as it was");
+            ensure(last?.text === text, `a text did not arrive as it was: expected ${JSON.stringify(text)}, got ${JSON.stringify(last?.text)}`);
+          }
+        }),
+    },
+    {
+      name: "accepts: a message without a country is as good as one with it, with a receipt URL as without",
+      run: (subject) =>
+        onBench(subject, "accepts", async ({ sender }) => {
+          const { country: _, ...stateless } = newMessage();
+          for (const message of [stateless, newMessage({ receipt_url: "https://otp.example/receipts/any?a=1&t=x-_" })]) {
+            const outcome = await inTime(send(sender, message), patience);
+            ensureOutcome(outcome, message);
+            ensure(outcome.outcome === "accepted", `the outcome: expected accepted, got ${JSON.stringify(outcome)}`);
+          }
+        }),
+    },
+    {
+      name: `accepts: of ${crowd} messages at once each arrives once, under an id of its own`,
+      run: (subject) =>
+        onBench(subject, "accepts", async ({ sender, received }) => {
+          const messages = Array.from({ length: crowd }, (_, i) => newMessage({ to: `+1415555${String(2000 + i)}` }));
+          const outcomes = await Promise.all(messages.map((message) => inTime(send(sender, message), patience)));
+          for (const outcome of outcomes) ensure(outcome.outcome === "accepted", `an outcome: expected accepted, got ${JSON.stringify(outcome)}`);
+          const ids = outcomes.flatMap((outcome) => ("messageId" in outcome ? [outcome.messageId] : []));
+          ensure(new Set(ids).size === ids.length, "two messages came back under one id");
+          for (const { to, text } of messages) {
+            const arrived = received().filter((other) => other.to === to);
+            ensure(arrived.length === 1 && arrived[0]?.text === text, `a message must arrive once with its own text, it came ${arrived.length} times`);
+          }
+        }),
+    },
+    {
+      name: "accepts: a message whose time is over before it starts is not handed over",
+      run: (subject) =>
+        onBench(subject, "accepts", async ({ sender, received }) => {
+          const late = newMessage({ to: "+14155551999" });
+          const outcome = await inTime(sender.send(late, { signal: AbortSignal.abort(), deadline: Date.now() - 1 }), patience);
+          ensureOutcome(outcome, late);
+          const next = newMessage();
+          await inTime(send(sender, next), patience);
+          const arrived = received().some(({ to }) => to === late.to);
+          ensure(!arrived || outcome.outcome !== "rejected", "a message that was called rejected was handed over");
+          ensure(outcome.outcome !== "accepted" || arrived, "a message that was called accepted was not handed over");
+        }),
+    },
+    {
+      name: "close: ends the sender without an error, also when called again",
+      run: (subject) =>
+        onBench(subject, "accepts", async ({ sender }) => {
+          await inTime(send(sender, newMessage()), patience);
+          await inTime(Promise.resolve(sender.close?.()), patience);
+          await inTime(Promise.resolve(sender.close?.()), patience);
+        }),
+    },
+  ];
+}
+
+async function onBench(subject: SenderSubject, behaviour: CarrierBehaviour, run: (bench: SenderBench) => Promise<void>): Promise<void> {
+  const bench = await subject.open(behaviour);
+  try {
+    await run(bench);
+  } finally {
+    await bench.sender.close?.();
+    await bench.close?.();
+  }
+}
+
+function send(sender: SmsSender, message: SmsMessage): Promise<SendOutcome> {
+  return sender.send(message, { signal: new AbortController().signal, deadline: Date.now() + 10_000 });
+}
+
+function newCode(): string {
+  return String(randomInt(100_000, 1_000_000));
+}
+
+function newMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
+  const code = newCode();
+  return {
+    to: `+1415555${randomInt(3000, 10_000)}`,
+    text: `Your code is ${code}.`,
+    code,
+    authentication_uuid: randomUUID(),
+    customer_uuid: randomUUID(),
+    attempt: 1,
+    country: "US",
+    ...fields,
+  };
+}
+
+/** The form of an outcome, and that its reason keeps the code and the number to itself. */
+function ensureOutcome(outcome: SendOutcome, message: SmsMessage): void {
+  const words: unknown[] = ["accepted", "rejected", "unknown"];
+  ensure(
+    typeof outcome === "object" && outcome !== null && words.includes(outcome.outcome),
+    `send must answer an outcome, it answered ${JSON.stringify(outcome)}`,
+  );
+  const said = "reason" in outcome ? outcome.reason : undefined;
+  ensure(said === undefined || typeof said === "string", "a reason is text");
+  ensure(!said?.includes(message.code), "a reason holds the code");
+  ensure(!said?.includes(message.to.slice(1)), "a reason holds the number");
+}
+
+function ensure(holds: boolean, what: string): asserts holds {
+  if (!holds) throw new AssertionError({ message: what });
+}
+
+/** Fails when the sender rejects its promise or takes far too long. */
+async function inTime<T>(work: Promise<T>, patience: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new AssertionError({ message: `no outcome within ${patience / 1000} s` })), patience);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function until(holds: () => boolean, patience: number): Promise<void> {
+  const end = Date.now() + patience;
+  while (!holds()) {
+    ensure(Date.now() < end, "the message did not reach the carrier");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,24 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import { storeContract } from "../../src/testing/store-contract.js";
+
+describe.each([50, 1_000])("the store contract with %i racers, on one memory store", (racers) => {
+  const store = memoryStore({ name: randomUUID() });
+
+  for (const { name, run } of storeContract({ racers })) it(name, () => run({ store }));
+});
+
+describe("the store contract itself", () => {
+  it("names each sentence once", () => {
+    const names = storeContract().map(({ name }) => name);
+    expect(names.length).toBeGreaterThan(50);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it("races 50 callers unless told otherwise, and at least two", () => {
+    expect(storeContract().some(({ name }) => name.includes("of 50 racing"))).toBe(true);
+    expect(storeContract({ racers: 7 }).some(({ name }) => name.includes("of 7 racing"))).toBe(true);
+    for (const racers of [1, 2.5, Number.NaN]) expect(() => storeContract({ racers })).toThrow("racers must be an integer of 2 or more");
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, test } from "vitest";
+import type { StoreSubject } from "../../src/testing/store-contract.js";
+import { storeContract } from "../../src/testing/store-contract.js";
+import { PlainStore } from "./plain-store.js";
+import { wrongStores } from "./wrong-stores.js";
+
+const contract = storeContract();
+
+/** The sentences that a store breaks. Every case meets a store of its own. */
+async function broken(make: () => StoreSubject): Promise<string[]> {
+  const names: string[] = [];
+  for (const { name, run } of contract) {
+    await run(make()).catch(() => names.push(name));
+  }
+  return names;
+}
+
+describe("a wrong store is found", () => {
+  const found = new Set<string>();
+
+  test.each(wrongStores)("that $mistake, by: $foundBy", async ({ foundBy, make }) => {
+    const names = await broken(make);
+    for (const name of names) found.add(name);
+    expect(names).toContain(foundBy);
+    expect(names.length).toBeLessThan(contract.length);
+  });
+
+  test("and every sentence of the contract finds one", () => {
+    expect(contract.map(({ name }) => name).filter((name) => !found.has(name))).toEqual([]);
+  });
+});
+
+test("the right store that the wrong ones are made of breaks no sentence", async () => {
+  expect(await broken(() => ({ store: new PlainStore() }))).toEqual([]);
+});
+
+test("a fault says which sentence part was expected and what came", async () => {
+  class Late extends PlainStore {
+    override async count(windows: readonly { readonly window: string }[]): Promise<number[]> {
+      return windows.map(() => 7);
+    }
+  }
+  const once = contract.find(({ name }) => name === "reserve: a member that is already there is counted once");
+  await expect(once?.run({ store: new Late() })).rejects.toThrow("the window after five claims of one member: expected [ 1 ], got [ 7 ]");
+});
