@@ -1,17 +1,25 @@
-/** One text message to hand to a carrier. */
-export interface SmsMessage {
+/** What is known of a message before it is written. */
+export interface Destination {
   /** Destination in canonical E.164 form, for example `+14155552671`. */
   readonly to: string;
-  /** The whole text, ready to send. */
-  readonly text: string;
-  /** The code inside `text`, for carriers that take it apart (templates). Never log it. */
-  readonly code: string;
   readonly authentication_uuid: string;
   readonly customer_uuid: string;
   /** 1 for the first send of an authentication, one more for each send tried. With `authentication_uuid` it is the idempotency key for carriers that take one. */
   readonly attempt: number;
   /** ISO 3166-1 alpha-2, absent for non-geographic numbers and unknown test numbers. */
   readonly country?: string;
+  /** Routes that earlier sends of this authentication took, oldest first; absent for the first. */
+  readonly routes_tried?: readonly string[];
+}
+
+/** One text message to hand to a carrier. */
+export interface SmsMessage extends Destination {
+  /** The whole text, ready to send. */
+  readonly text: string;
+  /** The code inside `text`, for carriers that take it apart (templates). Never log it. */
+  readonly code: string;
+  /** What `plan` answered for it. */
+  readonly planned_route?: string;
   /** Public URL, signed for this very message, where the carrier may post its delivery receipts; absent when the verifier takes none. */
   readonly receipt_url?: string;
 }
@@ -30,9 +38,32 @@ export interface SendContext {
  * - `unknown`: it may have been sent (a time-out, a cut connection); it counts as sent.
  */
 export type SendOutcome =
-  | { readonly outcome: "accepted"; readonly messageId?: string }
-  | { readonly outcome: "rejected"; readonly reason?: string }
-  | { readonly outcome: "unknown"; readonly reason?: string };
+  | { readonly outcome: "accepted"; readonly messageId?: string; readonly route?: string; readonly steps?: readonly RouteStep[] }
+  | { readonly outcome: "rejected"; readonly reason?: string; readonly route?: string; readonly steps?: readonly RouteStep[] }
+  | { readonly outcome: "unknown"; readonly reason?: string; readonly route?: string; readonly steps?: readonly RouteStep[] };
+
+/** One route that a router tried for a message, for `explain`. */
+export interface RouteStep {
+  readonly route: string;
+  /** Why this route, in words, for example `weight 2 of 3` or `failover`. */
+  readonly reason: string;
+  readonly outcome: "accepted" | "rejected" | "unknown";
+}
+
+/** The route that a message would take, and its price in the unit of the spend ceiling. */
+export interface Plan {
+  readonly route: string;
+  readonly price?: number;
+}
+
+/** What became of a message later on: the end user typed its code (`validated`), or the carrier's receipt. */
+export interface Feedback {
+  readonly route: string;
+  readonly country?: string;
+  readonly authentication_uuid: string;
+  readonly attempt: number;
+  readonly event: "validated" | "delivered" | "undeliverable";
+}
 
 /**
  * Hands messages to a carrier. A sender that throws, or answers anything but a `SendOutcome`, counts as `unknown`;
@@ -40,5 +71,9 @@ export type SendOutcome =
  */
 export interface SmsSender {
   send(message: SmsMessage, context: SendContext): Promise<SendOutcome>;
+  /** Names the route before the message is written down, so that the record and the spend ceiling know it. Decides from what it holds in memory: no I/O, no throwing. */
+  plan?(destination: Destination): Plan | undefined;
+  /** Told once for each event, where the route is known; must not throw. */
+  feedback?(event: Feedback): void;
   close?(): Promise<void>;
 }

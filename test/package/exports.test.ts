@@ -17,6 +17,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./next": { exports: ["nextHandlers"], loads: [] },
   "./fetch": { exports: ["fetchHandler"], loads: [] },
   "./node": { exports: ["nodeHandler"], loads: [] },
+  "./webhooks": { exports: ["WebhookError", "verifyWebhook"], loads: [] },
   "./senders/console": { exports: ["consoleSender"], loads: [] },
   "./testing": { exports: ["fixedClock", "storeContract"], loads: [] },
 };

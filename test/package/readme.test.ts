@@ -1,0 +1,87 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { callerFaultCodes, transportFaultCodes } from "../../src/contract/fault.js";
+import { checkStatuses } from "../../src/contract/check.js";
+import { authenticationStatuses } from "../../src/contract/authentication.js";
+import { retryStatuses } from "../../src/contract/retry.js";
+import { defaultPolicy } from "../../src/domain/policy.js";
+import { VerifierError } from "../../src/errors.js";
+import { defaultOptions } from "../../src/options.js";
+import { root } from "./built.js";
+
+const readme = readFileSync(join(root, "README.md"), "utf8");
+
+/** `{ a: { b: 1 } }` → `a.b` `1`; lists are leaves. */
+function leaves(value: object, path = ""): [name: string, value: unknown][] {
+  return Object.entries(value).flatMap(([key, inner]): [string, unknown][] =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner) ? leaves(inner, `${path}${key}.`) : [[path + key, inner]],
+  );
+}
+
+describe("README.md: the table of defaults", () => {
+  const table = /<!-- defaults:.*?-->([\s\S]*?)<!-- \/defaults -->/.exec(readme)?.[1] ?? "";
+  const rows = [...table.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|/gm)].map(([, name, value]) => [name, JSON.parse(value as string)]);
+
+  it("holds every default of the code, and no other", () => {
+    const { docUrl, ...options } = defaultOptions;
+    expect(new Map(rows as [string, unknown][])).toEqual(new Map([...leaves({ policy: defaultPolicy }), ...leaves(options)]));
+    expect(docUrl).toContain("#errors");
+  });
+});
+
+describe("README.md: the tables of statuses and errors", () => {
+  const errors = /## Errors([\s\S]*?)\n## /.exec(readme)?.[1] ?? "";
+
+  it("every status has its row", () => {
+    for (const status of [...authenticationStatuses, ...retryStatuses, ...checkStatuses]) expect(readme).toMatch(new RegExp(`^\\|.*\`${status}\`.*\\|`, "m"));
+  });
+
+  it("every fault code stands beside its HTTP status", () => {
+    // Kept for clients of the wire format: this library never answers it.
+    for (const code of [...callerFaultCodes, ...transportFaultCodes].filter((one) => one !== "negative_balance")) {
+      expect(errors).toMatch(new RegExp(`^\\| ${new VerifierError(code, "").status} \\|.*\`${code}\``, "m"));
+    }
+  });
+});
+
+describe("README.md: the snippets", () => {
+  const folder = join(root, "node_modules/.cache/phoneproof-readme");
+  const snippets = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)].map(([, name, text]) => ({ name: name as string, text: text as string }));
+
+  beforeAll(() => {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    for (const { name, text } of snippets) writeFileSync(join(folder, name), text);
+    writeFileSync(join(folder, "my-store.ts"), 'export { memoryStore as myStore } from "phoneproof/memory";\n');
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      JSON.stringify({
+        compilerOptions: { target: "ES2022", module: "NodeNext", moduleResolution: "NodeNext", strict: true, noEmit: true, skipLibCheck: true, types: ["node"], lib: ["ES2023"] },
+        include: ["*.ts"],
+      }),
+    );
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    mkdirSync(join(folder, "node_modules"), { recursive: true });
+    symlinkSync(root, join(folder, "node_modules/phoneproof"), "dir");
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("each names its file", () => {
+    expect(snippets.length).toBe(readme.match(/```ts\n/g)?.length);
+    expect(snippets.length).toBeGreaterThan(5);
+  });
+
+  it("all compile, strictly, against the built package", async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder], { cwd: root }).catch((error: { stdout: string }) => error);
+    expect(stdout).toBe("");
+  });
+
+  it("the direct calls run", async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(root, "node_modules/tsx/dist/cli.mjs"), join(folder, "direct.ts")], { cwd: folder, timeout: 30_000 });
+    expect(stdout).toContain("SMS to +33612345678");
+    expect(stdout).toMatch(/^pending$/m);
+  });
+});
