@@ -16,20 +16,20 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 export async function readJson(request: HttpRequest): Promise<unknown> {
   const type = (request.header("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (type !== "" && !jsonType.test(type)) throw new VerifierError("bad_request", "The content-type must be application/json.");
-  const value = toValue(await request.body(bodyLimit), request);
-  if (!isSound(value, 0)) throw new VerifierError("bad_request", `The body must not nest deeper than ${depthLimit} levels or hold a key named __proto__.`);
-  return value;
+  return toValue(await request.body(bodyLimit), request);
 }
 
 function toValue(body: HttpBody, request: HttpRequest): unknown {
   switch (body.kind) {
     case "bytes":
-      return parseText(decode(body.bytes));
+      return sound(parseText(decode(body.bytes)));
     case "text":
       if (Buffer.byteLength(body.text) > bodyLimit) throw tooLarge();
-      return parseText(body.text);
+      // A host's parser leaves the byte order mark that a decoder takes off.
+      return sound(parseText(body.text.replace(/^\ufeff/, "")));
     case "parsed":
-      // A host's parser has read it: content-length told its size, or else its size as JSON does.
+      sound(body.value);
+      // Content-length told its size, or else its size as JSON does.
       if (request.header("content-length") === undefined && Buffer.byteLength(JSON.stringify(body.value) ?? "") > bodyLimit) throw tooLarge();
       return body.value;
     case "refused":
@@ -51,6 +51,11 @@ function parseText(text: string): unknown {
   } catch {
     throw malformed();
   }
+}
+
+function sound(value: unknown): unknown {
+  if (isSound(value, 0)) return value;
+  throw new VerifierError("bad_request", `The body must not nest deeper than ${depthLimit} levels or hold a key named __proto__.`);
 }
 
 /** No `__proto__` key at any level, and no deep nesting: neither has a place in a request, and both are made to trip programs. */

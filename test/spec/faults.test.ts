@@ -134,7 +134,7 @@ describe("contract.md, wire rule 5: A fault the caller can act on answers 400 wi
     expect([response.status, response.json.code]).toEqual([400, code]);
   });
 
-  it.each(["null", "[]", '"text"', "1", "", "{", "{'a':1}", "\ufeff{}", "undefined", "[".repeat(6000), `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`])(
+  it.each(["null", "[]", '"text"', "1", "", "{", "{'a':1}", "undefined", "[".repeat(6000), `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`])(
     "malformed body: %s",
     async (body) => {
       const set = setUp();

@@ -1,0 +1,81 @@
+import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
+import { bodyIsGone, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
+import { isUnderV1, pathOf } from "./paths.js";
+
+/** What is needed of Express's request, 4 and 5. */
+export interface ExpressRequest extends NodeRequest {
+  /** The mount path that Express took off `url`. */
+  readonly baseUrl?: string;
+}
+
+export type ExpressNext = (error?: unknown) => void;
+export type ExpressMiddleware = (request: ExpressRequest, response: NodeResponse, next: ExpressNext) => void;
+export type ExpressErrorMiddleware = (error: unknown, request: ExpressRequest, response: NodeResponse, next: ExpressNext) => void;
+
+export interface ExpressOptions {
+  /** Paths under `/v1/` that are no route of ours: answered with 404 (`"answer"`, the default), or passed on for an app that has its own `/v1` routes (`"next"`). */
+  readonly unknownRoutes?: "answer" | "next" | undefined;
+}
+
+/**
+ * Handlers for Express 4 and 5: `app.use(expressHandlers(verifier))`, also under a prefix, in a router, or mounted at `/v1`, before or after body parsers.
+ *
+ * The first answers what is under `/v1`; everything else goes on to `next()`. The second is an error middleware: what the host's own body parser refuses on our
+ * paths is answered in our shape; every other error goes on to `next(error)`.
+ */
+export function expressHandlers(verifier: HttpHandler, options: ExpressOptions = {}): [ExpressMiddleware, ExpressErrorMiddleware] {
+  const passUnknown = options.unknownRoutes === "next";
+
+  function answer(request: ExpressRequest, response: NodeResponse, path: string, body: HttpRequest["body"], pass: () => void, next: ExpressNext): void {
+    verifier
+      .handle(toHttpRequest(request, path, body))
+      .then((answered) => (passUnknown && answered.status === 404 ? pass() : writeResponse(response, answered)))
+      .catch(next);
+  }
+
+  return [
+    (request, response, next) => {
+      const path = ourPath(request);
+      if (path === undefined) return next();
+      answer(request, response, path, (limit) => readBody(verifier, request, request, limit), next, next);
+    },
+    (error, request, response, next) => {
+      const path = ourPath(request);
+      const refused = refusedBody(verifier, error);
+      if (path === undefined || refused === undefined || response.headersSent) return next(error);
+      answer(request, response, path, refused, () => next(error), next);
+    },
+  ];
+}
+
+/** The path from `/v1` on, or `undefined` for a path that is not ours. Mounted at `/v1`, Express has taken that off: it is put back. */
+function ourPath({ url, baseUrl }: ExpressRequest): string | undefined {
+  const path = pathOf(url ?? "/");
+  if (isUnderV1(path)) return path;
+  return baseUrl?.endsWith("/v1") ? `/v1${path}` : undefined;
+}
+
+/** Faults of body-parser, by its `type`. `entity.verify.failed` is not among them: there the host's own function has refused. */
+const refusals: Readonly<Record<string, "malformed" | "too_large" | "gone">> = {
+  "charset.unsupported": "malformed",
+  "encoding.unsupported": "malformed",
+  "entity.parse.failed": "malformed",
+  "entity.too.large": "too_large",
+  "parameters.too.many": "malformed",
+  "querystring.parse.rangeError": "malformed",
+  "request.aborted": "malformed",
+  "request.size.invalid": "malformed",
+  "stream.encoding.set": "gone",
+  "stream.not.readable": "gone",
+};
+
+/** The body that a fault of the host's body parser stands for, or `undefined` for any other error. */
+function refusedBody(verifier: HttpHandler, error: unknown): (() => Promise<HttpBody>) | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { type, code } = error as { type?: unknown; code?: unknown };
+  const known = typeof type === "string" && Object.hasOwn(refusals, type) ? refusals[type] : undefined;
+  // A compressed body that does not unpack has no type, only zlib's code.
+  const reason = known ?? (typeof code === "string" && code.startsWith("Z_") ? "malformed" : undefined);
+  if (reason === undefined) return undefined;
+  return reason === "gone" ? () => bodyIsGone(verifier) : async () => ({ kind: "refused", reason });
+}

@@ -1,0 +1,63 @@
+import type { HttpBody, HttpHandler } from "../../src/http/message.js";
+import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
+
+export interface FetchOptions {
+  /** What stands before `/v1` in the URLs, for example `"/api"`. Default `""`. */
+  readonly basePath?: string | undefined;
+  /** What a framework has taken off the path before it calls the handler: `"/v1"` for Hono's `app.mount("/v1", handler)`. Default `""`. */
+  readonly stripped?: string | undefined;
+}
+
+/**
+ * Answers WHATWG requests: Hono (`app.all("/v1/*", (c) => handler(c.req.raw))`), Bun, Deno, Workers. Unknown paths are answered with 404.
+ *
+ * A body that middleware has read is gone from the request: hand it on in a new one, `handler(new Request(c.req.raw, { body: await c.req.arrayBuffer() }))`.
+ * Throws `TypeError` for a `basePath` or `stripped` that does not start with a slash or ends with one.
+ */
+export function fetchHandler(verifier: HttpHandler, options: FetchOptions = {}): (request: Request) => Promise<Response> {
+  const basePath = prefixOption("basePath", options.basePath ?? "");
+  const stripped = prefixOption("stripped", options.stripped ?? "");
+  return async (request) => {
+    const { status, headers, body } = await verifier.handle({
+      method: request.method,
+      path: stripped + withoutPrefix(pathOf(request.url), basePath),
+      header: (name) => request.headers.get(name) ?? undefined,
+      body: (limit) => readBody(verifier, request, limit),
+    });
+    const bytes = new TextEncoder().encode(body);
+    return new Response(request.method === "HEAD" ? null : bytes, { status, headers: { ...headers, "content-length": String(bytes.length) } });
+  };
+}
+
+/** The body, never holding more than `limit` bytes and one chunk of the stream. Rejects for a connection that broke, and for a body that is gone, which is also logged. */
+async function readBody(verifier: HttpHandler, request: Request, limit: number): Promise<HttpBody> {
+  if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
+  if (request.bodyUsed || request.body?.locked) {
+    const message =
+      "phoneproof: something read the request's body before the verifier. Hand it on in a new request: handler(new Request(request, { body: bytes })), with bytes rather than text, which would change its content type.";
+    verifier.warn(message);
+    throw new Error(message);
+  }
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = request.body?.getReader();
+  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+    size += read.value.length;
+    if (size > limit) {
+      reader?.cancel().catch(() => undefined);
+      return { kind: "refused", reason: "too_large" };
+    }
+    chunks.push(read.value);
+  }
+  return { kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : join(chunks, size) };
+}
+
+function join(chunks: readonly Uint8Array[], size: number): Uint8Array {
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}

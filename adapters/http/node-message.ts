@@ -1,0 +1,95 @@
+import type { Readable } from "node:stream";
+import type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "../../src/http/message.js";
+
+/** What is needed of a request of node:http or node:http2. */
+export interface NodeRequest extends Readable {
+  readonly method?: string | undefined;
+  url?: string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** What a body parser of the host may have left. */
+  body?: unknown;
+}
+
+/** What is needed of a response of node:http or node:http2. */
+export interface NodeResponse {
+  readonly headersSent: boolean;
+  readonly destroyed: boolean;
+  statusCode: number;
+  setHeader(name: string, value: string | number): unknown;
+  end(body: string): unknown;
+}
+
+/** The internal shape of a request. Nothing is read until the body is asked for. */
+export function toHttpRequest(request: NodeRequest, path: string, body: HttpRequest["body"]): HttpRequest {
+  return {
+    method: request.method ?? "GET",
+    path,
+    header: (name) => {
+      const value = request.headers[name];
+      return Array.isArray(value) ? value.join(", ") : value;
+    },
+    body,
+  };
+}
+
+/** Writes the answer. Headers that the host set before (CORS) are kept; an answer that the host has begun, and a connection that is gone, are left alone. */
+export function writeResponse(response: NodeResponse, { status, headers, body }: HttpResponse): void {
+  if (response.headersSent || response.destroyed) return;
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.setHeader("content-length", Buffer.byteLength(body));
+  response.end(body);
+}
+
+/**
+ * The body of a request: read here up to `limit` bytes, or what the host's parser made of it. Parsers may set `request.body` without reading (Express 4 does), so only the stream
+ * tells who has it. Rejects for a connection that broke, and for a stream that was read by someone who kept nothing, which is also logged.
+ */
+export async function readBody(handler: HttpHandler, request: NodeRequest, stream: Readable, limit: number): Promise<HttpBody> {
+  if (Number(request.headers["content-length"]) > limit) return { kind: "refused", reason: "too_large" };
+  if (!stream.readableDidRead && !stream.readableEnded) return readStream(stream, limit);
+  const { body } = request;
+  if (body !== undefined) return fromParser(body, limit);
+  if (!stream.readableDidRead) return { kind: "bytes", bytes: new Uint8Array(0) };
+  return bodyIsGone(handler);
+}
+
+/** The stream was read and nothing kept: logs the mend and rejects, which is answered with 500. */
+export async function bodyIsGone(handler: HttpHandler): Promise<never> {
+  const message =
+    "phoneproof: something read the request's body before the verifier and left nothing in req.body. Mount the verifier before that middleware, or let it leave the body there, as express.json() does.";
+  handler.warn(message);
+  throw new Error(message);
+}
+
+/** What a body parser left: text as it came, bytes as they came, or a value. */
+function fromParser(body: unknown, limit: number): HttpBody {
+  if (typeof body === "string") return { kind: "text", text: body };
+  if (body instanceof Uint8Array) return body.length > limit ? { kind: "refused", reason: "too_large" } : { kind: "bytes", bytes: body };
+  return { kind: "parsed", value: body };
+}
+
+function readStream(stream: Readable, limit: number): Promise<HttpBody> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    const onData = (chunk: Uint8Array | string) => {
+      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+      size += bytes.length;
+      if (size <= limit) {
+        chunks.push(bytes);
+        return;
+      }
+      // The stream goes on flowing: the rest is let past unkept, so that the client is not cut off before it reads the answer.
+      chunks.length = 0;
+      stream.off("data", onData);
+      resolve({ kind: "refused", reason: "too_large" });
+    };
+    const onClose = () => reject(new Error("the connection closed before the whole body was there"));
+    stream.on("data", onData);
+    stream.on("end", () => resolve({ kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) }));
+    stream.on("error", reject);
+    stream.on("close", onClose);
+    if (stream.destroyed) onClose();
+  });
+}

@@ -1,0 +1,24 @@
+/** The path of a request target or URL, as it came, up to `?` or `#`. Targets in absolute form (`http://host/v1/check`) are taken too. */
+export function pathOf(target: string): string {
+  const rest = target.startsWith("/") ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "");
+  const end = rest.search(/[?#]/);
+  return (end === -1 ? rest : rest.slice(0, end)) || "/";
+}
+
+/** Whether a path is `/v1` or under it: "all paths start with /v1" (spec.md). */
+export function isUnderV1(path: string): boolean {
+  return path.startsWith("/v1") && (path.length === 3 || path[3] === "/");
+}
+
+/** Takes `prefix` off a path. A path that is not under it becomes `/`, which is no route. */
+export function withoutPrefix(path: string, prefix: string): string {
+  if (prefix === "") return path;
+  return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : "/";
+}
+
+/** The option's value, held to the one spelling that works: empty, or with a slash at its start and none at its end. Throws `TypeError`. */
+export function prefixOption(name: string, value: string): string {
+  if (value !== "" && !/^\/.*[^/]$/.test(value))
+    throw new TypeError(`phoneproof: ${name} must be empty or start with "/" and not end with it, for example "/api"; it is ${JSON.stringify(value)}`);
+  return value;
+}

@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+
+/**
+ * Runs a Lua script (EVAL) and gives Redis's reply, a string or its bytes. All keys of a call share a slot.
+ * A call may reach the server more than once; a call that may not have reached it rejects.
+ */
+export type RunScript = (script: string, keys: string[], args: string[]) => Promise<unknown>;
+
+/** `new Redis(…)` of `@upstash/redis`, 1.34 or newer. */
+export interface UpstashClient {
+  eval(script: string, keys: string[], args: string[]): Promise<unknown>;
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
+  createScript: unknown;
+}
+
+/** `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `redis` (node-redis), 5 or newer, connected. */
+export interface NodeRedisClient {
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+}
+
+/** `new Redis(…)` or `new Cluster(…)` of `ioredis`, 5 or newer, or of its fork `iovalkey`. */
+export interface IoredisClient {
+  eval(script: string, numberOfKeys: number, ...keysAndArgs: string[]): Promise<unknown>;
+  evalsha(sha: string, numberOfKeys: number, ...keysAndArgs: string[]): Promise<unknown>;
+  defineCommand: unknown;
+  readonly isCluster?: boolean;
+}
+
+/** `GlideClient` or `GlideClusterClient` of `@valkey/valkey-glide`, 1.3 or newer. */
+export interface GlideClient {
+  customCommand(command: string[]): Promise<unknown>;
+}
+
+/** Every client that `redisStore` knows by sight. */
+export type RedisClient = UpstashClient | NodeRedisClient | IoredisClient | GlideClient | RunScript;
+
+/** For an `@upstash/redis` client behind a wrapper. */
+export function fromUpstash(client: UpstashClient): RunScript {
+  return bySha(
+    (sha, keys, args) => client.evalsha(sha, keys, args),
+    (script, keys, args) => client.eval(script, keys, args),
+  );
+}
+
+/** For a node-redis client behind a wrapper; a cluster behind one also wants `shards: 16`. */
+export function fromNodeRedis(client: NodeRedisClient): RunScript {
+  return bySha(
+    (sha, keys, args) => client.evalSha(sha, { keys, arguments: args }),
+    (script, keys, args) => client.eval(script, { keys, arguments: args }),
+  );
+}
+
+/** For an ioredis client behind a wrapper; a cluster behind one also wants `shards: 16`. */
+export function fromIoredis(client: IoredisClient): RunScript {
+  return bySha(
+    (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
+    (script, keys, args) => client.eval(script, keys.length, ...keys, ...args),
+  );
+}
+
+/** For a Valkey GLIDE client behind a wrapper; a cluster behind one also wants `shards: 16`. */
+export function fromGlide(client: GlideClient): RunScript {
+  return bySha(
+    (sha, keys, args) => client.customCommand(["EVALSHA", sha, String(keys.length), ...keys, ...args]),
+    (script, keys, args) => client.customCommand(["EVAL", script, String(keys.length), ...keys, ...args]),
+  );
+}
+
+/** Tells the client by its methods; throws a `TypeError` that names the option and the mend when it is none of the known ones. */
+export function recognise(client: unknown): { readonly run: RunScript; readonly cluster: boolean } {
+  if (typeof client === "function") return { run: client as RunScript, cluster: false };
+  if (has(client, "customCommand")) return { run: fromGlide(client as GlideClient), cluster: has(client, "fcallWithRoute") };
+  if (has(client, "evalSha", "eval"))
+    return { run: fromNodeRedis(client as NodeRedisClient), cluster: (client as object & { masters?: unknown }).masters !== undefined };
+  if (has(client, "evalsha", "eval", "defineCommand"))
+    return { run: fromIoredis(client as IoredisClient), cluster: (client as IoredisClient).isCluster === true };
+  if (has(client, "evalsha", "eval", "createScript")) return { run: fromUpstash(client as UpstashClient), cluster: false };
+  const mend = has(client, "then") ? "it is a promise: await it first" : "for a wrapped client use fromUpstash, fromNodeRedis, fromIoredis or fromGlide";
+  throw new TypeError(
+    `redisStore: option \`client\` is not a client of @upstash/redis, redis, ioredis or @valkey/valkey-glide, nor a function (script, keys, args) => Promise; ${mend}`,
+  );
+}
+
+function has(client: unknown, ...methods: string[]): boolean {
+  return typeof client === "object" && client !== null && methods.every((method) => typeof (client as Record<string, unknown>)[method] === "function");
+}
+
+const shas = new Map<string, string>();
+
+/** Sends the script's SHA-1, and its text only to a server that does not know it yet: NOSCRIPT means that nothing was run. */
+function bySha(evalsha: RunScript, byText: RunScript): RunScript {
+  return async (script, keys, args) => {
+    let sha = shas.get(script);
+    if (sha === undefined) shas.set(script, (sha = createHash("sha1").update(script).digest("hex")));
+    try {
+      return await evalsha(sha, keys, args);
+    } catch (error) {
+      if (!/NOSCRIPT|NoScriptError/.test(String(error))) throw error;
+      return byText(script, keys, args);
+    }
+  };
+}

@@ -1,0 +1,64 @@
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const nameOfRecord = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/;
+
+/** Names everything the store keeps. `prefix` holds no brace, so the first brace of a key opens its hash tag. */
+export interface Keys {
+  /** The record, its wake index and its name there; the two keys share a slot. */
+  record(customer: string, id: string): { readonly record: string; readonly wake: string; readonly name: string };
+  /** The wake index of every shard. */
+  readonly wakes: readonly string[];
+  /** A window: all windows of a customer share a slot. */
+  window(window: string): string;
+  /** A value, in a slot of its own: an empty hash tag is none. */
+  value(key: string): string;
+}
+
+/** `prefix{0}r…` is a record, `prefix{0}w` the wake index of shard 0, `prefix{customer}:…` a window, `prefix{}…` a value. */
+export function keysUnder(prefix: string, shards: number): Keys {
+  // The windows of one call name one customer over and over.
+  let customer = "";
+  let tag = "";
+  return {
+    record(customer, id) {
+      const shard = `${prefix}{${hash(id) % shards}}`;
+      const name = pack(customer) + pack(id);
+      return { record: `${shard}r${name}`, wake: `${shard}w`, name };
+    },
+    wakes: Array.from({ length: shards }, (_, shard) => `${prefix}{${shard}}w`),
+    window(window) {
+      const colon = window.indexOf(":");
+      const end = colon === -1 ? window.length : colon;
+      if (tag === "" || window.slice(0, end) !== customer) {
+        customer = window.slice(0, end);
+        tag = `${prefix}{${pack(customer)}}`;
+      }
+      return tag + window.slice(end);
+    },
+    value: (key) => `${prefix}{}${key}`,
+  };
+}
+
+/** Customer and id from a record's name in the wake index. */
+export function parseName(name: string): { readonly customer: string; readonly id: string } {
+  const [, customer = "", id = ""] = nameOfRecord.exec(name) ?? [];
+  return { customer: unpack(customer), id: unpack(id) };
+}
+
+/** A UUID in lower case as 22 characters; any other text escaped between colons. */
+function pack(text: string): string {
+  return uuid.test(text) ? Buffer.from(text.replaceAll("-", ""), "hex").toString("base64url") : `:${encodeURIComponent(text)}:`;
+}
+
+function unpack(packed: string): string {
+  if (packed.startsWith(":")) return decodeURIComponent(packed.slice(1, -1));
+  return Buffer.from(packed, "base64url")
+    .toString("hex")
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** FNV-1a, 32 bits. */
+function hash(text: string): number {
+  let sum = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
+  return sum >>> 0;
+}

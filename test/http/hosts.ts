@@ -1,0 +1,296 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { PassThrough } from "node:stream";
+import { serve } from "@hono/node-server";
+import express from "express";
+import express4 from "express4";
+import fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
+import { Hono } from "hono";
+import { expressHandlers } from "../../adapters/http/express.js";
+import { fastifyPlugin } from "../../adapters/http/fastify.js";
+import { fetchHandler } from "../../adapters/http/fetch.js";
+import { nodeHandler } from "../../adapters/http/node.js";
+import type { HttpHandler } from "../../src/http/message.js";
+import { type Answer, type Call, send } from "./client.js";
+
+/** A running app of some framework with the handler mounted. */
+export interface Host {
+  /** What stands before `/v1`. */
+  readonly prefix: string;
+  /** Absent where there is no socket. */
+  readonly port?: number;
+  send(call: Call): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** A way of mounting the handler. */
+export interface Mounting {
+  readonly name: string;
+  /** The host reads bodies before us, so that an answer may have to wait for them. */
+  readonly readsFirst?: true;
+  /** The host turns bodies into text or values by rules of its own: charsets are its business, and so are bytes that are none. */
+  readonly decodes?: true;
+  /** There is no socket. */
+  readonly direct?: true;
+  start(handler: HttpHandler): Promise<Host>;
+}
+
+/** Starts a server on a free port of loopback. */
+export async function listen(server: Server, prefix = ""): Promise<Host> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { prefix, port, send: (call) => send(port, call), close: () => close(server) };
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+/** Both versions are used through the types of 5: what is used here is alike. */
+type Express = typeof express;
+
+function expressMountings(version: string, make: Express): Mounting[] {
+  const all = { type: "*/*" };
+  const mounting = (
+    name: string,
+    build: (app: ReturnType<Express>, handlers: ReturnType<typeof expressHandlers>) => string,
+    traits: Pick<Mounting, "readsFirst" | "decodes"> = {},
+  ): Mounting => ({
+    name: `${version} ${name}`,
+    ...traits,
+    start: async (handler) => {
+      const app = make();
+      const prefix = build(app, expressHandlers(handler));
+      return listen(createServer(app), prefix);
+    },
+  });
+  const after = (name: string, parsers: () => express.RequestHandler[], traits: Pick<Mounting, "decodes"> = {}) =>
+    mounting(
+      `after ${name}`,
+      (app, handlers) => {
+        for (const parser of parsers()) app.use(parser);
+        app.use(handlers);
+        return "";
+      },
+      { readsFirst: true, ...traits },
+    );
+  const decodes = { decodes: true } as const;
+  return [
+    mounting("bare", (app, handlers) => {
+      app.use(handlers);
+      return "";
+    }),
+    mounting("under a prefix", (app, handlers) => {
+      app.use("/api", handlers);
+      return "/api";
+    }),
+    mounting("in nested routers", (app, handlers) => {
+      const outer = make.Router();
+      const inner = make.Router();
+      inner.use(handlers);
+      outer.use("/inner", inner);
+      app.use("/outer", outer);
+      return "/outer/inner";
+    }),
+    mounting("mounted at /v1", (app, handlers) => {
+      app.use("/v1", handlers);
+      return "";
+    }),
+    mounting("mounted at /v1 of a nested router", (app, handlers) => {
+      const router = make.Router();
+      router.use("/v1", handlers);
+      app.use("/api", router);
+      return "/api";
+    }),
+    mounting("before express.json()", (app, handlers) => {
+      app.use(handlers);
+      app.use(make.json());
+      return "";
+    }),
+    after("express.json()", () => [make.json()], decodes),
+    after("express.raw()", () => [make.raw(all)]),
+    after("express.text()", () => [make.text(all)], decodes),
+    after("express.urlencoded()", () => [make.urlencoded({ extended: true })]),
+    after("all four parsers", () => [make.json(), make.urlencoded({ extended: false }), make.raw(), make.text()], decodes),
+    mounting(
+      "after express.json() of its own router, under a prefix",
+      (app, handlers) => {
+        const router = make.Router();
+        router.use(make.json(), handlers);
+        app.use("/api", router);
+        return "/api";
+      },
+      { readsFirst: true, ...decodes },
+    ),
+  ];
+}
+
+function fastifyMounting(
+  name: string,
+  build: (app: FastifyInstance, plugin: ReturnType<typeof fastifyPlugin>) => string,
+  options: FastifyServerOptions = {},
+): Mounting {
+  return {
+    name: `Fastify 5 ${name}`,
+    start: async (handler) => {
+      const app = fastify({ forceCloseConnections: true, ...options }) as FastifyInstance;
+      const prefix = build(app, fastifyPlugin(handler));
+      await app.listen({ port: 0, host: "127.0.0.1" });
+      const { port } = app.server.address() as AddressInfo;
+      return { prefix, port, send: (call) => send(port, call), close: () => app.close() };
+    },
+  };
+}
+
+const fastifyMountings: Mounting[] = [
+  fastifyMounting("bare", (app, plugin) => {
+    app.register(plugin);
+    return "";
+  }),
+  fastifyMounting("under a prefix", (app, plugin) => {
+    app.register(plugin, { prefix: "/api" });
+    return "/api";
+  }),
+  fastifyMounting("in nested plugins", (app, plugin) => {
+    app.register(
+      async (outer) => {
+        outer.register(plugin, { prefix: "/inner" });
+      },
+      { prefix: "/:tenant/" },
+    );
+    return "/acme/inner";
+  }),
+  fastifyMounting("with the host's own parsers and hooks", (app, plugin) => {
+    app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, body, done) => done(null, { mangled: body }));
+    app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    app.addHook("onRequest", async (_request, reply) => void reply.header("x-host", "onRequest"));
+    app.addHook("preParsing", async (_request, _reply, payload) => payload.pipe(new PassThrough()));
+    app.addHook("preValidation", async () => undefined);
+    app.addHook("onSend", async (_request, reply, payload) => {
+      reply.header("access-control-allow-origin", "*");
+      return payload;
+    });
+    app.register(plugin);
+    return "";
+  }),
+  fastifyMounting(
+    "with AJV's coercion on and routes of the host's own",
+    (app, plugin) => {
+      app.post("/own", { schema: { body: { type: "object", properties: { text: { type: "string" } } } } }, async (request) => request.body);
+      app.get("/v1/own", async () => ({ own: true }));
+      app.register(plugin);
+      return "";
+    },
+    { ajv: { customOptions: { coerceTypes: "array", removeAdditional: "all" } }, bodyLimit: 100 },
+  ),
+];
+
+function serveFetch(fetch: (request: Request) => Response | Promise<Response>, prefix = ""): Promise<Host> {
+  return new Promise((resolve) => {
+    const server = serve({ fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) =>
+      resolve({ prefix, port, send: (call) => send(port, call), close: () => close(server as Server) }),
+    );
+  });
+}
+
+async function sendDirectly(handler: (request: Request) => Promise<Response>, call: Call): Promise<Answer> {
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(call.headers ?? {})) for (const value of [values].flat()) headers.append(name, value);
+  const body = Array.isArray(call.body) ? streamOf(call.body) : (call.body as string | undefined);
+  if (body !== undefined && !(body instanceof ReadableStream)) headers.set("content-length", String(Buffer.byteLength(body)));
+  // A string as the body would bring a content type along; bytes do not.
+  const init = body === undefined ? {} : { body: typeof body === "string" ? Buffer.from(body) : body, duplex: "half" };
+  const response = await handler(new Request(`http://localhost${call.path}`, { method: call.method, headers, ...init } as RequestInit));
+  return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() };
+}
+
+function streamOf(pieces: readonly (string | Uint8Array)[]): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(typeof piece === "string" ? Buffer.from(piece) : piece);
+      controller.close();
+    },
+  });
+}
+
+const fetchMountings: Mounting[] = [
+  {
+    name: "fetch, called directly",
+    direct: true,
+    start: async (handler) => {
+      const answer = fetchHandler(handler);
+      return { prefix: "", send: (call) => sendDirectly(answer, call), close: async () => undefined };
+    },
+  },
+  {
+    name: "Hono app.all",
+    start: (handler) => {
+      const answer = fetchHandler(handler);
+      const app = new Hono();
+      app.all("/v1/*", (c) => answer(c.req.raw));
+      return serveFetch(app.fetch);
+    },
+  },
+  {
+    name: "Hono app.mount at /v1, which strips it",
+    start: (handler) => {
+      const app = new Hono();
+      app.mount("/v1", fetchHandler(handler, { stripped: "/v1" }));
+      return serveFetch(app.fetch);
+    },
+  },
+  {
+    name: "Hono under a base path",
+    start: (handler) => {
+      const answer = fetchHandler(handler, { basePath: "/api" });
+      const app = new Hono().basePath("/api");
+      app.all("/v1/*", (c) => answer(c.req.raw));
+      return serveFetch(app.fetch, "/api");
+    },
+  },
+  {
+    name: "Hono with the body read before and handed on in a new request",
+    readsFirst: true,
+    start: (handler) => {
+      const answer = fetchHandler(handler);
+      const app = new Hono();
+      app.all("/v1/*", async (c) => {
+        if (c.req.method === "GET" || c.req.method === "HEAD") return answer(c.req.raw);
+        return answer(new Request(c.req.raw, { body: await c.req.arrayBuffer() }));
+      });
+      return serveFetch(app.fetch);
+    },
+  },
+];
+
+const nodeMountings: Mounting[] = [
+  { name: "node:http", start: (handler) => listen(createServer(nodeHandler(handler))) },
+  { name: "node:http under a base path", start: (handler) => listen(createServer(nodeHandler(handler, { basePath: "/some/api" })), "/some/api") },
+  {
+    name: "node:http, where the host has read the body into req.body",
+    readsFirst: true,
+    decodes: true,
+    start: (handler) => {
+      const answer = nodeHandler(handler);
+      const read = async (request: IncomingMessage & { body?: unknown }, response: ServerResponse) => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of request) chunks.push(chunk as Buffer);
+        request.body = Buffer.concat(chunks).toString();
+        answer(request, response);
+      };
+      return listen(createServer((request, response) => void read(request, response).catch(() => response.destroy())));
+    },
+  },
+];
+
+/** Every framework in every awkward variant of architecture.md, rule 10; Next.js is a process of its own. */
+export const mountings: readonly Mounting[] = [
+  ...nodeMountings,
+  ...expressMountings("Express 5", express),
+  ...expressMountings("Express 4", express4),
+  ...fastifyMountings,
+  ...fetchMountings,
+];

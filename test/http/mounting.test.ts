@@ -1,0 +1,439 @@
+import { Agent, createServer, get, IncomingMessage, ServerResponse } from "node:http";
+import { connect, createServer as createServer2 } from "node:http2";
+import { type AddressInfo, Socket } from "node:net";
+import { Readable } from "node:stream";
+import express from "express";
+import express4 from "express4";
+import fastify from "fastify";
+import { Hono } from "hono";
+import { afterEach, describe, expect, test } from "vitest";
+import { expressHandlers } from "../../adapters/http/express.js";
+import { fastifyPlugin } from "../../adapters/http/fastify.js";
+import { fetchHandler } from "../../adapters/http/fetch.js";
+import { nextHandlers } from "../../adapters/http/next.js";
+import { nodeHandler } from "../../adapters/http/node.js";
+import type { HttpHandler } from "../../src/http/message.js";
+import { exchange, send } from "./client.js";
+import { type Host, listen } from "./hosts.js";
+import { createService } from "./service.js";
+
+/** How each adapter lives with the host around it; the wire itself is held in wire.test.ts. */
+
+const open: Pick<Host, "close">[] = [];
+afterEach(async () => {
+  for (const host of open.splice(0)) await host.close();
+});
+
+const start = async (listener: Parameters<typeof createServer>[1]) => {
+  const host = await listen(createServer(listener));
+  open.push(host);
+  return host;
+};
+
+const json = { "content-type": "application/json" };
+
+function createCall(service: ReturnType<typeof createService>, path = "/v1/authentication") {
+  const body = JSON.stringify({ customer_uuid: service.customer.customer_uuid, phone_number: "+33612345678" });
+  return { method: "POST", path, headers: { ...json, "x-api-key": service.customer.key }, body };
+}
+
+const ownShape = { code: expect.any(String), message: expect.any(String), doc_url: expect.any(String) };
+
+describe.each([
+  ["Express 5", express],
+  ["Express 4", express4],
+])("%s", (_version, make) => {
+  test("paths that are not under /v1 go on to the host, with their bodies unread", async () => {
+    const app = make();
+    app.use(expressHandlers(createService().verifier));
+    app.use(make.json());
+    app.all(/.*/, (request, response) => void response.json({ host: request.path, body: request.body }));
+    const host = await start(app);
+    for (const path of ["/", "/v10/check", "/v2/check", "/V1/check", "/api/v1/check", "/v1%2Fcheck"]) {
+      expect(JSON.parse((await host.send({ method: "POST", path, headers: json, body: '{"a":1}' })).text)).toEqual({ host: path, body: { a: 1 } });
+    }
+  });
+
+  test("unknown routes under /v1 are answered by us, and go on to the host with unknownRoutes: next", async () => {
+    const { verifier } = createService();
+    const hosts = [];
+    for (const unknownRoutes of [undefined, "answer", "next"] as const) {
+      const app = make();
+      app.use(expressHandlers(verifier, { unknownRoutes }));
+      app.use(make.json());
+      app.post("/v1/own", (request, response) => void response.json({ own: request.body }));
+      hosts.push(await start(app));
+    }
+    const answers = await Promise.all(hosts.map((host) => host.send({ method: "POST", path: "/v1/own", headers: json, body: '{"a":1}' })));
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 200]);
+    expect(JSON.parse(answers[0]?.text ?? "")).toMatchObject({ code: "not_found" });
+    expect(JSON.parse(answers[2]?.text ?? "")).toEqual({ own: { a: 1 } });
+    expect((await hosts[2]?.send({ method: "GET", path: "/v1/check" }))?.status).toBe(405);
+  });
+
+  test("a fault of the host's parser: on our paths in our shape, 404, 405 and 403 first; elsewhere, and under unknownRoutes: next, the host's", async () => {
+    const service = createService();
+    const app = make();
+    app.use(make.json({ limit: 100 }));
+    app.use(expressHandlers(service.verifier, { unknownRoutes: "next" }));
+    app.use(
+      (_error: unknown, _request: express.Request, response: express.Response, _next: express.NextFunction) => void response.status(400).json({ host: true }),
+    );
+    const host = await start(app);
+    const keyed = { ...json, "x-api-key": service.customer.key };
+    const bad = async (path: string, headers: Record<string, string>, body = "{", method = "POST") => {
+      const answer = await host.send({ method, path, headers, body });
+      return { status: answer.status, body: JSON.parse(answer.text) as object };
+    };
+    expect(await bad("/v1/check", keyed)).toMatchObject({ status: 400, body: { code: "bad_request" } });
+    expect(await bad("/v1/check", keyed, `{"a":"${"x".repeat(200)}"}`)).toMatchObject({ status: 413, body: { code: "payload_too_large" } });
+    expect(await bad("/v1/check", { ...keyed, "content-type": "application/json; charset=latin1" })).toMatchObject({ status: 400, body: ownShape });
+    expect(await bad("/v1/check", { ...keyed, "content-encoding": "gzip" })).toMatchObject({ status: 400, body: ownShape });
+    expect(await bad("/v1/check", { ...keyed, "content-encoding": "other" })).toMatchObject({ status: 400, body: ownShape });
+    expect(await bad("/v1/check", json)).toMatchObject({ status: 403, body: { code: "forbidden" } });
+    expect(await bad("/v1/check", keyed, "{", "PUT")).toMatchObject({ status: 405, body: { code: "method_not_allowed" } });
+    expect(await bad("/v1/own", keyed)).toEqual({ status: 400, body: { host: true } });
+    expect(await bad("/own", keyed)).toEqual({ status: 400, body: { host: true } });
+  });
+
+  test("errors that are no body parser's go on to the host, on our paths too", async () => {
+    const app = make();
+    app.use((_request, _response, next) => next(Object.assign(new Error("no"), { status: 401 })));
+    app.use(expressHandlers(createService().verifier));
+    app.use(
+      (error: Error, _request: express.Request, response: express.Response, _next: express.NextFunction) =>
+        void response.status(401).json({ host: error.message }),
+    );
+    const host = await start(app);
+    expect(await host.send({ method: "POST", path: "/v1/check" })).toMatchObject({ status: 401, text: '{"host":"no"}' });
+  });
+
+  test("after middleware that consumed the stream and left nothing: 500, and a warning that names the mend", async () => {
+    const service = createService();
+    const app = make();
+    app.use((request, _response, next) => void request.resume().on("end", next));
+    app.use(expressHandlers(service.verifier));
+    const host = await start(app);
+    const answer = await host.send(createCall(service));
+    expect(answer.status).toBe(500);
+    expect(JSON.parse(answer.text)).toEqual({ ...ownShape, code: "internal_server_error" });
+    expect((await service.logged()).join()).toMatch(/Mount the verifier before/);
+    expect(await service.sent()).toEqual([]);
+    expect((await host.send({ ...createCall(service), headers: json })).status).toBe(403);
+    expect((await host.send({ ...createCall(service), path: "/v1/none" })).status).toBe(404);
+    const lookup = { "x-api-key": service.customer.key, "customer-uuid": service.customer.customer_uuid };
+    expect((await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: lookup })).status).toBe(200);
+  });
+
+  test("a parser that finds the stream read by someone else: 500 and the warning", async () => {
+    const service = createService();
+    const app = make();
+    app.use((request, _response, next) => void request.resume().on("end", next));
+    app.use(make.json());
+    app.use(expressHandlers(service.verifier));
+    const host = await start(app);
+    expect((await host.send(createCall(service))).status).toBe(500);
+    expect((await service.logged()).join()).toMatch(/Mount the verifier before/);
+  });
+
+  test("req.body set without reading is not believed: only the stream tells", async () => {
+    const service = createService();
+    const app = make();
+    app.use((request, _response, next) => {
+      request.body = {};
+      next();
+    });
+    app.use(expressHandlers(service.verifier));
+    const host = await start(app);
+    expect(JSON.parse((await host.send(createCall(service))).text)).toMatchObject({ status: "pending" });
+  });
+
+  test("headers of the host are kept, and an answer that the host has given is left alone", async () => {
+    const service = createService();
+    const errors: unknown[] = [];
+    const app = make();
+    app.use((request, response, next) => {
+      response.setHeader("access-control-allow-origin", "https://app.example");
+      if (request.query.late !== undefined) response.status(503).end("too late");
+      next();
+    });
+    app.use(expressHandlers(service.verifier));
+    app.use((error: unknown, _request: express.Request, _response: express.Response, _next: express.NextFunction) => void errors.push(error));
+    const host = await start(app);
+    expect(await host.send(createCall(service, "/v1/authentication?late"))).toMatchObject({ status: 503, text: "too late" });
+    expect(await host.send(createCall(service))).toMatchObject({ status: 200, headers: { "access-control-allow-origin": "https://app.example" } });
+    expect(errors).toEqual([]);
+  });
+});
+
+describe("Fastify 5", () => {
+  test("the host's own parsers, coercion, limits and error handler are untouched by the plugin, and the plugin by them", async () => {
+    const service = createService();
+    const app = fastify({ ajv: { customOptions: { coerceTypes: true } }, bodyLimit: 50 });
+    open.push(app);
+    app.setErrorHandler(async (error: Error & { code?: string }, _request, reply) => reply.code(418).send({ host: error.code }));
+    app.post("/own", { schema: { body: { type: "object", properties: { a: { type: "string" } } } } }, async (request) => ({ body: request.body }));
+    app.register(fastifyPlugin(service.verifier));
+    app.get("/v1/own", async () => ({ own: true }));
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    const port = (app.server.address() as AddressInfo).port;
+    expect((await send(port, { method: "POST", path: "/own", headers: json, body: '{"a":1}' })).text).toBe('{"body":{"a":"1"}}');
+    expect(await send(port, { method: "POST", path: "/own", headers: json, body: "{" })).toMatchObject({ status: 418 });
+    expect(await send(port, { method: "POST", path: "/own", headers: { "content-type": "text/csv" }, body: "a" })).toMatchObject({ status: 418 });
+    expect((await send(port, { method: "GET", path: "/v1/own" })).text).toBe('{"own":true}');
+    expect((await send(port, { method: "GET", path: "/own/%zz" })).text).toContain("FST_ERR_BAD_URL");
+    expect((await send(port, createCall(service))).status).toBe(200);
+  });
+
+  test("what a hook of the host throws on our paths goes to the host's error handler, and hooks can answer", async () => {
+    const app = fastify();
+    open.push(app);
+    app.setErrorHandler(async (error: Error, _request, reply) => reply.code(401).send({ host: error.message }));
+    app.addHook("onRequest", async (request, reply) => {
+      if (request.method === "OPTIONS") return reply.code(204).header("access-control-allow-methods", "POST").send();
+      if (request.headers["x-throw"] !== undefined) throw new Error("no");
+    });
+    app.register(fastifyPlugin(createService().verifier), { prefix: "/api" });
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    const port = (app.server.address() as AddressInfo).port;
+    expect(await send(port, { method: "POST", path: "/api/v1/check", headers: { ...json, "x-throw": "1" }, body: "{" })).toMatchObject({
+      status: 401,
+      text: '{"host":"no"}',
+    });
+    expect(await send(port, { method: "OPTIONS", path: "/api/v1/check" })).toMatchObject({ status: 204, headers: { "access-control-allow-methods": "POST" } });
+  });
+
+  test("hooks see the reply and may change its headers and payload", async () => {
+    const service = createService();
+    const app = fastify();
+    open.push(app);
+    const seen: unknown[] = [];
+    app.addHook("onSend", async (_request, reply, payload) => {
+      seen.push(payload);
+      reply.header("x-seen", "yes");
+      return `${String(payload)} `;
+    });
+    app.register(fastifyPlugin(service.verifier));
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    const answer = await send((app.server.address() as AddressInfo).port, createCall(service));
+    expect(seen).toEqual([answer.text.trimEnd()]);
+    expect(answer.headers).toMatchObject({ "x-seen": "yes", "content-type": "application/json", "content-length": String(answer.text.length) });
+  });
+
+  test("after a hook that consumed the stream and left nothing: 500, and a warning that names the mend", async () => {
+    const service = createService();
+    const app = fastify();
+    open.push(app);
+    app.addHook("preValidation", (request, _reply, done) => void request.raw.resume().on("end", () => done()));
+    app.register(fastifyPlugin(service.verifier));
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    const port = (app.server.address() as AddressInfo).port;
+    expect((await send(port, createCall(service))).status).toBe(500);
+    expect((await service.logged()).join()).toMatch(/Mount the verifier before/);
+    expect((await send(port, { ...createCall(service), headers: json })).status).toBe(403);
+  });
+
+  test("a stream that a preParsing hook put in the body's place is what is read", async () => {
+    const service = createService();
+    const app = fastify();
+    open.push(app);
+    const call = createCall(service);
+    app.addHook("preParsing", async () => Readable.from([Buffer.from(call.body.slice(0, 20)), Buffer.from(call.body.slice(20))]));
+    app.register(fastifyPlugin(service.verifier));
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    const answer = await send((app.server.address() as AddressInfo).port, { ...call, body: "nothing of use" });
+    expect(JSON.parse(answer.text)).toMatchObject({ status: "pending" });
+  });
+
+  test("under inject() too", async () => {
+    const service = createService();
+    const app = fastify();
+    open.push(app);
+    app.register(fastifyPlugin(service.verifier));
+    const { method, path, headers, body } = createCall(service);
+    const answer = await app.inject({ method: method as "POST", url: path, headers, payload: body });
+    expect(answer.json()).toMatchObject({ status: "pending" });
+  });
+});
+
+describe("fetch", () => {
+  const request = (service: ReturnType<typeof createService>, path?: string) => {
+    const { method, headers, body, path: plain } = createCall(service);
+    return new Request(`http://localhost${path ?? plain}`, { method, headers, body });
+  };
+
+  test("a body that was read before is 500, and a warning that names the mend, which works", async () => {
+    const service = createService();
+    const handler = fetchHandler(service.verifier);
+    const used = request(service);
+    const body = await used.arrayBuffer();
+    expect((await handler(used)).status).toBe(500);
+    expect((await service.logged()).join()).toMatch(/new Request\(request, \{ body: bytes \}\)/);
+    expect(await (await handler(new Request(used, { body }))).json()).toMatchObject({ status: "pending" });
+  });
+
+  test("a body that someone else is reading is 500 as well", async () => {
+    const service = createService();
+    const locked = request(service);
+    locked.body?.getReader();
+    expect((await fetchHandler(service.verifier)(locked)).status).toBe(500);
+  });
+
+  test("Hono: after a middleware that read the body as JSON, with the mend", async () => {
+    const service = createService();
+    const handler = fetchHandler(service.verifier);
+    const app = new Hono();
+    app.use(async (c, next) => {
+      await c.req.json();
+      await next();
+    });
+    app.post("/plain/v1/*", (c) => fetchHandler(service.verifier, { basePath: "/plain" })(c.req.raw));
+    app.post("/v1/*", async (c) => handler(new Request(c.req.raw, { body: await c.req.arrayBuffer() })));
+    expect((await app.request(request(service, "/plain/v1/authentication"))).status).toBe(500);
+    expect(await (await app.request(request(service))).json()).toMatchObject({ status: "pending" });
+  });
+
+  test("at most the limit and one chunk of a body are taken", async () => {
+    const service = createService();
+    let taken = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        taken++;
+        controller.enqueue(new Uint8Array(8 * 1024));
+      },
+    });
+    const endless = new Request("http://localhost/v1/check", {
+      method: "POST",
+      headers: { "x-api-key": service.customer.key },
+      body,
+      duplex: "half",
+    } as RequestInit);
+    expect((await fetchHandler(service.verifier)(endless)).status).toBe(413);
+    expect(taken).toBeLessThanOrEqual(4);
+  });
+
+  test("a body whose stream breaks is answered with 500 and does not reject", async () => {
+    const service = createService();
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
+    const broken = new Request("http://localhost/v1/check", {
+      method: "POST",
+      headers: { "x-api-key": service.customer.key },
+      body,
+      duplex: "half",
+    } as RequestInit);
+    expect((await fetchHandler(service.verifier)(broken)).status).toBe(500);
+  });
+
+  test("basePath and stripped: what is outside is 404", async () => {
+    const service = createService();
+    const based = fetchHandler(service.verifier, { basePath: "/api" });
+    const stripped = fetchHandler(service.verifier, { stripped: "/v1" });
+    expect((await based(request(service, "/api/v1/authentication"))).status).toBe(200);
+    for (const path of ["/v1/authentication", "/apiv1/authentication", "/api/api/v1/authentication", "/api"])
+      expect((await based(request(service, path))).status).toBe(404);
+    expect((await stripped(request(service, "/authentication?x=/v1"))).status).toBe(200);
+    expect((await stripped(request(service))).status).toBe(404);
+  });
+});
+
+describe("node", () => {
+  test("paths outside basePath are 404 in our shape", async () => {
+    const service = createService();
+    const host = await start(nodeHandler(service.verifier, { basePath: "/api" }));
+    expect((await host.send(createCall(service, "/api/v1/authentication"))).status).toBe(200);
+    for (const path of ["/", "/v1/authentication", "/api", "/apiv1/authentication", "/API/v1/authentication"]) {
+      const answer = await host.send(createCall(service, path));
+      expect(answer.status).toBe(404);
+      expect(JSON.parse(answer.text)).toEqual({ ...ownShape, code: "not_found" });
+    }
+    expect((await host.send({ method: "OPTIONS", path: "*" })).status).toBe(404);
+  });
+
+  test("many requests over one kept connection, refused and answered in turn", async () => {
+    const service = createService();
+    const host = await start(nodeHandler(service.verifier));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ports = new Set<number | undefined>();
+    for (let count = 0; count < 20; count++) {
+      const status = await new Promise((resolve, reject) => {
+        const headers = count % 2 === 0 ? {} : { "x-api-key": service.customer.key, "customer-uuid": service.customer.customer_uuid };
+        const outgoing = get({ port: host.port, host: "127.0.0.1", path: "/v1/lookup/+33612345678", agent, headers }, (response) => {
+          ports.add(response.socket.localPort);
+          response.resume().on("end", () => resolve(response.statusCode));
+        });
+        outgoing.on("error", reject);
+      });
+      expect(status).toBe(count % 2 === 0 ? 403 : 200);
+    }
+    agent.destroy();
+    expect(ports.size).toBe(1);
+  });
+
+  /** A handler that reads a body, and what became of that. */
+  const bodyReader = () => {
+    let settle: (outcome: string) => void;
+    const outcome = new Promise<string>((resolve) => {
+      settle = resolve;
+    });
+    const handler: HttpHandler = {
+      warn: () => undefined,
+      async handle(request) {
+        await request.body(1000).then(
+          () => settle("a body"),
+          () => settle("a rejection"),
+        );
+        return { status: 500, headers: { "content-type": "application/json" }, body: "{}" };
+      },
+    };
+    return { handler, outcome };
+  };
+
+  test("a client that goes away in the middle of a body: the wait for it ends with a rejection", async () => {
+    const { handler, outcome } = bodyReader();
+    const host = await start(nodeHandler(handler));
+    await exchange(host.port as number, "POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 500\r\n\r\n{", () => true);
+    expect(await outcome).toBe("a rejection");
+  });
+
+  test("a body stream that is closed before its end, or was before it is read: a rejection", async () => {
+    for (const when of ["before", "while"]) {
+      const { handler, outcome } = bodyReader();
+      const stream = Object.assign(new Readable({ read: () => undefined }), { method: "POST", url: "/v1/check", headers: {} });
+      if (when === "before") stream.destroy();
+      nodeHandler(handler)(stream, new ServerResponse(new IncomingMessage(new Socket())));
+      if (when === "while") stream.destroy();
+      expect(await outcome).toBe("a rejection");
+    }
+  });
+
+  const http2 = async (handler: HttpHandler) => {
+    const server = createServer2(nodeHandler(handler));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    open.push({
+      close: async () => {
+        session.destroy();
+        await new Promise((resolve) => server.close(resolve));
+      },
+    });
+    return session;
+  };
+
+  test("node:http2", async () => {
+    const service = createService();
+    const { headers, body, path } = createCall(service);
+    const stream = (await http2(service.verifier)).request({ ":method": "POST", ":path": path, ...headers });
+    stream.end(body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream) chunks.push(chunk as Buffer);
+    expect(JSON.parse(Buffer.concat(chunks).toString())).toMatchObject({ status: "pending" });
+  });
+});
+
+test.each(["api", "/api/", "/", "http://host/api"])("a prefix option of %o is a TypeError that names the option and the mend", (basePath) => {
+  const { verifier } = createService();
+  expect(() => nodeHandler(verifier, { basePath })).toThrow(/basePath must be empty or start with "\/"/);
+  expect(() => fetchHandler(verifier, { basePath })).toThrow(TypeError);
+  expect(() => fetchHandler(verifier, { stripped: basePath })).toThrow(/stripped must be/);
+  expect(() => nextHandlers(verifier, { basePath })).toThrow(TypeError);
+});

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { exchange } from "./client.js";
+import type { Host } from "./hosts.js";
+import { buildNextApp, startNextApp } from "./next-app.js";
+import type { Service } from "./service.js";
+import { wireSuite } from "./wire.js";
+
+beforeAll(buildNextApp);
+
+wireSuite({ name: "Next.js 16, next build and next start", next: true }, startNextApp);
+
+describe("Next.js 16: mounting, and what Next decides before a route is asked", () => {
+  let host: Host;
+  let service: Service;
+  const headers = () => ({ "x-api-key": service.customer.key, "customer-uuid": service.customer.customer_uuid });
+
+  beforeAll(async () => {
+    ({ host, service } = await startNextApp());
+  });
+  afterAll(() => host?.close());
+
+  test("under app/api/v1 with basePath, and GET and POST alone exported", async () => {
+    const answer = await host.send({ method: "GET", path: "/api/v1/lookup/+33612345678", headers: headers() });
+    expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/json" } });
+    expect(JSON.parse(answer.text)).toMatchObject({ phone_number: "+33612345678" });
+    expect(await host.send({ method: "POST", path: "/api/v1/lookup/+33612345678" })).toMatchObject({ status: 405, headers: { allow: "GET" } });
+    expect(await host.send({ method: "PUT", path: "/api/v1/check" })).toMatchObject({ status: 405, text: "" });
+  });
+
+  test("a trailing slash is redirected to the path without it", async () => {
+    expect(await host.send({ method: "POST", path: "/v1/check/" })).toMatchObject({ status: 308, headers: { location: "/v1/check" } });
+  });
+
+  test("a malformed percent escape gets Next's own error, no stack, and Next stays up", async () => {
+    for (const number of ["%", "%zz", "%FF"]) {
+      const answer = await host.send({ method: "GET", path: `/v1/lookup/${number}`, headers: headers() });
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(answer.text).not.toMatch(/node_modules|\.[jt]s\b|\bat \w+ \(/);
+    }
+    expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
+  });
+
+  test("413 may be lost on a client that is still sending 5 MB, since Next closes the connection with the answer; nothing is sent and Next stays up", async () => {
+    const call = { method: "POST", path: "/v1/authentication", headers: headers(), body: Buffer.alloc(5 * 1024 * 1024, "x") };
+    const outcome = await host.send(call).then(
+      ({ status }) => status,
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+    expect([413, "EPIPE", "ECONNRESET"]).toContain(outcome);
+    expect(await service.sent()).toEqual([]);
+    expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
+  });
+
+  test("`Upgrade: h2c` is not answered: Next takes upgrades for itself and closes the connection; nothing is sent and Next stays up", async () => {
+    const body = JSON.stringify({ customer_uuid: service.customer.customer_uuid, phone_number: "+33612345678" });
+    const lines = [
+      "POST /v1/authentication HTTP/1.1",
+      "Host: localhost",
+      "Connection: Upgrade, HTTP2-Settings",
+      "Upgrade: h2c",
+      "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA",
+      `x-api-key: ${service.customer.key}`,
+      "Content-Type: application/json",
+      `Content-Length: ${body.length}`,
+    ];
+    expect(await exchange(host.port as number, `${lines.join("\r\n")}\r\n\r\n${body}`, () => false)).toBe("");
+    expect(await service.sent()).toEqual([]);
+    expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
+  });
+});

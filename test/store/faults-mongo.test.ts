@@ -1,0 +1,237 @@
+import { randomUUID } from "node:crypto";
+import type { MongoClientOptions } from "mongodb";
+import { afterAll, describe, expect, it } from "vitest";
+import { mongoStore } from "../../adapters/store/mongo/index.js";
+import type { Store } from "../../src/ports/store.js";
+import { type Connected, drivers, newDatabase, type OwnMongoServer, ownMongoServer } from "../support/mongo.js";
+import { until } from "../support/redis.js";
+import { startProxy } from "../support/redis-proxy.js";
+import { type Answer, newNumber, type Service, serviceOn } from "../support/redis-service.js";
+
+/** "Every request ends within its one deadline for all store calls (2 s)"; what is above it is the test machine's. */
+const deadline = 2_000 + 400;
+/** "service is back within 2 s of the client being able to reach the server". */
+const back = 2_000;
+
+/** The options the README names: with them a call to a server that is gone ends by itself, and its connection is given up. */
+const limits: MongoClientOptions = { serverSelectionTimeoutMS: 2_000, connectTimeoutMS: 2_000, socketTimeoutMS: 2_000 };
+
+const clients: Record<string, (url: string) => Promise<Connected>> = {
+  "mongodb 7": (url) => drivers["mongodb 7"](url, newDatabase(), limits),
+  "mongodb 6": (url) => drivers["mongodb 6"](url, newDatabase(), limits),
+  "mongodb 7 with its defaults": (url) => drivers["mongodb 7"](url, newDatabase()),
+};
+
+const figures: Record<string, Record<string, string | number>> = {};
+const server = await ownMongoServer("faults of MongoDB");
+afterAll(() => server?.stop());
+
+/** 200, or 503 with `Retry-After`, and never later than the deadline. */
+function expectInTime(answers: readonly Answer[]): void {
+  for (const { status, retryAfter, body, ms } of answers) {
+    expect([200, 503]).toContain(status);
+    if (status === 503) expect({ retryAfter, code: body.code }).toEqual({ retryAfter: "2", code: "unavailable" });
+    expect(ms).toBeLessThan(deadline);
+  }
+}
+
+const refused = (answers: readonly Answer[]) => answers.filter(({ status }) => status === 503).length;
+const slowest = (answers: readonly Answer[]) => Math.round(Math.max(...answers.map(({ ms }) => ms)));
+
+/** How long it takes, in milliseconds, until a request is served. */
+async function timeUntilServed(service: Service): Promise<number> {
+  const started = performance.now();
+  await until("the service is back", async () => (await service.create(newNumber())).status === 200);
+  return Math.round(performance.now() - started);
+}
+
+/** Creates and checks go on while the server goes down; then it is asked some more, and comes back. */
+async function throughOutage(service: Service, down: () => Promise<void>, up: () => Promise<void>) {
+  const acknowledged = await Promise.all(Array.from({ length: 10 }, () => service.create(newNumber())));
+  expect(acknowledged.map(({ status }) => status)).toEqual(acknowledged.map(() => 200));
+  const guessed = (await service.create(newNumber())).body.authentication_uuid;
+  const crowded = newNumber();
+  const wrong = service.wrongCodeFor(guessed);
+
+  const burst: Promise<Answer>[] = [];
+  const guesses: Promise<Answer>[] = [];
+  for (let turn = 0; turn < 20; turn++) {
+    burst.push(service.create(crowded), service.create(newNumber()));
+    guesses.push(service.check(guessed, wrong));
+    if (turn === 10) {
+      await burst[4];
+      await down();
+    }
+  }
+  const during = await Promise.all([...burst, ...guesses]);
+  expectInTime(during);
+
+  const sentBefore = service.sent.length;
+  const closed = await Promise.all([service.create(newNumber()), service.check(guessed, service.codeOf(guessed)), service.retry(guessed)]);
+  expectInTime(closed);
+  expect(refused(closed)).toBe(closed.length);
+  expect(service.sent).toHaveLength(sentBefore);
+
+  await up();
+  const served = await timeUntilServed(service);
+  expect(served).toBeLessThan(back);
+  return {
+    acknowledged: acknowledged.map(({ body }) => body.authentication_uuid),
+    /** What was acknowledged is judged by, and no budget is exceeded. */
+    async expectKept(): Promise<number> {
+      for (const { body } of acknowledged) {
+        expect((await service.check(body.authentication_uuid, service.codeOf(body.authentication_uuid))).body.status).toBe("valid");
+      }
+      const later = await Promise.all(Array.from({ length: 10 }, () => service.check(guessed, wrong)));
+      const judged = [...(await Promise.all(guesses)), ...later].filter(({ body }) => body.status === "invalid").length;
+      expect(judged).toBeLessThanOrEqual(5);
+      await Promise.all(Array.from({ length: 10 }, () => service.create(crowded)));
+      expect(service.sent.filter(({ to }) => to === crowded).length).toBeLessThanOrEqual(5);
+      return judged;
+    },
+    figures: { "requests refused": refused(during), "slowest answer ms": slowest([...during, ...closed]), "served again after ms": served },
+  };
+}
+
+describe.runIf(server)("faults of MongoDB", () => {
+  const mongo = server as OwnMongoServer;
+
+  afterAll(() => {
+    console.log("MongoDB under faults:");
+    console.table(figures);
+  });
+
+  describe.each(Object.entries(clients))("through %s", (name, connect) => {
+    const ends = name in drivers ? it : undefined;
+    ends?.(
+      "gone: every call rejects within the time the client's options set",
+      async () => {
+        const proxy = await startProxy(mongo.port);
+        const { db, close } = await connect(`mongodb://127.0.0.1:${proxy.port}`);
+        const store = mongoStore({ db });
+        const [customer, window] = [randomUUID(), `${randomUUID()}:w`];
+        const kept = { customer, id: randomUUID(), tokens: ["t"], data: "d", keepUntil: Date.now() + 1_800_000 };
+        const now = Date.now();
+        const calls: Record<string, (of: Store) => Promise<unknown>> = {
+          find: (of) => of.find(customer, kept.id),
+          create: (of) => of.compareAndSwap({ ...kept, id: randomUUID() }, null),
+          swap: (of) => of.compareAndSwap({ ...kept, tokens: ["u", "t"] }, "t"),
+          reserve: (of) => of.reserve([{ window, member: randomUUID(), limit: 5, since: now - 1_000, now, keepUntil: now + 1_000 }]),
+          "reserve above 1,000": (of) => of.reserve([{ window, member: randomUUID(), limit: 5_000, since: now - 1_000, now, keepUntil: now + 1_000 }]),
+          count: (of) => of.count([{ window, since: 0 }]),
+          due: (of) => of.due(0, 1),
+          get: (of) => of.get("key"),
+          put: (of) => of.put("key", "value", kept.keepUntil),
+          ensureIndexes: () => store.ensureIndexes(),
+        };
+        await store.compareAndSwap(kept, null);
+        for (const call of Object.values(calls)) await call(store);
+        await proxy.close();
+        const rejections = await Promise.all(
+          Object.entries(calls).map(async ([what, call]) => {
+            const started = performance.now();
+            const message = await call(store).then(
+              () => `${what} answered`,
+              (error: Error) => error.message,
+            );
+            return { message, ms: performance.now() - started };
+          }),
+        );
+        for (const { message, ms } of rejections) {
+          expect(message).toMatch(/^mongoStore: Mongo/);
+          expect(ms).toBeLessThan(2_000 + 2_000);
+        }
+        figures[`gone, ${name}`] = { "slowest answer ms": Math.round(Math.max(...rejections.map(({ ms }) => ms))) };
+        await close();
+      },
+      40_000,
+    );
+
+    it("stopped in the middle of a burst: nothing acknowledged is lost", async () => {
+      const { db, close } = await connect(mongo.url);
+      const service = serviceOn(mongoStore({ db }));
+      await service.create(newNumber());
+      const outage = await throughOutage(
+        service,
+        async () => mongo.signal("SIGSTOP"),
+        async () => mongo.signal("SIGCONT"),
+      );
+      figures[`stopped, ${name}`] = { ...outage.figures, "wrong codes judged": await outage.expectKept() };
+      await close();
+    }, 40_000);
+
+    it("killed and started again: it serves, and what the server has kept stands", async () => {
+      // A standalone server acknowledges before it writes its journal, unless it is asked not to.
+      const { db, client, close } = await connect(`${mongo.url}?journal=true`);
+      const service = serviceOn(mongoStore({ db }));
+      await client.db(db.databaseName).collection("mark").insertOne({});
+      const outage = await throughOutage(
+        service,
+        () => mongo.kill(),
+        () => mongo.restart(),
+      );
+      const kept = (await client.db(db.databaseName).collection("mark").findOne({})) !== null;
+      if (kept) await outage.expectKept();
+      else {
+        const checks = await Promise.all(outage.acknowledged.map((id) => service.check(id, service.codeOf(id))));
+        expect(checks.map(({ body }) => body.code)).toEqual(checks.map(() => "invalid_auth_uuid"));
+      }
+      figures[`killed, ${name}`] = { ...outage.figures, "authentications lost": kept ? 0 : `${outage.acknowledged.length}: this server keeps nothing on disk` };
+      await close();
+    }, 60_000);
+
+    it("slow: right while it is in time, 503 when it is not", async () => {
+      const proxy = await startProxy(mongo.port);
+      const { db, close } = await connect(`mongodb://127.0.0.1:${proxy.port}`);
+      const service = serviceOn(mongoStore({ db }));
+      await service.create(newNumber());
+      proxy.delay(50);
+      const created = await service.create(newNumber());
+      const { authentication_uuid: id } = created.body;
+      const checked = await service.check(id, service.codeOf(id));
+      expect([created.body.status, checked.body.status]).toEqual(["pending", "valid"]);
+      const sentBefore = service.sent.length;
+      proxy.delay(5_000);
+      const late = await Promise.all([service.create(newNumber()), service.check(id, "000000")]);
+      expectInTime(late);
+      expect(refused(late)).toBe(2);
+      expect(service.sent).toHaveLength(sentBefore);
+      figures[`slow, ${name}`] = { "slowest answer ms": slowest(late) };
+      proxy.delay(0);
+      await close();
+      await proxy.close();
+    }, 40_000);
+
+    it("answers cut off after the write: nothing is sent, no guess is free, a check with an Idempotency-Key is answered as it was judged", async () => {
+      const proxy = await startProxy(mongo.port);
+      const { db, close } = await connect(`mongodb://127.0.0.1:${proxy.port}`);
+      const service = serviceOn(mongoStore({ db }));
+      const { authentication_uuid: guessed } = (await service.create(newNumber())).body;
+      const { authentication_uuid: validated } = (await service.create(newNumber())).body;
+      const sentBefore = service.sent.length;
+      proxy.cutAnswers(true);
+      const during = [await service.create(newNumber())];
+      for (let turn = 0; turn < 3; turn++) during.push(await service.check(guessed, service.wrongCodeFor(guessed)));
+      during.push(await service.check(validated, service.codeOf(validated), "key"));
+      expectInTime(during);
+      expect(refused(during)).toBe(during.length);
+      expect(service.sent).toHaveLength(sentBefore);
+      proxy.cutAnswers(false);
+      const served = await timeUntilServed(service);
+      expect(served).toBeLessThan(back);
+      expect((await service.check(validated, service.codeOf(validated), "key")).body.status).toBe("valid");
+      expect((await service.check(validated, service.codeOf(validated))).body.status).toBe("already_validated");
+      let judged = 0;
+      while ((await service.check(guessed, service.wrongCodeFor(guessed))).body.status === "invalid") judged += 1;
+      expect(judged).toBeLessThanOrEqual(5);
+      figures[`answers cut, ${name}`] = {
+        "requests refused": refused(during),
+        "slowest answer ms": slowest(during),
+        "served again after ms": served,
+        "wrong codes judged": judged,
+      };
+      await close();
+      await proxy.close();
+    }, 40_000);
+  });
+});

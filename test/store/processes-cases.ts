@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Processes, startProcesses } from "./processes.js";
+import type { Ask, Outcome } from "./processes-worker.js";
+
+const rounds = 20;
+const minute = 60_000;
+const start = Date.UTC(2026, 0, 1);
+
+let lastNumber = 0;
+const newNumber = () => `+337${String(50_000_000 + (lastNumber += 1))}`;
+const repeat = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
+const count = ({ answers }: Outcome, status: string) => answers.filter(({ body }) => body.status === status).length;
+const wrongFor = (code: string) => (code === "000000" ? "111111" : "000000");
+
+/** Four processes on one store: the races of issue and clock. Registers its tests with vitest; `serverUrl` is asked once they start. */
+export function processCases(entry: URL, serverUrl: () => Promise<string>): void {
+  describe("four processes at one time", () => {
+    let processes: Processes;
+    const now = start;
+
+    beforeAll(async () => {
+      processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0]);
+    }, 60_000);
+    afterAll(() => processes?.stop());
+
+    /** A new authentication, made by the first process. */
+    async function created(at = now): Promise<{ id: string; code: string; number: string }> {
+      const number = newNumber();
+      const { sent } = await processes.run(at, [[{ operation: "create", number }]]);
+      return { id: sent[0]?.id as string, code: sent[0]?.code as string, number };
+    }
+    const everywhere = (each: number, make: (at: number) => Ask) => repeat(4, () => repeat(each, make));
+
+    it(`4 × 250 parallel checks on one authentication: at most 5 wrong verdicts and one valid, ${rounds} rounds`, async () => {
+      const judged: string[] = [];
+      for (let round = 0; round < rounds; round++) {
+        const { id, code } = await created();
+        // The right code comes at another place in every round.
+        const outcome = await processes.run(
+          now,
+          everywhere(250, (at) => ({ operation: "check", id, code: at % 50 === (round * 7) % 50 ? code : wrongFor(code) })),
+        );
+        const [valid, invalid] = [count(outcome, "valid"), count(outcome, "invalid")];
+        judged.push(`${invalid}+${valid}`);
+        expect(outcome.answers).toHaveLength(1_000);
+        expect(outcome.answers.every(({ status }) => status === 200)).toBe(true);
+        expect(valid + invalid).toBeGreaterThan(0);
+        expect(invalid).toBeLessThanOrEqual(5);
+        expect(valid).toBe(invalid === 5 ? 0 : 1);
+        expect(count(outcome, valid ? "already_validated" : "rate_limited")).toBe(1_000 - valid - invalid);
+      }
+      console.log(`4 × 250 checks, wrong codes judged + valid, round by round: ${judged.join(" ")}`);
+    }, 300_000);
+
+    it(`4 × 250 parallel checks with the right code: exactly one valid, ${rounds} rounds`, async () => {
+      for (let round = 0; round < rounds; round++) {
+        const { id, code } = await created();
+        const outcome = await processes.run(
+          now,
+          everywhere(250, () => ({ operation: "check", id, code })),
+        );
+        expect([count(outcome, "valid"), count(outcome, "already_validated")]).toEqual([1, 999]);
+      }
+    }, 300_000);
+
+    it(`creates and retries racing: no cap exceeded, one message per approved retry and per idempotency key, ${rounds} rounds`, async () => {
+      for (let round = 0; round < rounds; round++) {
+        const again = await created();
+        const crowded = newNumber();
+        const keyed = newNumber();
+        const batch: Ask[] = repeat(20, (at) => {
+          if (at % 3 === 0) return { operation: "create", number: crowded };
+          return at % 3 === 1 ? { operation: "create", number: keyed, key: `key ${keyed}` } : { operation: "retry", id: again.id };
+        });
+        const outcome = await processes.run(
+          now + 31_000,
+          repeat(4, () => batch),
+        );
+        expect(outcome.answers.every(({ status }) => status === 200)).toBe(true);
+        const to = (number: string) => outcome.sent.filter((message) => message.to === number).length;
+        const answersTo = (at: number) => outcome.answers.filter((_, place) => (place % 20) % 3 === at);
+        expect(to(crowded)).toBe(5);
+        expect(answersTo(0).filter(({ body }) => body.status === "pending")).toHaveLength(5);
+        expect(to(keyed)).toBe(1);
+        expect(new Set(answersTo(1).map(({ body }) => `${body.authentication_uuid} ${body.status}`)).size).toBe(1);
+        expect(to(again.number)).toBe(1);
+        expect([count(outcome, "approved"), count(outcome, "denied")]).toEqual([1, 23]);
+      }
+    }, 300_000);
+  });
+
+  describe("four processes whose clocks are ±5 s off", () => {
+    const skews = [5_000, -5_000, 5_000, -5_000];
+    let processes: Processes;
+
+    beforeAll(async () => {
+      processes = await startProcesses(entry, await serverUrl(), skews);
+    }, 60_000);
+    afterAll(() => processes?.stop());
+
+    /** One request, to one of the processes, at a true time. */
+    const one = (now: number, process: number, ask: Ask) =>
+      processes.run(
+        now,
+        repeat(4, (at) => (at === process ? [ask] : [])),
+      );
+
+    it("no cap is exceeded in any true window of its length", async () => {
+      const number = newNumber();
+      const times: number[] = [];
+      for (let turn = 0; turn < 400; turn++) {
+        const now = start + turn * 20_000 + (turn % 7) * 1_000;
+        const { sent } = await processes.run(
+          now,
+          repeat(4, () => [{ operation: "create", number }]),
+        );
+        times.push(...sent.map(() => now));
+      }
+      const most = (length: number) => Math.max(...times.map((end) => times.filter((time) => time <= end && time > end - length).length));
+      console.log(`clocks ±5 s off: at most ${most(10 * minute)} messages in 10 min, ${most(24 * 60 * minute)} in 24 h`);
+      expect([most(10 * minute), most(24 * 60 * minute)]).toEqual([5, 10]);
+    }, 60_000);
+
+    it("the guess budget is not exceeded, and expiry moves by at most 10 s", async () => {
+      for (const creator of [0, 1]) {
+        const { sent } = await one(start, creator, { operation: "create", number: newNumber() });
+        const { id, code } = sent[0] as Outcome["sent"][number];
+        const check = { operation: "check", id, code: wrongFor(code) } as const;
+        const early = await processes.run(
+          start + 10 * minute - 10_001,
+          repeat(4, () => [check]),
+        );
+        expect(count(early, "expired_auth")).toBe(0);
+        const middle = await processes.run(
+          start + 10 * minute - 1,
+          repeat(4, () => [check, check]),
+        );
+        expect(count(early, "invalid") + count(middle, "invalid")).toBeLessThanOrEqual(5);
+        expect(count(middle, "valid")).toBe(0);
+        const late = await processes.run(
+          start + 10 * minute + 10_000,
+          repeat(4, () => [{ ...check, code }]),
+        );
+        expect(count(late, "expired_auth")).toBe(4);
+      }
+    });
+
+    it("the cool-down moves by at most 10 s", async () => {
+      for (const creator of [0, 1]) {
+        const { sent } = await one(start, creator, { operation: "create", number: newNumber() });
+        const retry = { operation: "retry", id: sent[0]?.id as string } as const;
+        const early = await processes.run(
+          start + 30_000 - 10_001,
+          repeat(4, () => [retry]),
+        );
+        expect([count(early, "denied"), early.sent.length]).toEqual([4, 0]);
+        const late = await processes.run(
+          start + 30_000 + 10_000,
+          repeat(4, () => [retry]),
+        );
+        expect([count(late, "approved"), late.sent.length]).toEqual([1, 1]);
+      }
+    });
+  });
+}

@@ -1,0 +1,58 @@
+import type { Clock } from "../../src/ports/clock.js";
+import type { Store } from "../../src/ports/store.js";
+import { type Answer, serviceOn } from "../support/redis-service.js";
+
+/** One request of a batch. */
+export type Ask =
+  | { readonly operation: "create"; readonly number: string; readonly key?: string }
+  | { readonly operation: "retry"; readonly id: string }
+  | { readonly operation: "check"; readonly id: string; readonly code: string };
+
+/** What the parent process sends. */
+export interface Batch {
+  /** The true time in milliseconds since the epoch; the process's own clock may be off. */
+  readonly now: number;
+  /** Run all at once. */
+  readonly asks: readonly Ask[];
+}
+
+/** What a process answers to a batch: the answers in order, and the messages it sent meanwhile. */
+export interface Outcome {
+  readonly answers: readonly Answer[];
+  readonly sent: readonly { readonly id: string; readonly to: string; readonly code: string; readonly attempt: number }[];
+}
+
+/** What a process is started with, in its first argument. */
+export interface ProcessSetup {
+  readonly url: string;
+  readonly customer: string;
+  /** How far the process's clock is ahead of the true time, in milliseconds. */
+  readonly skew: number;
+}
+
+/** A process of the service: opens its store and answers the batches that its parent sends, until the parent lets go. */
+export async function serveBatches(open: (url: string) => Promise<Store>): Promise<void> {
+  const { url, customer, skew } = JSON.parse(process.argv[2] ?? "") as ProcessSetup;
+  let now = 0;
+  const clock: Clock = {
+    now: () => now + skew,
+    after(ms, run) {
+      const timer = setTimeout(run, ms);
+      return () => clearTimeout(timer);
+    },
+  };
+  const service = serviceOn(await open(url), { clock, storeTimeout: 30 }, customer);
+  const answer = (ask: Ask): Promise<Answer> => {
+    if (ask.operation === "create") return service.create(ask.number, {}, ask.key);
+    return ask.operation === "retry" ? service.retry(ask.id) : service.check(ask.id, ask.code);
+  };
+  process.on("message", async (batch: Batch) => {
+    now = batch.now;
+    const before = service.sent.length;
+    const answers = await Promise.all(batch.asks.map(answer));
+    const sent = service.sent.slice(before).map(({ authentication_uuid: id, to, code, attempt }) => ({ id, to, code, attempt }));
+    process.send?.({ answers, sent } satisfies Outcome);
+  });
+  process.on("disconnect", () => process.exit(0));
+  process.send?.("ready");
+}

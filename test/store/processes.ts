@@ -1,0 +1,72 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdirSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "tsup";
+import type { Ask, Batch, Outcome, ProcessSetup } from "./processes-worker.js";
+
+/** Four processes of the service on one store, for one customer. */
+export interface Processes {
+  /** Sends each process its batch and waits for all of them. */
+  run(now: number, batches: readonly (readonly Ask[])[]): Promise<Outcome>;
+  stop(): Promise<void>;
+}
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/**
+ * Starts one process for each clock. `entry` is a module that calls `serveBatches`; it is bundled first, as Node runs no TypeScript.
+ *
+ * @param skews How far each process's clock is ahead of the true time, in milliseconds.
+ */
+export async function startProcesses(entry: URL, url: string, skews: readonly number[]): Promise<Processes> {
+  const outDir = join(root, "node_modules", ".cache", "phoneproof-processes", randomUUID());
+  mkdirSync(outDir, { recursive: true });
+  await build({
+    entry: [fileURLToPath(entry)],
+    outDir,
+    config: false,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    silent: true,
+    loader: { ".lua": "text" },
+    outExtension: () => ({ js: ".mjs" }),
+  });
+  const script = join(outDir, basename(fileURLToPath(entry)).replace(/\.ts$/, ".mjs"));
+  const customer = randomUUID();
+  const children = await Promise.all(
+    skews.map(async (skew) => {
+      const setup: ProcessSetup = { url, customer, skew };
+      const child = fork(script, [JSON.stringify(setup)], { execArgv: [] });
+      const ended = once(child, "exit").then(() => Promise.reject(new Error("a process ended before it was ready")));
+      await Promise.race([once(child, "message"), ended]);
+      return child;
+    }),
+  );
+  return {
+    async run(now, batches) {
+      const outcomes = await Promise.all(children.map((child, at) => ask(child, { now, asks: batches[at] ?? [] })));
+      return { answers: outcomes.flatMap(({ answers }) => answers), sent: outcomes.flatMap(({ sent }) => sent) };
+    },
+    async stop() {
+      await Promise.all(
+        children.map(async (child) => {
+          const gone = once(child, "exit");
+          child.disconnect();
+          await gone;
+        }),
+      );
+      rmSync(outDir, { recursive: true });
+    },
+  };
+}
+
+async function ask(child: ChildProcess, batch: Batch): Promise<Outcome> {
+  const answer = once(child, "message");
+  child.send(batch);
+  const [outcome] = (await answer) as [Outcome];
+  return outcome;
+}

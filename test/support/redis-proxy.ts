@@ -1,0 +1,57 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A TCP proxy in front of a server, through which the network between can be made worse. */
+export interface Proxy {
+  readonly port: number;
+  readonly url: string;
+  /** Every chunk waits this many milliseconds, each way. */
+  delay(ms: number): void;
+  /** From now on a connection ends where an answer would have come back: the server has done the work and the client does not learn of it. */
+  cutAnswers(cut: boolean): void;
+  close(): Promise<void>;
+}
+
+/** Starts a proxy for `port` on loopback. */
+export async function startProxy(port: number): Promise<Proxy> {
+  let wait = 0;
+  let cutting = false;
+  const sockets = new Set<Socket>();
+  const later = (run: () => void) => (wait === 0 ? run() : setTimeout(run, wait));
+
+  const server = createServer((client) => {
+    const upstream = connect(port, "127.0.0.1");
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    client.on("data", (chunk) => later(() => upstream.write(chunk)));
+    upstream.on("data", (chunk) => {
+      if (cutting) client.destroy();
+      else later(() => client.write(chunk));
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port: own } = server.address() as AddressInfo;
+  return {
+    port: own,
+    url: `redis://127.0.0.1:${own}`,
+    delay(ms) {
+      wait = ms;
+    },
+    cutAnswers(cut) {
+      cutting = cut;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}

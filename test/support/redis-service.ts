@@ -1,0 +1,76 @@
+import { randomUUID } from "node:crypto";
+import { createVerifier } from "../../src/create-verifier.js";
+import type { VerifierOptions } from "../../src/options.js";
+import type { SmsMessage } from "../../src/ports/sms-sender.js";
+import type { Store } from "../../src/ports/store.js";
+
+/** An answer of the service, with the time it took in milliseconds. */
+export interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: { readonly authentication_uuid: string; readonly status: string; readonly code: string };
+  readonly ms: number;
+}
+
+/** A service on a store, spoken to over the internal HTTP shape, and the messages it has sent. */
+export interface Service {
+  readonly customer: string;
+  readonly sent: readonly SmsMessage[];
+  create(number: string, fields?: Record<string, string>, idempotencyKey?: string): Promise<Answer>;
+  retry(id: string): Promise<Answer>;
+  check(id: string, code: string, idempotencyKey?: string): Promise<Answer>;
+  /** The code sent last for an authentication. */
+  codeOf(id: string): string;
+  /** A code that none of its messages held. */
+  wrongCodeFor(id: string): string;
+}
+
+/** Builds one. Several may share `customer`, and so their authentications. */
+export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, customer: string = randomUUID()): Service {
+  const key = "k".repeat(40);
+  const sent: SmsMessage[] = [];
+  const verifier = createVerifier({
+    store,
+    sender: {
+      async send(message) {
+        sent.push(message);
+        return { outcome: "accepted" };
+      },
+    },
+    secret: "s".repeat(40),
+    countries: "all",
+    customers: [{ customer_uuid: customer, keys: [key] }],
+    logger: { info() {}, warn() {}, error() {} },
+    ...options,
+  });
+
+  async function post(path: string, fields: Record<string, string>, idempotencyKey?: string): Promise<Answer> {
+    const started = performance.now();
+    const { status, headers, body } = await verifier.handle({
+      method: "POST",
+      path,
+      header: (name) => ({ "x-api-key": key, "idempotency-key": idempotencyKey })[name],
+      body: async () => ({ kind: "parsed", value: { customer_uuid: customer, ...fields } }),
+    });
+    return { status, retryAfter: headers["retry-after"], body: JSON.parse(body), ms: performance.now() - started };
+  }
+
+  const codesOf = (id: string) => sent.filter((message) => message.authentication_uuid === id).map(({ code }) => code);
+  return {
+    customer,
+    sent,
+    create: (number, fields = {}, idempotencyKey) => post("/v1/authentication", { phone_number: number, ...fields }, idempotencyKey),
+    retry: (id) => post("/v1/retry", { authentication_uuid: id }),
+    check: (id, code, idempotencyKey) => post("/v1/check", { authentication_uuid: id, check_code: code }, idempotencyKey),
+    codeOf: (id) => codesOf(id).at(-1) ?? "",
+    wrongCodeFor: (id) => ["000000", "111111", "222222", "333333", "444444", "555555"].find((code) => !codesOf(id).includes(code)) ?? "",
+  };
+}
+
+let last = 0;
+
+/** A valid mobile number that was not handed out before. */
+export function newNumber(): string {
+  last += 1;
+  return `+336${String(10_000_000 + last)}`;
+}

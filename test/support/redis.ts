@@ -1,0 +1,174 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+/** A redis-server of the tests' own, on a free loopback port. */
+export interface RedisServer {
+  readonly port: number;
+  readonly url: string;
+  /** Runs one command through redis-cli. */
+  cli(...args: string[]): Promise<string>;
+  /** `SIGKILL` ends the process; `SIGSTOP` and `SIGCONT` hold it and let it go on. */
+  signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void>;
+  /** Starts it again on its port, with what its directory holds. */
+  restart(): Promise<void>;
+  /** Empties its directory, so that `restart` starts with nothing. */
+  forget(): void;
+  stop(): Promise<void>;
+}
+
+/** Starts redis-server. It ends with this process, however that ends: a shell waits for the end of its input and ends the server. */
+function spawnServer(args: readonly string[]): ChildProcess {
+  const server = spawn("redis-server", args, { stdio: "ignore" });
+  const watch = spawn("sh", ["-c", `read _; kill -9 ${server.pid}`], { stdio: ["pipe", "ignore", "ignore"] });
+  watch.unref();
+  server.once("exit", () => watch.kill("SIGKILL"));
+  return server;
+}
+
+/**
+ * Whether redis-server is there. Where it is not, the suite says what it skips and how to get it; with `CI=true` that is a failure.
+ */
+export function redisIsInstalled(suite: string): boolean {
+  try {
+    execFileSync("redis-server", ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    const message = `redis-server is missing: ${suite} cannot run. Get it with: apt-get install redis-server`;
+    if (process.env["CI"] === "true") throw new Error(message);
+    console.warn(`SKIPPED: ${message}`);
+    return false;
+  }
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as { port: number };
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** Polls until `ready` holds; fails after `ms` milliseconds. */
+export async function until(what: string, ready: () => Promise<boolean>, ms = 20_000): Promise<void> {
+  const end = Date.now() + ms;
+  while (!(await ready().catch(() => false))) {
+    if (Date.now() > end) throw new Error(`gave up waiting: ${what}`);
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}
+
+/** Starts a server that keeps nothing on disk, unless `options` say otherwise. */
+export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
+  const port = await freePort();
+  const directory = mkdtempSync(join(tmpdir(), "phoneproof-redis-"));
+  const base = ["--port", String(port), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--loglevel", "warning", "--enable-debug-command", "local"];
+  let child: ChildProcess;
+
+  const cli = async (...args: string[]) => (await promisify(execFile)("redis-cli", ["-h", "127.0.0.1", "-p", String(port), ...args])).stdout.trim();
+
+  async function start(): Promise<void> {
+    child = spawnServer([...base, ...options]);
+    await until(`redis-server on ${port} answers`, async () => child.exitCode !== null || (await cli("PING")) === "PONG");
+    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}: ${options.join(" ")}`);
+  }
+
+  async function signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void> {
+    if (name === "SIGKILL" && child.exitCode === null && child.signalCode === null) {
+      const gone = new Promise((done) => child.once("exit", done));
+      child.kill(name);
+      await gone;
+    } else child.kill(name);
+  }
+
+  await start();
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    cli,
+    signal,
+    restart: start,
+    forget() {
+      rmSync(directory, { recursive: true, force: true });
+      mkdirSync(directory);
+    },
+    async stop() {
+      await signal("SIGKILL");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A cluster of three masters and, when asked for, one replica of the first. */
+export interface RedisCluster {
+  readonly nodes: readonly RedisServer[];
+  stop(): Promise<void>;
+}
+
+/** Starts the cluster and waits until every node serves all slots. */
+export async function startCluster(replica = false): Promise<RedisCluster> {
+  const nodes = await Promise.all(
+    Array.from({ length: replica ? 4 : 3 }, async () => {
+      const bus = String(await freePort());
+      return startRedis(["--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "1000", "--appendonly", "yes"]);
+    }),
+  );
+  const [first, second, third, fourth] = nodes as [RedisServer, RedisServer, RedisServer, RedisServer | undefined];
+  const masters = [first, second, third];
+  await promisify(execFile)("redis-cli", ["--cluster", "create", ...masters.map(({ port }) => `127.0.0.1:${port}`), "--cluster-yes"]);
+  if (fourth) {
+    const id = await first.cli("CLUSTER", "MYID");
+    await promisify(execFile)("redis-cli", [
+      "--cluster",
+      "add-node",
+      `127.0.0.1:${fourth.port}`,
+      `127.0.0.1:${first.port}`,
+      "--cluster-slave",
+      "--cluster-master-id",
+      id,
+    ]);
+    await until("the replica is in sync", async () => (await fourth.cli("INFO", "replication")).includes("master_link_status:up"));
+  }
+  await until("the cluster serves all slots", async () => {
+    const infos = await Promise.all(nodes.map((node) => node.cli("CLUSTER", "INFO")));
+    return infos.every((info) => info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${nodes.length}`));
+  });
+  return {
+    nodes,
+    async stop() {
+      await Promise.all(nodes.map((node) => node.stop()));
+    },
+  };
+}
+
+/** A sentinel that watches `master` under the name `main` and fails over to a replica that is connected to it. */
+export async function startSentinel(master: RedisServer): Promise<{ readonly port: number; stop(): void }> {
+  const port = await freePort();
+  const directory = mkdtempSync(join(tmpdir(), "phoneproof-sentinel-"));
+  const file = join(directory, "sentinel.conf");
+  const settings = [
+    `port ${port}`,
+    "bind 127.0.0.1",
+    `dir ${directory}`,
+    `sentinel monitor main 127.0.0.1 ${master.port} 1`,
+    "sentinel down-after-milliseconds main 500",
+    "sentinel failover-timeout main 3000",
+  ];
+  writeFileSync(file, settings.join("\n"));
+  const child = spawnServer([file, "--sentinel"]);
+  await until("the sentinel knows the replica", async () => {
+    const { stdout } = await promisify(execFile)("redis-cli", ["-p", String(port), "SENTINEL", "REPLICAS", "main"]);
+    return stdout.includes("127.0.0.1");
+  });
+  return {
+    port,
+    stop() {
+      child.kill("SIGKILL");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { randomUUID } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import smpp, { type PeerPdu, type PeerSession } from "smpp";
+import { vi } from "vitest";
+import type { SendContext, SmsMessage } from "../../src/ports/sms-sender.js";
+import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
+
+export type { PeerPdu, PeerSession };
+
+/** What the peer does with a PDU. */
+export type Handler = (pdu: PeerPdu, session: PeerSession) => void;
+
+/** npm `smpp`'s server, which answers as a message centre does unless a test says otherwise. */
+export interface Peer {
+  readonly port: number;
+  /** Connections that stand, oldest first. */
+  readonly sessions: readonly PeerSession[];
+  /** Every PDU that came, in order. */
+  readonly seen: readonly PeerPdu[];
+  /** Replaces what it does with PDUs of a command. */
+  on(command: string, handler: Handler): void;
+  of(command: string): readonly PeerPdu[];
+  /** Ends every connection and the server. */
+  stop(): Promise<void>;
+}
+
+export const systemId = "phoneproof";
+export const password = "s3cret";
+
+const statuses = { invalidPassword: 0x0e };
+
+/** @param options `port`, default a free one; `key` and `cert` for TLS. */
+export async function startPeer(options: { readonly port?: number; readonly key?: string; readonly cert?: string } = {}): Promise<Peer> {
+  const { port = 0, ...tls } = options;
+  const sessions: PeerSession[] = [];
+  const seen: PeerPdu[] = [];
+  let messages = 0;
+  const handlers = new Map<string, Handler>([
+    [
+      "bind_transceiver",
+      (pdu, session) => session.send(pdu.response(pdu.password === password ? { system_id: "peer" } : { command_status: statuses.invalidPassword })),
+    ],
+    ["submit_sm", (pdu, session) => session.send(pdu.response({ message_id: `m${++messages}` }))],
+    ["enquire_link", (pdu, session) => session.send(pdu.response())],
+    [
+      "unbind",
+      (pdu, session) => {
+        session.send(pdu.response());
+        session.close();
+      },
+    ],
+  ]);
+  const server = smpp.createServer(tls, (session) => {
+    sessions.push(session);
+    session.on("error", () => {});
+    session.socket.on("close", () => sessions.splice(sessions.indexOf(session), 1));
+    session.on("pdu", (pdu) => {
+      seen.push(pdu);
+      handlers.get(pdu.command)?.(pdu, session);
+    });
+  });
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((done) => server.listen(port, "127.0.0.1", done));
+  return {
+    port: (server.address() as AddressInfo).port,
+    sessions,
+    seen,
+    on: (command, handler) => void handlers.set(command, handler),
+    of: (command) => seen.filter((pdu) => pdu.command === command),
+    async stop() {
+      const ended = new Promise((done) => server.close(done));
+      for (const session of [...sessions]) session.destroy();
+      await ended;
+    },
+  };
+}
+
+/** A clock that `sender` may be built with, and contexts whose deadline it is. */
+export function stoppedClock(): FixedClock & { context(ms?: number): SendContext } {
+  const clock = fixedClock();
+  return {
+    ...clock,
+    context(ms = 5_000) {
+      const abort = new AbortController();
+      const deadline = clock.now() + ms;
+      clock.after(ms, () => abort.abort());
+      return { signal: abort.signal, deadline };
+    },
+  };
+}
+
+export function aMessage(change: Partial<SmsMessage> = {}): SmsMessage {
+  return {
+    to: "+14155552671",
+    text: "Your code is 482913",
+    code: "482913",
+    authentication_uuid: randomUUID(),
+    customer_uuid: randomUUID(),
+    attempt: 1,
+    country: "US",
+    ...change,
+  };
+}
+
+/** Polls until `expectation` does not throw: for what a socket has yet to bring. */
+export function eventually(expectation: () => void): Promise<void> {
+  return vi.waitFor(expectation, { timeout: 10_000, interval: 5 });
+}
+
+export function textOf(pdu: PeerPdu | undefined): unknown {
+  return pdu?.short_message?.message;
+}
