@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { DeliveryStatusEvent } from "../contract/callback.js";
 import { callerFaultCodes, Fault, transportFaultCodes } from "../contract/fault.js";
 import { descriptions } from "../contract/fields.js";
 import { LookupRequest } from "../contract/lookup.js";
@@ -68,9 +69,34 @@ function operationOf(route: Route): Json {
   };
 }
 
+/** What is posted to `callback_url` (contract.md, Delivery-status callbacks). */
+function deliveryStatusWebhook(): Json {
+  const header = (name: string, description: string): Json => ({ name, in: "header", required: true, description, schema: { type: "string" } });
+  return {
+    operationId: "deliveryStatus",
+    summary: "What became of a message, posted to callback_url at least once",
+    parameters: [
+      header("webhook-id", "The same over redeliveries."),
+      header("webhook-timestamp", "Seconds since the epoch."),
+      header(
+        "webhook-signature",
+        "`v1,` and the base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks); several, separated by spaces, while secrets rotate.",
+      ),
+    ],
+    requestBody: { required: true, content: jsonContent(reference("DeliveryStatusEvent")) },
+    responses: {
+      "2XX": { description: "Delivered." },
+      "410": { description: "No more deliveries of this event." },
+      "429": { description: "Tried again after Retry-After." },
+      "503": { description: "Tried again after Retry-After." },
+      default: { description: "Tried again over about four days." },
+    },
+  };
+}
+
 /** The OpenAPI 3.1 document of the four routes, made of the schemas that parse the requests. `version` is the package's. */
 export function openApiDocument(version: string): Json {
-  const schemas: Record<string, Json> = { Fault: schemaOf(Fault, "output") };
+  const schemas: Record<string, Json> = { Fault: schemaOf(Fault, "output"), DeliveryStatusEvent: schemaOf(DeliveryStatusEvent, "output") };
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const { request, response } = names[route.operation];
@@ -88,6 +114,7 @@ export function openApiDocument(version: string): Json {
     },
     security: [{ apiKey: [] }],
     paths,
+    webhooks: { delivery_status: { post: deliveryStatusWebhook() } },
     components: { securitySchemes: { apiKey: { type: "apiKey", in: "header", name: "x-api-key" } }, schemas },
   };
 }

@@ -18,6 +18,7 @@ describe("openapi.json", () => {
     expect(Object.keys(schemas.Authentication?.properties ?? {}).sort()).toEqual(["authentication_uuid", "created_at", "expires_at", "status"]);
     expect(schemas.CreateAuthenticationRequest?.required).toEqual(["customer_uuid", "phone_number"]);
     expect(schemas.PhoneLookupResult?.required).toEqual(["line_type", "phone_number"]);
+    expect(schemas.DeliveryStatusEvent?.required).toEqual(["type", "timestamp", "data"]);
     expect(schemas.CheckRequest?.required).toEqual(["authentication_uuid", "check_code", "customer_uuid"]);
   });
 });
