@@ -141,7 +141,7 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
         }),
     },
     {
-      name: "accepts: a message whose time is over before it starts is not handed over",
+      name: "accepts: of a message whose time is over before it starts the outcome is true: rejected only when it was not handed over, accepted only when it was",
       run: (subject) =>
         onBench(subject, "accepts", async ({ sender, received }) => {
           const late = newMessage({ to: "+14155551999" });

@@ -71,6 +71,15 @@ export const wrongStores: readonly WrongStore[] = [
     },
   ),
   wrong(
+    "grants a member that is there, however old",
+    "reserve: a member that left the window long ago has to fit in again",
+    class extends PlainStore {
+      override isFull(claim: Claim): boolean {
+        return !this.members(claim.window).has(claim.member) && super.isFull(claim);
+      }
+    },
+  ),
+  wrong(
     "knows only the newest token",
     "compareAndSwap: a write sent again after up to fifteen later writes is swapped, and nothing is written",
     class extends PlainStore {

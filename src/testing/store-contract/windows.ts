@@ -59,6 +59,17 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
+    name: "reserve: a member that left the window long ago has to fit in again",
+    async run(store, peer) {
+      const window = newWindow();
+      const now = Date.now();
+      const member = randomUUID();
+      same(await store.reserve([claim(window, { member, now: now - 120_000 })]), granted, "the member's first claim");
+      await fill(peer, window, 1, { now });
+      same(await store.reserve([claim(window, { member, now })]), refusedBy(0), "its second claim, with another in its place");
+    },
+  },
+  {
     name: "reserve: no claims are granted, and count of no windows is empty",
     async run(store) {
       same(await store.reserve([]), granted, "no claims");
