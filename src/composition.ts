@@ -6,20 +6,27 @@ import { createCodes } from "./engine/codes.js";
 import { createOperations, type Operations } from "./engine/operations.js";
 import { createOutbox, type Outbox } from "./engine/outbox.js";
 import type { Parts } from "./engine/parts.js";
+import { settleReceipts } from "./engine/receipts.js";
 import { createRecords } from "./engine/records.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
+import { createReceiptHandler } from "./http/receipts.js";
 import { type CustomerConfig, readOptions, type VerifierOptions } from "./options.js";
 import type { Clock } from "./ports/clock.js";
 import type { Customers } from "./ports/customers.js";
 import type { Logger } from "./ports/logger.js";
+import type { Receipt } from "./ports/receipts.js";
+
+type Handle = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** The parts that a verifier shows. */
 export interface Composed {
   readonly operations: Operations;
   readonly accounts: Accounts;
   readonly outbox: Outbox;
-  readonly handle: (request: HttpRequest) => Promise<HttpResponse>;
+  readonly handle: Handle;
+  readonly handleReceipt: Handle;
+  readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
   readonly logger: Logger;
 }
 
@@ -48,12 +55,21 @@ export function compose(options: VerifierOptions): Composed {
     return { ...base, outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }) };
   });
   register<Operations>(tokens.operations, (inner) => createOperations(inner.resolve(tokens.parts), inner.resolve(tokens.accounts)));
-  register<Composed["handle"]>(tokens.handle, (inner) =>
+  register<Handle>(tokens.handle, (inner) =>
     createHandler({ operations: inner.resolve(tokens.operations), accounts: inner.resolve(tokens.accounts), logger, docUrl: settings.docUrl }),
   );
-  const { outbox } = scope.resolve<Parts>(tokens.parts);
+  const parts = scope.resolve<Parts>(tokens.parts);
+  const { outbox } = parts;
   if (settings.deliver) outbox.start();
-  return { operations: scope.resolve(tokens.operations), accounts: scope.resolve(tokens.accounts), handle: scope.resolve(tokens.handle), outbox, logger };
+  return {
+    operations: scope.resolve(tokens.operations),
+    accounts: scope.resolve(tokens.accounts),
+    handle: scope.resolve(tokens.handle),
+    handleReceipt: createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" }),
+    settleReceipts: (receipts) => settleReceipts(parts, receipts),
+    outbox,
+    logger,
+  };
 }
 
 function customersOf(customers: VerifierOptions["customers"]): Customers {

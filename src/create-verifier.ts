@@ -8,6 +8,7 @@ import type { CallOptions } from "./engine/operations.js";
 import type { DeadLetter, FlushReport } from "./engine/outbox.js";
 import type { HttpHandler } from "./http/message.js";
 import type { VerifierOptions } from "./options.js";
+import type { Receipt } from "./ports/receipts.js";
 
 /**
  * Phone-number verification by one-time SMS code. Outcomes are the `status` of a result; faults reject with `VerifierError`.
@@ -23,6 +24,10 @@ export interface Verifier extends HttpHandler {
   lookup(request: LookupRequest): Promise<LookupResponse>;
   /** Which rules fired for an authentication: for operators, never for end users. */
   explain(request: RetryRequest): Promise<Explanation>;
+  /** Carriers' delivery receipts, to be mounted as the verifier itself is, outside `/v1` and before body parsers: `app.use(expressHandlers(verifier.receipts))` answers `/receipts/{provider}`. */
+  readonly receipts: HttpHandler;
+  /** Takes receipts that come on another way than HTTP: `smppSender({ onReceipt: (receipt) => verifier.settleReceipts([receipt]) })`. */
+  settleReceipts(receipts: readonly Receipt[]): Promise<void>;
   /** Delivers all callbacks that are due now: for cron jobs and serverless functions, where no worker runs. */
   flush(): Promise<FlushReport>;
   /** Callbacks that were given up, among the `limit` (default 1,000) records that wait longest. */
@@ -37,7 +42,8 @@ export interface Verifier extends HttpHandler {
 
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, accounts, handle, outbox, logger } = compose(options);
+  const { operations, accounts, handle, handleReceipt, settleReceipts, outbox, logger } = compose(options);
+  const warn = (message: string) => logger.warn({}, message);
   return {
     createAuthentication: (request, call = {}) => operations.createAuthentication(request, call),
     retry: (request) => operations.retry(request, {}),
@@ -48,8 +54,11 @@ export function createVerifier(options: VerifierOptions): Verifier {
     deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(limit),
     redeliver: ({ customer_uuid, authentication_uuid, sequence }) => outbox.redeliver(customer_uuid.toLowerCase(), authentication_uuid.toLowerCase(), sequence),
     webhookSecrets: (customerUuid) => accounts.webhookSecrets(customerUuid.toLowerCase()),
+    root: "/v1",
     handle,
-    warn: (message) => logger.warn({}, message),
+    warn,
+    receipts: { root: "/receipts", handle: handleReceipt, warn },
+    settleReceipts,
     async close() {
       await outbox.stop();
       await Promise.all([options.store.close?.(), options.sender.close?.()]);

@@ -20,5 +20,6 @@ export type { Clock } from "./ports/clock.js";
 export type { Customer, Customers } from "./ports/customers.js";
 export type { Logger } from "./ports/logger.js";
 export type { LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest } from "./ports/lookup-provider.js";
+export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
 export type { Destination, Feedback, Plan, RouteStep, SendContext, SendOutcome, SmsMessage, SmsSender } from "./ports/sms-sender.js";
 export type { Claim, ReserveResult, Store, StoredRecord, SwapResult } from "./ports/store.js";

@@ -8,6 +8,7 @@ import type { Clock } from "./ports/clock.js";
 import type { Customer, Customers } from "./ports/customers.js";
 import type { Logger } from "./ports/logger.js";
 import type { LookupProvider } from "./ports/lookup-provider.js";
+import type { ReceiptSource } from "./ports/receipts.js";
 import type { SmsSender } from "./ports/sms-sender.js";
 import type { Store } from "./ports/store.js";
 
@@ -59,6 +60,15 @@ export interface VerifierOptions {
   readonly ambiguousLineType?: "Unknown" | "Mobile" | undefined;
   /** Your own rules for `spam_detected`. Default none. */
   readonly spamRules?: readonly SpamRule[] | undefined;
+  /** Where carriers post delivery receipts. Default: nowhere. */
+  readonly receipts?:
+    | {
+        /** Public address of this app up to the mount prefix, for example `https://api.example.com`; signatures are over the exact URL. */
+        readonly baseUrl: string;
+        /** One for each carrier, for example `twilioReceipts({ authToken })`. */
+        readonly sources: readonly ReceiptSource[];
+      }
+    | undefined;
   readonly callbacks?:
     | {
         /** Origins that a `callback_url` may name although they are not https on the public internet, for development. Default none. */
@@ -111,6 +121,9 @@ export interface Settings {
   readonly blocked: (number: string) => boolean;
   readonly ambiguousLineType: "Unknown" | "Mobile";
   readonly spamRules: readonly SpamRule[];
+  /** Public address for receipts, without a slash at its end; `undefined`: none are taken. */
+  readonly receiptBase: string | undefined;
+  readonly receiptSources: readonly ReceiptSource[];
   readonly allowOrigins: readonly string[];
   readonly fullNumber: boolean;
   /** Whether this process delivers callbacks. */
@@ -230,6 +243,18 @@ const OptionsSchema = z.strictObject({
       "must be a list",
     )
     .optional(),
+  receipts: z
+    .strictObject({
+      baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
+      sources: z.array(
+        methods("a receipt source", ["read"]).refine(
+          (source) => "provider" in source && typeof source.provider === "string" && /^[a-z0-9-]+$/.test(source.provider),
+          "must name its provider in lower-case letters",
+        ),
+        "must be a list",
+      ),
+    })
+    .optional(),
   callbacks: z
     .strictObject({
       allowOrigins: z.array(
@@ -280,6 +305,8 @@ export function readOptions(options: VerifierOptions): Settings {
     blocked: blockList(options.blockedNumbers ?? []),
     ambiguousLineType: options.ambiguousLineType ?? defaultOptions.ambiguousLineType,
     spamRules: options.spamRules ?? [],
+    receiptBase: options.receipts?.baseUrl.replace(/\/$/, ""),
+    receiptSources: options.receipts?.sources ?? [],
     allowOrigins: options.callbacks?.allowOrigins ?? [],
     fullNumber: options.callbacks?.fullNumber ?? defaultOptions.callbacks.fullNumber,
     deliver: options.callbacks?.worker ?? defaultOptions.callbacks.worker,

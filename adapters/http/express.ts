@@ -1,6 +1,6 @@
 import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
 import { bodyIsGone, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
-import { isUnderV1, pathOf } from "./paths.js";
+import { isUnder, pathOf } from "./paths.js";
 
 /** What is needed of Express's request, 4 and 5. */
 export interface ExpressRequest extends NodeRequest {
@@ -35,12 +35,12 @@ export function expressHandlers(verifier: HttpHandler, options: ExpressOptions =
 
   return [
     (request, response, next) => {
-      const path = ourPath(request);
+      const path = ourPath(verifier.root, request);
       if (path === undefined) return next();
       answer(request, response, path, (limit) => readBody(verifier, request, request, limit), next, next);
     },
     (error, request, response, next) => {
-      const path = ourPath(request);
+      const path = ourPath(verifier.root, request);
       const refused = refusedBody(verifier, error);
       if (path === undefined || refused === undefined || response.headersSent) return next(error);
       answer(request, response, path, refused, () => next(error), next);
@@ -48,11 +48,11 @@ export function expressHandlers(verifier: HttpHandler, options: ExpressOptions =
   ];
 }
 
-/** The path from `/v1` on, or `undefined` for a path that is not ours. Mounted at `/v1`, Express has taken that off: it is put back. */
-function ourPath({ url, baseUrl }: ExpressRequest): string | undefined {
+/** The path from the handler's root (`/v1`) on, or `undefined` for a path that is not ours. Mounted at the root, Express has taken that off: it is put back. */
+function ourPath(root: string, { url, baseUrl }: ExpressRequest): string | undefined {
   const path = pathOf(url ?? "/");
-  if (isUnderV1(path)) return path;
-  return baseUrl?.endsWith("/v1") ? `/v1${path}` : undefined;
+  if (isUnder(root, path)) return path;
+  return baseUrl?.endsWith(root) ? `${root}${path}` : undefined;
 }
 
 /** Faults of body-parser, by its `type`. `entity.verify.failed` is not among them: there the host's own function has refused. */

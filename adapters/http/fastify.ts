@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { HttpHandler, HttpResponse } from "../../src/http/message.js";
 import { type NodeRequest, readBody, toHttpRequest } from "./node-message.js";
-import { isUnderV1, pathOf } from "./paths.js";
+import { isUnder, pathOf } from "./paths.js";
 
 /** What is needed of Fastify's request. */
 export interface FastifyRequestLike {
@@ -35,13 +35,13 @@ export interface FastifyScope {
  * Plugin for Fastify 5: `app.register(fastifyPlugin(verifier))`, with `{ prefix: "/api" }` if wanted. Do not wrap it in fastify-plugin: its body parser and error handler
  * are for its own routes alone.
  *
- * Every method under `/v1/` is answered here. Bodies are read after the API key has been checked, and never coerced. The host's hooks run as for its own routes, and errors
+ * Every method under `/v1/` (for `verifier.receipts`: `/receipts/`) is answered here. Bodies are read after the API key has been checked, and never coerced. The host's hooks run as for its own routes, and errors
  * that they throw go to the host's error handler.
  */
 export function fastifyPlugin(verifier: HttpHandler): (scope: FastifyScope, options: unknown, done: () => void) => void {
   return (scope, _options, done) => {
     const prefix = new RegExp(`^(?:/[^/]*){${scope.prefix.split("/").filter(Boolean).length}}`);
-    const asSent = takeMalformedUrls(scope, prefix);
+    const asSent = takeMalformedUrls(scope, verifier.root, prefix);
 
     async function answer(request: FastifyRequestLike, reply: FastifyReplyLike): Promise<unknown> {
       const { raw, body } = request;
@@ -57,7 +57,7 @@ export function fastifyPlugin(verifier: HttpHandler): (scope: FastifyScope, opti
       if (isContentTypeFault(error)) return answer(request, reply);
       throw error;
     });
-    scope.all("/v1/*", answer);
+    scope.all(`${verifier.root}/*`, answer);
     done();
   };
 }
@@ -74,13 +74,13 @@ function write(reply: FastifyReplyLike, { status, headers, body }: HttpResponse)
  * Fastify's router answers a malformed percent escape by itself, before hooks, handlers and error handlers, in a shape of its own. So such a path of ours is made
  * well-formed for the router; the map returned holds what was sent.
  */
-function takeMalformedUrls(scope: FastifyScope, prefix: RegExp): WeakMap<NodeRequest, string> {
+function takeMalformedUrls(scope: FastifyScope, root: string, prefix: RegExp): WeakMap<NodeRequest, string> {
   const asSent = new WeakMap<NodeRequest, string>();
   scope.server.prependListener("request", (request) => {
     const { url } = request;
     if (url === undefined || !url.includes("%")) return;
     const path = pathOf(url);
-    if (!isUnderV1(path.replace(prefix, "")) || isDecodable(path)) return;
+    if (!isUnder(root, path.replace(prefix, "")) || isDecodable(path)) return;
     asSent.set(request, url);
     request.url = url.replace(path, () => path.replaceAll("%", "%25"));
   });

@@ -1,5 +1,5 @@
 import type { HttpBody, HttpHandler } from "../../src/http/message.js";
-import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
+import { pathOf, prefixOption, queryOf, withoutPrefix } from "./paths.js";
 
 export interface FetchOptions {
   /** What stands before `/v1` in the URLs, for example `"/api"`. Default `""`. */
@@ -21,6 +21,7 @@ export function fetchHandler(verifier: HttpHandler, options: FetchOptions = {}):
     const { status, headers, body } = await verifier.handle({
       method: request.method,
       path: stripped + withoutPrefix(pathOf(request.url), basePath),
+      query: queryOf(request.url),
       header: (name) => request.headers.get(name) ?? undefined,
       body: (limit) => readBody(verifier, request, limit),
     });

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "../../src/http/message.js";
+import { queryOf } from "./paths.js";
 
 /** What is needed of a request of node:http or node:http2. */
 export interface NodeRequest extends Readable {
@@ -24,6 +25,7 @@ export function toHttpRequest(request: NodeRequest, path: string, body: HttpRequ
   return {
     method: request.method ?? "GET",
     path,
+    query: queryOf(request.url ?? ""),
     header: (name) => {
       const value = request.headers[name];
       return Array.isArray(value) ? value.join(", ") : value;

@@ -5,9 +5,14 @@ export function pathOf(target: string): string {
   return (end === -1 ? rest : rest.slice(0, end)) || "/";
 }
 
-/** Whether a path is `/v1` or under it: "all paths start with /v1" (spec.md). */
-export function isUnderV1(path: string): boolean {
-  return path.startsWith("/v1") && (path.length === 3 || path[3] === "/");
+/** The query of a request target, with its `?`; empty when there is none. */
+export function queryOf(target: string): string {
+  return /\?[^#]*/.exec(target)?.[0] ?? "";
+}
+
+/** Whether a path is a handler's root (`/v1`) or under it: "all paths start with /v1" (spec.md). */
+export function isUnder(root: string, path: string): boolean {
+  return path.startsWith(root) && (path.length === root.length || path[root.length] === "/");
 }
 
 /** Takes `prefix` off a path. A path that is not under it becomes `/`, which is no route. */

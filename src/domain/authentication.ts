@@ -16,6 +16,10 @@ export interface Send {
   /** HMAC-SHA-256 of authentication and code, cut to its first 128 bits (RFC 2104, section 5), base64url; empty once the code is of no more use. */
   readonly digest: string;
   readonly state: SendState;
+  /** The route that takes it, where the sender names one. */
+  readonly route?: string;
+  /** What the carrier's receipts said last. */
+  readonly delivery?: DeliveryStatus;
 }
 
 /** A check that came with an idempotency key, with what it was answered. */
@@ -112,7 +116,7 @@ export function withDecision(auth: Authentication, decision: Decision): Authenti
  * Adds a send that is about to be made; the write that holds it precedes the message. Every send but the first uses up a retry.
  * "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown` event" (architecture.md, rule 7): `settleBy`.
  */
-export function withSend(auth: Authentication, digest: string, now: number, settleBy: number): Authentication {
+export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, route?: string): Authentication {
   const attempt = auth.attempts + 1;
   return {
     ...auth,
@@ -121,7 +125,7 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
     sent: auth.sent + 1,
     retries: auth.attempts === 0 ? 0 : auth.retries + 1,
     lastSendAt: now,
-    sends: [...auth.sends, { attempt, digest, state: "undecided" as const }].slice(-keptSends),
+    sends: [...auth.sends, { attempt, digest, state: "undecided" as const, ...(route !== undefined && { route }) }].slice(-keptSends),
     ...(auth.callbackUrl !== undefined && { settleBy }),
   };
 }

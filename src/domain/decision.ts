@@ -1,13 +1,13 @@
 /** `enforce` refuses, `shadow` decides, records and lets through, `off` is not asked. contract.md, Limits. */
 export type RuleMode = "enforce" | "shadow" | "off";
 
-/** One rule that fired. "Every decision is recorded with rule, value and threshold and can be asked for by authentication id (`explain`)" (contract.md, Limits). */
+/** One rule that fired, or one route that was tried (`mode` `route`). "Every decision is recorded with rule, value and threshold and can be asked for by authentication id (`explain`)" (contract.md, Limits). */
 export interface Decision {
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** Name of the rule, for example `number 5/600s` or the name of a spam rule. */
   readonly rule: string;
-  readonly mode: "enforce" | "shadow";
+  readonly mode: "enforce" | "shadow" | "route";
   /** What was measured, when the rule measures. */
   readonly value?: number;
   /** What it was measured against. */

@@ -93,11 +93,6 @@ export function postponed(auth: Authentication, until: number): Authentication {
   return { ...auth, outbox: auth.outbox.map((event) => (event.dead === undefined && event.nextAt < until ? { ...event, nextAt: until } : event)) };
 }
 
-/** A record without the events that were kept for long enough. */
-export function withoutOldEvents(auth: Authentication): Authentication {
-  return { ...auth, outbox: [] };
-}
-
 /** Whether a worker has anything to do on the record besides waiting. */
 export function isOverdue(auth: Authentication, now: number): boolean {
   return auth.settleBy !== undefined && auth.settleBy <= now;

@@ -1,9 +1,19 @@
-import type { Authentication, SendState } from "./authentication.js";
-import { withEvent } from "./delivery.js";
+import type { DeliveryStatus } from "../contract/callback.js";
+import { type Authentication, type Send, withDecision } from "./authentication.js";
+import type { Decision } from "./decision.js";
+import { isFinal, withEvent } from "./delivery.js";
 import type { Policy } from "./policy.js";
 
 /** How a send ended, as far as the rules care. */
 export type SendResult = "accepted" | "rejected" | "unknown";
+
+/** What is known of a send when it ends. */
+export interface SendReport {
+  readonly result: SendResult;
+  /** The route that took it, or was tried last, where the sender names one. */
+  readonly route?: string | undefined;
+  readonly decisions?: readonly Decision[] | undefined;
+}
 
 /** What the caller's callback is told of each result. */
 const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "unknown" } as const;
@@ -14,12 +24,19 @@ const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "u
  * "Rejected: that code is dead, earlier ones live on, `remaining_retry` is not used up, the cool-down starts again … Unknown counts as sent" (contract.md, send outcome). The cool-down started with the send; `retries` goes back.
  * An accepted send "writes nothing more, unless there is an event to deliver" (architecture.md, rule 7), or older codes die by it (`acceptPreviousCode: false`).
  */
-export function settleSend(auth: Authentication, attempt: number, result: SendResult, policy: Policy, now: number): Authentication | undefined {
-  if (!auth.sends.some((send) => send.attempt === attempt && send.state === "undecided")) return undefined;
+export function settleSend(auth: Authentication, attempt: number, report: SendReport, policy: Policy, now: number): Authentication | undefined {
+  const send = auth.sends.find((one) => one.attempt === attempt && one.state === "undecided");
+  if (send === undefined) return undefined;
+  const { result, route } = report;
+  const event = { attempt, status: statuses[result], ...(route !== undefined && { route }) };
+  const noted = withDecisions(auth, report.decisions ?? []);
+  if (result === "rejected") return withEvent(withoutSend(noted, attempt), event, now);
   const tells = auth.callbackUrl !== undefined;
-  if (result === "rejected") return withEvent(withoutSend(auth, attempt), { attempt, status: statuses[result] }, now);
-  if (!tells && (result === "unknown" || policy.acceptPreviousCode || auth.sends.length === 1)) return undefined;
-  return withEvent(withState(withoutDeadline(auth, attempt), attempt, result), { attempt, status: statuses[result] }, now);
+  const moved = (route !== undefined && route !== send.route) || noted !== auth;
+  const kills = result === "accepted" && !policy.acceptPreviousCode && auth.sends.length > 1;
+  if (!tells && !moved && !kills) return undefined;
+  const state = result === "unknown" && !tells ? "undecided" : result;
+  return withEvent(withChange(withoutDeadline(noted, attempt), attempt, { state, ...(route !== undefined && { route }) }), event, now);
 }
 
 /** A retry that a cap refused, on the record as it then is: as if it had never been tried. "A refusal consumes nothing" (contract.md, Limits). `before` is the record that the retry was decided on. */
@@ -44,6 +61,32 @@ function withoutDeadline(auth: Authentication, attempt: number): Authentication 
   return rest;
 }
 
-function withState(auth: Authentication, attempt: number, state: SendState): Authentication {
-  return { ...auth, sends: auth.sends.map((send) => (send.attempt === attempt ? { ...send, state } : send)) };
+function withDecisions(auth: Authentication, decisions: readonly Decision[]): Authentication {
+  return decisions.reduce(withDecision, auth);
+}
+
+/** Progress of a message; a later status never makes way for an earlier one, and a final one for none. */
+const order: readonly DeliveryStatus[] = ["unknown", "submitted", "in_transit", "delivered", "undeliverable"];
+
+/**
+ * Settles a carrier's receipt: "idempotent, out of order tolerated, a final status never left". `undefined` when it tells nothing new. Nothing is gated on it: the code lives on whatever it says.
+ */
+export function settleReceipt(
+  auth: Authentication,
+  attempt: number,
+  status: DeliveryStatus,
+  error: string | undefined,
+  now: number,
+): Authentication | undefined {
+  const send = auth.sends.find((one) => one.attempt === attempt);
+  const known = send?.delivery;
+  if (send === undefined || (known !== undefined && (isFinal(known) || order.indexOf(status) <= order.indexOf(known)))) return undefined;
+  const next = withChange(auth, attempt, { delivery: status });
+  // The caller heard of it when the carrier took the message.
+  if (status === "submitted" && send.state === "accepted") return next;
+  return withEvent(next, { attempt, status, ...(send.route !== undefined && { route: send.route }), ...(error !== undefined && { error }) }, now);
+}
+
+function withChange(auth: Authentication, attempt: number, change: Partial<Send>): Authentication {
+  return { ...auth, sends: auth.sends.map((send) => (send.attempt === attempt ? { ...send, ...change } : send)) };
 }

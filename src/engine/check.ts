@@ -3,6 +3,7 @@ import type { Authentication } from "../domain/authentication.js";
 import { decideCheck, liveSends } from "../domain/check.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./account.js";
+import { feedBack } from "./feedback.js";
 import { newBudget, type Parts } from "./parts.js";
 import { type Decided, transition } from "./transition.js";
 
@@ -10,14 +11,16 @@ import { type Decided, transition } from "./transition.js";
 export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckResponse> {
   const { authentication_uuid, check_code } = request;
   const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
-  const status = await transition(
+  const verdict = await transition(
     parts.records,
     newBudget(parts),
     account.customer,
     authentication_uuid,
     (auth) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed),
   );
-  if (status === undefined) throw unknownAuthentication();
+  if (verdict === undefined) throw unknownAuthentication();
+  const { status, validated } = verdict;
+  if (validated !== undefined) feedBack(parts, validated.auth, validated.attempt, "validated");
   return { authentication_uuid, status };
 }
 
@@ -26,16 +29,31 @@ export function unknownAuthentication(): VerifierError {
   return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
 }
 
-function decide({ codes, clock }: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<CheckStatus> {
+/** What a check is answered, and the send whose code it was, when this very check validates. */
+interface Verdict {
+  readonly status: CheckStatus;
+  readonly validated?: { readonly auth: Authentication; readonly attempt: number };
+}
+
+function decide({ codes, clock }: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
   const now = clock.now();
-  const digests = liveSends(auth, policy, now).map((send) => send.digest);
-  const { status, next } = decideCheck(auth, codes.matches(auth.id, code, digests), now, policy);
-  return { result: status, next: next !== undefined && keyed !== undefined ? keyed.remember(next, status) : next };
+  const live = liveSends(auth, policy, now);
+  const match =
+    live[
+      codes.matching(
+        auth.id,
+        code,
+        live.map((send) => send.digest),
+      )
+    ];
+  const { status, next } = decideCheck(auth, match !== undefined, now, policy);
+  const result = { status, ...(status === "valid" && match !== undefined && { validated: { auth, attempt: match.attempt } }) };
+  return { result, next: next !== undefined && keyed !== undefined ? keyed.remember(next, status) : next };
 }
 
 interface KeyedRequest {
   /** What the same key was answered before. Throws `bad_request` when it came with another code. */
-  answered(auth: Authentication): Decided<CheckStatus> | undefined;
+  answered(auth: Authentication): Decided<Verdict> | undefined;
   /** The record with the answer under the key, in the same write that counts it. */
   remember(next: Authentication, status: CheckStatus): Authentication;
 }
@@ -48,7 +66,7 @@ function keyedCheck({ codes }: Parts, id: string, idempotencyKey: string, code: 
     answered(auth) {
       const before = auth.checks.find((check) => keys.includes(check.key));
       if (before === undefined) return undefined;
-      if (requests.includes(before.request)) return { result: before.status };
+      if (requests.includes(before.request)) return { result: { status: before.status } };
       throw new VerifierError("bad_request", "The Idempotency-Key was used before with another code; use a new key for a new check.");
     },
     remember: (next, status) => ({ ...next, checks: [...next.checks, { key: keys[0] as string, request: requests[0] as string, status }] }),

@@ -6,8 +6,8 @@ export interface Codes {
   draw(length: number): string;
   /** "stored only as HMAC-SHA-256 under a secret from the options … over authentication and code" (contract.md, code), the first 128 bits of it. */
   digest(id: string, code: string): string;
-  /** Whether `code` made one of `digests`, under any secret: "(two secrets during rotation) … compared in constant time" (contract.md, code). */
-  matches(id: string, code: string, digests: readonly string[]): boolean;
+  /** Which of `digests` was made of `code`, under any secret; -1: none. "(two secrets during rotation) … compared in constant time" (contract.md, code). */
+  matching(id: string, code: string, digests: readonly string[]): number;
   /** Digests of a text under each secret, the current one first; `purpose` keeps the uses apart. */
   fingerprints(purpose: string, text: string): readonly string[];
   /** "An idempotency key makes the id (a UUID from a keyed hash of customer and key)" (architecture.md, rule 5): the id under each secret, the current one first. */
@@ -30,13 +30,13 @@ export function createCodes(secrets: readonly string[]): Codes {
   return {
     draw: (length) => String(randomInt(10 ** length)).padStart(length, "0"),
     digest: (id, code) => keyed(current, "code", `${id}\0${code}`).toString("base64url"),
-    matches(id, code, digests) {
-      if (digests.length === 0) return false;
+    matching(id, code, digests) {
+      if (digests.length === 0) return -1;
       const held = digests.map((digest) => Buffer.from(digest, "base64url"));
-      let found = false;
+      let found = -1;
       for (const secret of secrets) {
         const made = keyed(secret, "code", `${id}\0${code}`);
-        for (const digest of held) found = (digest.length === digestBytes && timingSafeEqual(digest, made)) || found;
+        for (const [at, digest] of held.entries()) if (digest.length === digestBytes && timingSafeEqual(digest, made)) found = at;
       }
       return found;
     },

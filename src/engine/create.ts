@@ -1,13 +1,14 @@
 import type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
 import { type Authentication, isExpired, withSend } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
-import { destinationFault, type PhoneNumber, parsePhoneNumber } from "../domain/phone-number.js";
+import type { PhoneNumber } from "../domain/phone-number.js";
 import { type Charge, createCharges } from "../domain/quota.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./account.js";
 import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, charge, chargeAndSwap, wouldRefuse } from "./charge.js";
-import { handOver, settleBy } from "./hand-over.js";
+import { readDestination } from "./destination.js";
+import { handOver, planNext, settleBy } from "./hand-over.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { judgeSpam } from "./spam.js";
@@ -31,31 +32,22 @@ export async function createAuthentication(
   request: CreateAuthenticationRequest,
   idempotencyKey?: string,
 ): Promise<AuthenticationResponse> {
-  const phone = destination(parts, request);
+  const phone = readDestination(parts, request.phone_number);
   const decisions = await judgeSpam(parts, request, phone);
   const attempt: Attempt = { account, budget: newBudget(parts), phone, request, decisions };
   return toResponse(idempotencyKey === undefined ? await createOnce(parts, attempt) : await createKeyed(parts, attempt, idempotencyKey));
 }
 
-function destination({ settings }: Parts, request: CreateAuthenticationRequest): PhoneNumber {
-  const phone = parsePhoneNumber(request.phone_number, { ...settings, validation: settings.phoneValidation });
-  if (phone === undefined) throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
-  const fault = destinationFault(phone, settings);
-  if (fault === "unsupported_region") throw new VerifierError(fault, "phone_number belongs to a country that this service does not send to.");
-  if (fault === "invalid_line") throw new VerifierError(fault, "phone_number belongs to a kind of line that cannot receive codes.");
-  if (fault === "blocked_number") throw new VerifierError(fault, "phone_number is blocked.");
-  return phone;
-}
-
 /** Without an idempotency key: charge and write side by side, then send. */
 async function createOnce(parts: Parts, attempt: Attempt): Promise<Authentication> {
   const blank = newAuthentication(parts, attempt, parts.codes.newId());
+  const plan = planNext(parts, blank, attempt.phone.country);
   const charges = chargesOf(parts, attempt, blank);
   const spam = await refusedAsSpam(parts, attempt, blank, charges);
   if (spam !== undefined) return stored(await parts.records.swap(attempt.budget, spam, undefined)).auth;
 
   const code = parts.codes.draw(attempt.account.policy.codeLength);
-  const next = withSend(blank, parts.codes.digest(blank.id, code), blank.createdAt, settleBy(parts, blank.createdAt));
+  const next = withSend(blank, parts.codes.digest(blank.id, code), blank.createdAt, settleBy(parts, blank.createdAt), plan?.route);
   const refuse = (held: Held) => parts.records.swap(attempt.budget, refused(blank, "rate_limited", attempt.decisions), held);
   const { swap, refusal } = await chargeAndSwap(parts, attempt.budget, charges, next, undefined, refuse);
   const held = stored(swap);
@@ -80,21 +72,22 @@ async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise
   }
 
   const planned = { ...newAuthentication(parts, attempt, id), planned: true, request: fingerprints[0] as string };
-  const plan = await planOrFind(parts, attempt, planned);
-  const start = sameRequest(plan.auth, fingerprints);
+  const found = await planOrFind(parts, attempt, planned);
+  const start = sameRequest(found.auth, fingerprints);
   if (!start.planned) return start;
 
+  const plan = planNext(parts, start, attempt.phone.country);
   const charges = chargesOf(parts, attempt, start);
   const spam = await refusedAsSpam(parts, attempt, start, charges);
   const refusal = spam === undefined ? await charge(parts, budget, charges) : undefined;
   if (spam !== undefined || refusal !== undefined) {
     const next = spam ?? refused(start, "rate_limited", [...attempt.decisions, capDecision(refusal as Charge)]);
-    const swap = await records.swap(budget, next, plan);
+    const swap = await records.swap(budget, next, found);
     return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
   }
   const code = codes.draw(account.policy.codeLength);
   const now = parts.clock.now();
-  const swap = await records.swap(budget, withSend(start, codes.digest(id, code), now, settleBy(parts, now)), plan);
+  const swap = await records.swap(budget, withSend(start, codes.digest(id, code), now, settleBy(parts, now), plan?.route), found);
   if (swap.swapped) await handOver(parts, budget, swap.held.auth, code, attempt.phone.country, account.policy);
   return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
 }

@@ -1,11 +1,13 @@
-import type { Authentication } from "../domain/authentication.js";
+import type { Authentication, Send } from "../domain/authentication.js";
 import { messageText } from "../domain/message.js";
 import { maskNumber } from "../domain/phone-number.js";
 import type { Policy } from "../domain/policy.js";
-import { type SendResult, settleSend } from "../domain/send.js";
-import type { SmsMessage } from "../ports/sms-sender.js";
+import { type SendReport, type SendResult, settleSend } from "../domain/send.js";
+import type { Destination, Plan, RouteStep, SmsMessage } from "../ports/sms-sender.js";
 import { type StoreBudget, TimedOut, withTimeout } from "./budget.js";
 import type { Parts } from "./parts.js";
+import { receiptUrlOf } from "./receipt-url.js";
+import { keepMessageId } from "./receipts.js";
 import { transition } from "./transition.js";
 
 /** When a send that nobody settled counts as `unknown`: a crash took its process. */
@@ -27,13 +29,17 @@ export async function handOver(
   policy: Policy,
 ): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
   const attempt = auth.attempts;
-  const result = await budget.aside(() => send(parts, toMessage(parts, auth, code, country)));
+  const report = await budget.aside(() => send(parts, toMessage(parts, auth, code, country)));
+  const { result } = report;
+  if (report.messageId !== undefined && parts.settings.receiptSources.length > 0) {
+    await keepMessageId(parts, report.messageId, { customer: auth.customer, id: auth.id, attempt });
+  }
   const now = parts.clock.now();
-  const local = settleSend(auth, attempt, result, policy, now);
+  const local = settleSend(auth, attempt, report, policy, now);
   if (local === undefined) return { result, auth };
   try {
     const stored = await transition(parts.records, budget, auth.customer, auth.id, (current) => {
-      const next = settleSend(current, attempt, result, policy, now);
+      const next = settleSend(current, attempt, report, policy, now);
       return { result: next ?? current, next };
     });
     parts.outbox.deliverSoon(auth);
@@ -44,36 +50,72 @@ export async function handOver(
   }
 }
 
-function toMessage({ settings }: Parts, auth: Authentication, code: string, country: string | undefined): SmsMessage {
+function toMessage({ settings, codes }: Parts, auth: Authentication, code: string, country: string | undefined): SmsMessage {
+  const send = auth.sends.at(-1);
+  const receiptUrl = settings.receiptBase === undefined ? undefined : receiptUrlOf(codes, settings.receiptBase, auth);
   return {
-    to: auth.number,
+    ...destinationOf(auth, auth.attempts, country, auth.sends.slice(0, -1)),
     text: messageText(settings.message, code, auth),
     code,
-    authentication_uuid: auth.id,
-    customer_uuid: auth.customer,
-    attempt: auth.attempts,
-    ...(country !== undefined && { country }),
+    ...(send?.route !== undefined && { planned_route: send.route }),
+    ...(receiptUrl !== undefined && { receipt_url: receiptUrl }),
   };
 }
 
+/** What a sender may know of a send before it is written down; `earlier`: the sends before it. */
+function destinationOf(auth: Authentication, attempt: number, country: string | undefined, earlier: readonly Send[]): Destination {
+  const tried = earlier.flatMap((send) => send.route ?? []);
+  return {
+    to: auth.number,
+    authentication_uuid: auth.id,
+    customer_uuid: auth.customer,
+    attempt,
+    ...(country !== undefined && { country }),
+    ...(tried.length > 0 && { routes_tried: tried }),
+  };
+}
+
+/** The route that the next send would take. "The first write names the planned route" (architecture.md, rule 7). */
+export function planNext({ sender, logger }: Parts, auth: Authentication, country: string | undefined): Plan | undefined {
+  try {
+    return sender.plan?.(destinationOf(auth, auth.attempts + 1, country, auth.sends));
+  } catch (err) {
+    logger.error({ err, authentication_uuid: auth.id }, "the sender could not plan a route");
+    return undefined;
+  }
+}
+
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (contract.md, send outcome). */
-async function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SendResult> {
+async function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SendReport & { readonly messageId?: string }> {
   const abort = new AbortController();
   const context = { signal: abort.signal, deadline: clock.now() + settings.sendTimeout };
   const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to) };
   try {
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
     const outcome = outcomeOf(answer);
+    const report = { result: outcome ?? "unknown", ...routeOf(answer, clock.now()) };
     if (outcome === "rejected") logger.warn({ ...fields, reason: reasonOf(answer, message) }, "the sender rejected a message");
     else if (outcome !== "accepted")
       logger.warn({ ...fields, reason: reasonOf(answer, message) }, "a sender's answer left the outcome unknown; it counts as sent");
-    return outcome ?? "unknown";
+    return report;
   } catch (error) {
     if (error instanceof TimedOut) abort.abort(error);
     const outcome = outcomeOf(error) === "rejected" ? "rejected" : "unknown";
     logger.warn({ ...fields, outcome, reason: reasonOf(error, message) }, "the sender failed");
-    return outcome;
+    return { result: outcome };
   }
+}
+
+/** The route of a sender's answer, and the steps of a router as decisions. */
+function routeOf(answer: unknown, now: number): Pick<SendReport, "route" | "decisions"> & { readonly messageId?: string } {
+  if (typeof answer !== "object" || answer === null) return {};
+  const { messageId, route, steps } = answer as { messageId?: unknown; route?: unknown; steps?: unknown };
+  const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : [];
+  return {
+    ...(typeof messageId === "string" && messageId !== "" && messageId.length <= 256 && { messageId }),
+    ...(typeof route === "string" && { route }),
+    decisions: tried.map((step) => ({ at: now, rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
+  };
 }
 
 function outcomeOf(answer: unknown): SendResult | undefined {

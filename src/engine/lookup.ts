@@ -1,18 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { type LookupRequest, type LookupResponse, lineTypes } from "../contract/lookup.js";
-import { parsePhoneNumber } from "../domain/phone-number.js";
 import { lookupCharges } from "../domain/quota.js";
-import { VerifierError } from "../errors.js";
 import type { LookupFacts, LookupProvider } from "../ports/lookup-provider.js";
 import type { Account } from "./account.js";
 import { withTimeout } from "./budget.js";
 import { charge } from "./charge.js";
+import { readNumber } from "./destination.js";
 import { newBudget, type Parts } from "./parts.js";
 
 /** Lookup: what the numbering plan says, and over it what the provider knows. "Never `null`, never a guess" (contract.md, wire rule 4). */
 export async function lookupNumber(parts: Parts, account: Account, request: LookupRequest): Promise<LookupResponse> {
-  const phone = parsePhoneNumber(request.phone_number, { ...parts.settings, validation: parts.settings.phoneValidation });
-  if (phone === undefined) throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
+  const phone = readNumber(parts, request.phone_number);
   const plan: LookupResponse = {
     ...(phone.country !== undefined && { country_code: phone.country }),
     line_type: phone.lineType,

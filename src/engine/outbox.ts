@@ -83,7 +83,7 @@ export function createOutbox(parts: OutboxParts): Outbox {
     const now = clock.now();
     const claimed = await transition(records, budget(), customer, id, (auth): Decided<{ auth: Authentication; event?: OutboxEvent } | undefined> => {
       if (isOverdue(auth, now)) {
-        const next = settleSend(auth, auth.attempts, "unknown", settings.policy, now) ?? withoutDeadline(auth);
+        const next = settleSend(auth, auth.attempts, { result: "unknown" }, settings.policy, now) ?? withoutDeadline(auth);
         return { result: { auth: next }, next };
       }
       const event = dueEvent(auth, now);

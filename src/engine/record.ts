@@ -1,4 +1,5 @@
 import { authenticationStatuses } from "../contract/authentication.js";
+import type { DeliveryStatus } from "../contract/callback.js";
 import type { Authentication, KeyedCheck, Lease, OutboxEvent, Send, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { StoredRecord } from "../ports/store.js";
@@ -41,7 +42,7 @@ export function encodeRecord(auth: Authentication): string {
     auth.sent,
     auth.retries,
     auth.wrongChecks,
-    auth.sends.flatMap((send) => [send.attempt, send.digest, sendStates.indexOf(send.state)]),
+    auth.sends.map(packSend),
   ];
   const extras: Extras = {
     ...(auth.decisions.length > 0 && { d: auth.decisions }),
@@ -74,7 +75,7 @@ export function decodeRecord(record: StoredRecord): Authentication {
     number,
     number,
     number,
-    (number | string)[],
+    PackedSend[],
     Extras?,
   ];
   return {
@@ -92,7 +93,7 @@ export function decodeRecord(record: StoredRecord): Authentication {
     lastSendAt: createdAt + lastSend,
     wrongChecks,
     validated: (flags & 2) !== 0,
-    sends: readSends(sends),
+    sends: sends.map(unpackSend),
     decisions: extras.d ?? [],
     checks: extras.k ?? [],
     events: extras.n ?? 0,
@@ -118,7 +119,9 @@ function readArray(record: StoredRecord): unknown[] {
     fields.length <= shape.length + 1 &&
     [...shape].every((kind, at) => (kind === "a" ? Array.isArray(fields[at]) : typeof fields[at] === (kind === "n" ? "number" : "string"))) &&
     authenticationStatuses[fields[5]] !== undefined &&
-    (fields[11] as unknown[]).length % 3 === 0;
+    (fields[11] as unknown[]).every(
+      (send) => Array.isArray(send) && typeof send[0] === "number" && typeof send[1] === "string" && sendStates[send[2]] !== undefined,
+    );
   if (!sound) throw new CorruptRecord(`the record of authentication ${record.id} is not in a form this version can read`);
   return fields;
 }
@@ -131,10 +134,21 @@ function parseJson(record: StoredRecord): unknown {
   }
 }
 
-function readSends(flat: readonly (number | string)[]): Send[] {
-  const sends: Send[] = [];
-  for (let at = 0; at < flat.length; at += 3) {
-    sends.push({ attempt: flat[at] as number, digest: flat[at + 1] as string, state: sendStates[flat[at + 2] as number] ?? "undecided" });
-  }
-  return sends;
+/** Attempt, digest, state, and where known the route and the delivery. */
+type PackedSend = readonly [number, string, number, (string | 0)?, DeliveryStatus?];
+
+function packSend({ attempt, digest, state, route, delivery }: Send): PackedSend {
+  const at = sendStates.indexOf(state);
+  if (delivery !== undefined) return [attempt, digest, at, route ?? 0, delivery];
+  return route === undefined ? [attempt, digest, at] : [attempt, digest, at, route];
+}
+
+function unpackSend([attempt, digest, state, route, delivery]: PackedSend): Send {
+  return {
+    attempt,
+    digest,
+    state: sendStates[state] as SendState,
+    ...(typeof route === "string" && { route }),
+    ...(delivery !== undefined && { delivery }),
+  };
 }

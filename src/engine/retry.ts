@@ -1,6 +1,5 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
 import { type Authentication, withDecision, withSend } from "../domain/authentication.js";
-import { parsePhoneNumber } from "../domain/phone-number.js";
 import type { Policy } from "../domain/policy.js";
 import { type Charge, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
@@ -9,7 +8,8 @@ import type { Account } from "./account.js";
 import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, chargeAndSwap } from "./charge.js";
 import { unknownAuthentication } from "./check.js";
-import { handOver, settleBy } from "./hand-over.js";
+import { countryOf } from "./destination.js";
+import { handOver, planNext, settleBy } from "./hand-over.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { maxRaces, transition } from "./transition.js";
@@ -26,8 +26,10 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
     if (status !== "approved") return toResponse(parts, held.auth, status, policy);
 
     const before = held;
+    const country = countryOf(parts, before.auth.number);
+    const plan = planNext(parts, before.auth, country);
     const code = parts.codes.draw(policy.codeLength);
-    const next = withSend(before.auth, parts.codes.digest(before.auth.id, code), now, settleBy(parts, now));
+    const next = withSend(before.auth, parts.codes.digest(before.auth.id, code), now, settleBy(parts, now), plan?.route);
     const charges = sendCharges({ ...next, attempt: next.attempts }, policy, now, parts.settings.clockSkew);
     const { swap, refusal } = await chargeAndSwap(parts, budget, charges, next, before, () => withdraw(parts, budget, next, before));
     if (!swap.swapped) {
@@ -38,7 +40,7 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
       const withdrawn = await withdraw(parts, budget, next, before, refusal);
       return toResponse(parts, withdrawn, "rate_limited", policy);
     }
-    const { result, auth } = await handOver(parts, budget, swap.held.auth, code, countryOf(parts, next.number), policy);
+    const { result, auth } = await handOver(parts, budget, swap.held.auth, code, country, policy);
     return toResponse(parts, auth, result === "rejected" ? "denied" : "approved", policy);
   }
   throw unavailable(new Error(`lost ${maxRaces} races for authentication ${request.authentication_uuid}`));
@@ -52,10 +54,6 @@ async function withdraw(parts: Parts, budget: StoreBudget, sending: Authenticati
     return { result: next, next };
   });
   return withdrawn ?? before.auth;
-}
-
-function countryOf({ settings }: Parts, number: string): string | undefined {
-  return parsePhoneNumber(number, { ...settings, validation: "possible" })?.country;
 }
 
 function toResponse({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryResponse {

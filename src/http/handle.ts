@@ -2,6 +2,7 @@ import type { Account, Accounts } from "../engine/account.js";
 import type { Operations } from "../engine/operations.js";
 import { faultBody, VerifierError } from "../errors.js";
 import type { Logger } from "../ports/logger.js";
+import { answer, toFault } from "./answer.js";
 import { readJson } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 import { type Match, matchRoute } from "./routes.js";
@@ -13,9 +14,6 @@ export interface HandlerParts {
   readonly logger: Logger;
   readonly docUrl: string;
 }
-
-/** "503 + `Retry-After`" (contract.md, wire rule 6). Seconds. */
-const retryAfter = "2";
 
 /**
  * Answers a request: route (404), method (405), API key (403, "decided before the body is read"), body (413, 400), then the operation. Never rejects.
@@ -33,7 +31,7 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
       const account = await parts.accounts.byKey(request.header("x-api-key"));
       return answer(200, await run(parts.operations, request, match, account));
     } catch (error) {
-      return toFault(parts, error);
+      return toFault(parts.logger, parts.docUrl, error);
     }
   };
 }
@@ -50,19 +48,4 @@ function lookupInput(request: HttpRequest, parameter: string): unknown {
   } catch {
     throw new VerifierError("bad_request", "The phone number in the path is not properly percent-encoded.");
   }
-}
-
-function toFault({ logger, docUrl }: HandlerParts, error: unknown): HttpResponse {
-  const fault = error instanceof VerifierError && error.status !== 500 ? error : internal(logger, error);
-  return answer(fault.status, faultBody(fault, docUrl), fault.code === "unavailable" ? { "retry-after": retryAfter } : undefined);
-}
-
-/** "nothing internal in `message`" (contract.md, wire rule 6). */
-function internal(logger: Logger, err: unknown): VerifierError {
-  logger.error({ err }, "a request failed unexpectedly");
-  return new VerifierError("internal_server_error", "Something went wrong on our side.");
-}
-
-function answer(status: number, body: unknown, headers?: Record<string, string>): HttpResponse {
-  return { status, headers: { "content-type": "application/json", "cache-control": "no-store", ...headers }, body: JSON.stringify(body) };
 }

@@ -6,6 +6,8 @@ export interface HttpRequest {
   readonly method: string;
   /** The path after the mount prefix, as it came (still percent-encoded), without the query. */
   readonly path: string;
+  /** The query as it came, with its `?`; absent or empty when there is none. */
+  readonly query?: string;
   /** A header's value by its lower-case name; several values are joined by `, `. */
   header(name: string): string | undefined;
   /**
@@ -31,6 +33,8 @@ export interface HttpResponse {
 
 /** What every framework adapter needs of a verifier. A `Verifier` is one. */
 export interface HttpHandler {
+  /** What its paths start with: `/v1` or `/receipts`. */
+  readonly root: string;
   /** Answers every request, faults included; never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse>;
   /** Logs what an operator should mend (a mounting mistake) through the verifier's logger. */

@@ -376,6 +376,7 @@ describe("node", () => {
       settle = resolve;
     });
     const handler: HttpHandler = {
+      root: "/v1",
       warn: () => undefined,
       async handle(request) {
         await request.body(1000).then(

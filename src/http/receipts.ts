@@ -1,0 +1,67 @@
+import type { Parts } from "../engine/parts.js";
+import { readReceiptUrl } from "../engine/receipt-url.js";
+import { settleReceipts } from "../engine/receipts.js";
+import { VerifierError } from "../errors.js";
+import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
+import { answer, toFault } from "./answer.js";
+import type { HttpRequest, HttpResponse } from "./message.js";
+
+/** Bytes of a carrier's request; some report a hundred messages at once. */
+const bodyLimit = 256 * 1024;
+
+export interface ReceiptParts {
+  readonly parts: Parts;
+  readonly sources: readonly ReceiptSource[];
+  /** Public address up to the mount prefix, without a slash at its end: signatures are over the exact URL. */
+  readonly base: string;
+}
+
+/**
+ * Answers carriers' requests to `/receipts/{provider}`: 2xx for everything authentic, unknown messages included, so that no carrier repeats it for ever; 401 for bad and old signatures, 400 for what is not in the carrier's form, 503
+ * when the store cannot answer, so that the carrier tries again. Never rejects.
+ */
+export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (request: HttpRequest) => Promise<HttpResponse> {
+  const { docUrl } = parts.settings;
+  const byProvider = new Map(sources.map((source) => [source.provider, source]));
+  return async (request) => {
+    try {
+      const source = byProvider.get(request.path.replace(/^\/receipts\//, ""));
+      if (source === undefined)
+        throw new VerifierError(
+          "not_found",
+          `There is no such receipts route; those set up are ${[...byProvider.keys()].map((provider) => `/receipts/${provider}`).join(", ")}.`,
+        );
+      const query = request.query ?? "";
+      const target = readReceiptUrl(parts.codes, query);
+      if (target === "forged" || (target === undefined && !source.signed)) throw new VerifierError("forbidden", "This URL was not made by this service.");
+      const body = await readRaw(request);
+      const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, parts.clock.now());
+      return await settle(parts, reading, target);
+    } catch (error) {
+      return toFault(parts.logger, docUrl, error);
+    }
+  };
+}
+
+async function settle(parts: Parts, reading: ReceiptReading, target: ReturnType<typeof readReceiptUrl>): Promise<HttpResponse> {
+  if ("refused" in reading) {
+    parts.logger.warn({ refused: reading.refused, reason: reading.reason }, "a carrier's receipt was refused");
+    throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was refused: ${reading.reason}`);
+  }
+  await settleReceipts(parts, reading.receipts, target === "forged" ? undefined : target);
+  const { reply } = reading;
+  return reply === undefined ? answer(200, {}) : { status: reply.status, headers: { "content-type": reply.contentType }, body: reply.body };
+}
+
+async function readRaw(request: HttpRequest): Promise<Uint8Array> {
+  const body = await request.body(bodyLimit);
+  if (body.kind === "bytes") return body.bytes;
+  if (body.kind === "text") return new TextEncoder().encode(body.text);
+  if (body.kind === "refused")
+    throw body.reason === "too_large"
+      ? new VerifierError("payload_too_large", `The body is larger than ${bodyLimit} bytes.`)
+      : new VerifierError("bad_request", "The body was refused.");
+  throw new Error(
+    "a body parser of the host has taken the body apart before the receipts handler saw it, but carriers sign its exact bytes: mount the receipts handler before express.json() and express.urlencoded()",
+  );
+}
