@@ -6,6 +6,7 @@ export type { LineType, LookupRequest, LookupResponse } from "./contract/lookup.
 export type { RetryRequest, RetryResponse, RetryStatus } from "./contract/retry.js";
 export { createVerifier, type Verifier } from "./create-verifier.js";
 export type { RuleMode } from "./domain/decision.js";
+export type { MessageText, Recipient } from "./domain/message.js";
 export type { Cap, Limits, Policy, PolicyOverride } from "./domain/policy.js";
 export type { SpamAttempt, SpamRule, SpamVerdict } from "./domain/spam.js";
 export { type ApiKey, generateApiKey } from "./engine/account.js";
@@ -14,7 +15,7 @@ export type { CallOptions } from "./engine/operations.js";
 export type { DeadLetter, FlushReport } from "./engine/outbox.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
-export type { CustomerConfig, VerifierOptions } from "./options.js";
+export type { CustomerConfig, TestNumber, VerifierOptions } from "./options.js";
 export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";
 export type { Clock } from "./ports/clock.js";
 export type { Customer, Customers } from "./ports/customers.js";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type MessageTemplate, templateFault } from "./domain/message.js";
+import { type MessageTemplate, type MessageText, type Recipient, templateFault } from "./domain/message.js";
 import { defaultPolicy, guessBudgetFault, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { SpamRule } from "./domain/spam.js";
 import { VerifierError } from "./errors.js";
@@ -16,6 +16,16 @@ import type { Store } from "./ports/store.js";
 export interface CustomerConfig extends Customer {
   /** API keys, or their SHA-256 digests as `sha256:` and 64 hexadecimal digits. Several at once, so that one can be replaced without a gap. `generateApiKey()` makes one. */
   readonly keys: readonly string[];
+}
+
+/** A number that no message is ever sent to. */
+export interface TestNumber {
+  /** E.164 form. */
+  readonly number: string;
+  /** 4 to 10 digits. Default: drawn as always, and told to nobody. */
+  readonly code?: string | undefined;
+  /** What becomes of its messages; `undeliverable`: accepted, and then reported so; `slow`: no answer within `sendTimeout`. Default `accepted`. */
+  readonly outcome?: "accepted" | "rejected" | "undeliverable" | "slow" | undefined;
 }
 
 /** What `createVerifier` takes. All durations are seconds. */
@@ -36,8 +46,12 @@ export interface VerifierOptions {
   readonly policy?: PolicyOverride | undefined;
   readonly message?:
     | {
-        /** Text with `{code}` in it. Default `"Your verification code is {code}"`. */
-        readonly text?: string | undefined;
+        /** Text with `{code}` in it; or one for each language, `{ default: "…", fr: "…" }`; or a function that answers the whole text. Default `"Your verification code is {code}"`. */
+        readonly text?: MessageText | undefined;
+        /** Which of the languages, as a BCP 47 tag. Default: the one most spoken in the number's country. */
+        readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
+        /** SMS segments that a message may cost. Default 1. */
+        readonly maxSegments?: number | undefined;
         /** Domain of your web app for the last line `@domain #code` on WEB and IOS. Default: none. */
         readonly domain?: string | undefined;
       }
@@ -52,8 +66,10 @@ export interface VerifierOptions {
   readonly clockSkew?: number | undefined;
   /** `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Default `"valid"`. */
   readonly phoneValidation?: "valid" | "possible" | undefined;
-  /** Numbers in E.164 form that are exempt from validity and from `countries`, for tests and demonstrations. Default none. */
-  readonly testNumbers?: readonly string[] | undefined;
+  /**
+   * Numbers in E.164 form that are exempt from validity and from `countries`. One with a fixed `code` or `outcome` is never sent to, for app review and end-to-end tests: whoever knows the code passes for its owner. Default none.
+   */
+  readonly testNumbers?: readonly (string | TestNumber)[] | undefined;
   /** Numbers in E.164 form, or prefixes that end in `*`, that never get a message. Default none. */
   readonly blockedNumbers?: readonly string[] | undefined;
   /** What lookup answers for numbers of plans that do not tell fixed from mobile (NANP, Mexico). Default `"Unknown"`. */
@@ -95,7 +111,7 @@ export interface VerifierOptions {
 
 /** Default of every option that is not part of the policy. */
 export const defaultOptions = {
-  message: { text: "Your verification code is {code}" },
+  message: { text: "Your verification code is {code}", maxSegments: 1 },
   sendTimeout: 5,
   storeTimeout: 2,
   lookupTimeout: 2,
@@ -117,7 +133,8 @@ export interface Settings {
   readonly lookupTimeout: number;
   readonly clockSkew: number;
   readonly phoneValidation: "valid" | "possible";
-  readonly testNumbers: ReadonlySet<string>;
+  /** By number; with `undefined` for those that are sent to. */
+  readonly testNumbers: ReadonlyMap<string, TestNumber | undefined>;
   readonly blocked: (number: string) => boolean;
   readonly ambiguousLineType: "Unknown" | "Mobile";
   readonly spamRules: readonly SpamRule[];
@@ -220,7 +237,14 @@ const OptionsSchema = z.strictObject({
   policy: PolicyOverrideSchema.optional(),
   message: z
     .strictObject({
-      text: z.string("must be a string").optional(),
+      text: z
+        .union(
+          [z.string(), z.record(z.string(), z.string("must be a string")), z.custom<MessageText>((value) => typeof value === "function")],
+          "must be a string, a map from language to string, or a function",
+        )
+        .optional(),
+      locale: z.custom<object>((value) => typeof value === "function", "must be a function").optional(),
+      maxSegments: z.int("must be a whole number").min(1, "must be 1 to 10").max(10, "must be 1 to 10").optional(),
       domain: z
         .string()
         .regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com")
@@ -232,7 +256,22 @@ const OptionsSchema = z.strictObject({
   lookupTimeout: seconds.optional(),
   clockSkew: z.number("must be a number of seconds").min(0, "must be 0 or more").max(60, "must be at most 60").optional(),
   phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').optional(),
-  testNumbers: z.array(e164, "must be a list of numbers").optional(),
+  testNumbers: z
+    .array(
+      z.union([
+        e164,
+        z.strictObject({
+          number: e164,
+          code: z
+            .string("must be a string")
+            .regex(/^\d{4,10}$/, "must be 4 to 10 digits")
+            .optional(),
+          outcome: z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"').optional(),
+        }),
+      ]),
+      "must be a list of numbers",
+    )
+    .optional(),
   blockedNumbers: z
     .array(z.string("must be a string").regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *"), "must be a list of numbers")
     .optional(),
@@ -281,7 +320,7 @@ export function readOptions(options: VerifierOptions): Settings {
   if (!parsed.success) throw invalidOptions(parsed.error.issues.flatMap(leaves).map(({ path, message }) => `${path.join(".") || "options"} ${message}`));
 
   const policy = withOverride(defaultPolicy, options.policy);
-  const message = { text: options.message?.text ?? defaultOptions.message.text, domain: options.message?.domain };
+  const message: MessageTemplate = { ...defaultOptions.message, ...withoutUndefined(options.message ?? {}) };
   const faults: string[] = [];
   judge("policy", policy, message, faults);
   if (Array.isArray(options.customers)) {
@@ -301,7 +340,7 @@ export function readOptions(options: VerifierOptions): Settings {
     lookupTimeout: (options.lookupTimeout ?? defaultOptions.lookupTimeout) * 1000,
     clockSkew: (options.clockSkew ?? defaultOptions.clockSkew) * 1000,
     phoneValidation: options.phoneValidation ?? defaultOptions.phoneValidation,
-    testNumbers: new Set(options.testNumbers),
+    testNumbers: new Map((options.testNumbers ?? []).map((entry) => (typeof entry === "string" ? [entry, undefined] : [entry.number, entry]))),
     blocked: blockList(options.blockedNumbers ?? []),
     ambiguousLineType: options.ambiguousLineType ?? defaultOptions.ambiguousLineType,
     spamRules: options.spamRules ?? [],
@@ -331,7 +370,11 @@ function judge(path: string, policy: Policy, message: MessageTemplate, faults: s
   const guess = guessBudgetFault(policy);
   if (guess !== undefined) faults.push(`${path}: ${guess}`);
   const template = templateFault(message, policy.codeLength);
-  if (template !== undefined) faults.push(`message.text ${template}`);
+  if (template !== undefined) faults.push(`message.${template}`);
+}
+
+function withoutUndefined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
 function invalidOptions(faults: readonly string[]): VerifierError {

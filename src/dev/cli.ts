@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-import { readCommand, usage } from "./settings.js";
+import { readCommand, usage } from "./command.js";
+import { runWorker } from "./worker.js";
 
 const out = (text: string) => void process.stdout.write(text);
 const err = (text: string) => void process.stderr.write(text);
@@ -11,6 +12,13 @@ if (command.kind === "help") {
 } else if (command.kind === "fault") {
   err(`phoneproof: ${command.message}\n\n${usage}`);
   process.exitCode = 2;
+} else if (command.kind === "worker") {
+  const stopping = new AbortController();
+  process.once("SIGINT", () => stopping.abort());
+  process.once("SIGTERM", () => stopping.abort());
+  const code = await runWorker(command.settings, { out, err }, stopping.signal);
+  // Clients that the module opened would keep the process alive: they are nobody's now. What was written goes out first.
+  process.stdout.write("", () => process.exit(code));
 } else if (process.env.NODE_ENV === "production") {
   err(
     "phoneproof: dev shows every code and the API key to whoever opens its page, and NODE_ENV is production. Unset NODE_ENV to try it on your own machine; in production mount createVerifier in your app.\n",
@@ -20,14 +28,19 @@ if (command.kind === "help") {
   try {
     // Imported here, so that the help and the refusals answer at once.
     const { startDev } = await import("./start.js");
-    const dev = await startDev(command.settings, { out, err });
-    const stop = () => void dev.close();
+    const starting = startDev(command.settings, { out, err });
+    const stop = () =>
+      void starting.then(
+        (dev) => dev.close(),
+        () => undefined,
+      );
     process.once("SIGINT", stop);
     process.once("SIGTERM", stop);
     // Who reads the output has gone (`| head`): nobody would see the messages any more.
     process.stdout.once("error", stop);
+    await starting;
   } catch (error) {
-    err(`phoneproof: ${(error as Error).message}\n`);
-    process.exitCode = 1;
+    // A client that waits for its next try to connect would keep the process alive a while.
+    process.stderr.write(`phoneproof: ${(error as Error).message}\n`, () => process.exit(1));
   }
 }

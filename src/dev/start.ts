@@ -1,7 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { consoleSender } from "../../adapters/sms/console.js";
-import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier } from "../create-verifier.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import { curls } from "./curl.js";
@@ -9,6 +8,7 @@ import { createMessages } from "./messages.js";
 import { devListener, isLoopback } from "./server.js";
 import { createSession } from "./session.js";
 import type { DevSettings } from "./settings.js";
+import { type OpenStore, openStore } from "./store.js";
 
 /** Where the demo writes. */
 export interface DevOutput {
@@ -31,16 +31,26 @@ const firstPort = 3000;
 const portsTried = 100;
 
 /**
- * Starts the service with the memory store, prints how to call it, and shows every message.
+ * Starts the service with its store, prints how to call it, and shows every message.
  *
- * @throws Error when no port could be listened on; the message names the mend.
+ * @throws Error when the store cannot be used or no port could be listened on; the message names the mend.
  */
-export async function startDev(settings: DevSettings, { out, err }: DevOutput): Promise<Dev> {
+export async function startDev(settings: DevSettings, output: DevOutput): Promise<Dev> {
+  const opened = await openStore(settings.store);
+  try {
+    return await serve(settings, opened, output);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function serve(settings: DevSettings, opened: OpenStore, { out, err }: DevOutput): Promise<Dev> {
   const messages = createMessages();
   const session = createSession(settings);
   const print = settings.json ? jsonSender(out) : consoleSender({ write: out });
   const verifier = createVerifier({
-    store: memoryStore(),
+    store: opened.store,
     sender: {
       async send(message, context) {
         const { to, text, code, authentication_uuid, attempt } = message;
@@ -60,7 +70,7 @@ export async function startDev(settings: DevSettings, { out, err }: DevOutput): 
   const url = `http://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
 
   if (settings.json) out(`${JSON.stringify({ type: "ready", url, api_key: settings.api_key, customer_uuid: settings.customer_uuid })}\n`);
-  (settings.json ? err : out)(banner(url, settings));
+  (settings.json ? err : out)(banner(url, settings, opened.name));
   if (!isLoopback(settings.host)) err(`Warning: whoever reaches ${url} reads every code and the API key. Stop it when you are done.\n`);
 
   return {
@@ -71,6 +81,7 @@ export async function startDev(settings: DevSettings, { out, err }: DevOutput): 
       server.closeAllConnections();
       await closed;
       await verifier.close();
+      await opened.close();
     },
   };
 }
@@ -85,16 +96,19 @@ function jsonSender(out: (text: string) => void): SmsSender {
   };
 }
 
-function banner(url: string, session: { readonly customer_uuid: string; readonly api_key: string }): string {
-  const commands = curls(url, session).map(({ title, command }) => `# ${title}\n${command}\n`);
+function banner(url: string, settings: DevSettings, store: string): string {
+  const commands = curls(url, settings).map(({ title, command }) => `# ${title}\n${command}\n`);
   return [
     "",
-    "phoneproof is running on this machine, with the memory store. Nothing is sent to anyone: messages are shown here and on the page.",
+    `phoneproof is running on this machine, with ${store}. Nothing is sent to anyone: messages are shown here and on the page.`,
     "",
     `  Page           ${url}/`,
-    `  API key        ${session.api_key}`,
-    `  Customer UUID  ${session.customer_uuid}`,
+    `  API key        ${settings.api_key}`,
+    `  Customer UUID  ${settings.customer_uuid}`,
     "",
+    ...(settings.store !== undefined && settings.unset.length > 0
+      ? [`To share what is stored with other processes, or with the next start, set alike in each: ${settings.unset.join(", ")}.`, ""]
+      : []),
     ...commands,
     "Ctrl+C stops it.",
     "",

@@ -1,26 +1,57 @@
 import type { DeviceType } from "../contract/authentication.js";
 
-/** Text of the messages. */
-export interface MessageTemplate {
-  /** Text with `{code}` in it. */
-  readonly text: string;
-  /** Domain for the last line `@domain #code` (WebOTP, iOS autofill) on WEB and IOS; absent: no such line. */
-  readonly domain?: string | undefined;
-}
-
+/** Whom a message goes to. */
 export interface Recipient {
   readonly deviceType?: DeviceType | undefined;
   readonly appRealm?: string | undefined;
+  /** ISO 3166-1 alpha-2. */
+  readonly country?: string | undefined;
+  readonly customer?: string | undefined;
+}
+
+/** Text with `{code}` in it; or one for each language, by BCP 47 tag, with one under `default`; or a function that answers the whole text, code included. */
+export type MessageText = string | Readonly<Record<string, string>> | ((message: { readonly code: string } & Recipient) => string);
+
+/** How messages are written. */
+export interface MessageTemplate {
+  readonly text: MessageText;
+  /** Which of the languages. Default: the one most spoken in the number's country. */
+  readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
+  /** Domain for the last line `@domain #code` (WebOTP, iOS autofill) on WEB and IOS; absent: no such line. */
+  readonly domain?: string | undefined;
+  /** SMS segments that a message may cost. */
+  readonly maxSegments: number;
 }
 
 /**
- * "ANDROID with `app_realm`: the hash is the last token. WEB (and IOS) with a configured domain: last line `@domain #code`" (contract.md, Messages).
+ * "ANDROID with `app_realm`: the hash is the last token. WEB (and IOS) with a configured domain: last line `@domain #code` … Text and language come from a template option" (contract.md, Messages).
  */
 export function messageText(template: MessageTemplate, code: string, recipient: Recipient): string {
-  const text = template.text.replaceAll("{code}", code);
+  const text = bodyText(template, code, recipient);
   if (recipient.deviceType === "ANDROID" && recipient.appRealm !== undefined) return `${text}\n\n${recipient.appRealm}`;
   if (template.domain !== undefined && (recipient.deviceType === "WEB" || recipient.deviceType === "IOS")) return `${text}\n\n@${template.domain} #${code}`;
   return text;
+}
+
+function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Recipient): string {
+  if (typeof text === "function") return text({ ...recipient, code });
+  if (typeof text === "string") return text.replaceAll("{code}", code);
+  const tag = (locale ?? mainLanguage)(recipient);
+  const language = tag?.split("-")[0];
+  return (text[tag ?? "default"] ?? text[language ?? "default"] ?? text.default ?? "").replaceAll("{code}", code);
+}
+
+/** The language most spoken in the number's country, as the platform's data has it. */
+function mainLanguage({ country }: Recipient): string | undefined {
+  return country === undefined ? undefined : new Intl.Locale("und", { region: country }).maximize().language;
+}
+
+/** What is wrong with a text as it would be sent, or `undefined`: it must hold the code, and cost no more segments than it may. */
+export function textFault(text: unknown, code: string, maxSegments: number): string | undefined {
+  if (typeof text !== "string") return "is not a string";
+  if (!text.includes(code)) return "must contain {code}";
+  const segments = segmentCount(text);
+  return segments > maxSegments ? `costs ${segments} SMS segments with its last line; shorten it, or leave out characters outside GSM-7` : undefined;
 }
 
 /** The alphabet of GSM 03.38: one septet each. */
@@ -39,11 +70,28 @@ export function segmentCount(text: string): number {
   return septets <= 160 ? 1 : Math.ceil(septets / 153);
 }
 
-/** "a text that would cost a second segment is a configuration fault, not a surprise" (contract.md, Messages). Answers what is wrong with a template for codes of `codeLength` digits. */
+/**
+ * "a text that would cost a second segment is a configuration fault, not a surprise" (contract.md, Messages). Answers what is wrong with a template for codes of `codeLength` digits, with the path of the text at fault.
+ */
 export function templateFault(template: MessageTemplate, codeLength: number): string | undefined {
-  if (!template.text.includes("{code}")) return "must contain {code}";
+  const { text } = template;
+  const texts = typeof text === "object" ? Object.entries(text) : [["", text] as const];
+  if (typeof text === "object" && text.default === undefined) return "text.default must be there, for languages that have no text of their own";
   const code = "0".repeat(codeLength);
-  const longest: readonly Recipient[] = [{ deviceType: "ANDROID", appRealm: "0".repeat(11) }, { deviceType: "WEB" }];
-  const segments = Math.max(...longest.map((recipient) => segmentCount(messageText(template, code, recipient))));
-  return segments > 1 ? `costs ${segments} SMS segments with its last line; shorten it, or leave out characters outside GSM-7` : undefined;
+  const longest: readonly Recipient[] = [{}, { deviceType: "ANDROID", appRealm: "1".repeat(11) }, { deviceType: "WEB" }];
+  for (const [name, one] of texts) {
+    for (const recipient of longest) {
+      const fault = textFault(written({ ...template, text: one }, code, recipient), code, template.maxSegments);
+      if (fault !== undefined) return `text${name === "" ? "" : `.${name}`} ${fault}`;
+    }
+  }
+  return undefined;
+}
+
+function written(template: MessageTemplate, code: string, recipient: Recipient): unknown {
+  try {
+    return messageText(template, code, recipient);
+  } catch {
+    return undefined;
+  }
 }

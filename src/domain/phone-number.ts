@@ -16,7 +16,7 @@ export interface NumberRules {
   /** `valid`: as the country's numbering plan has it; `possible`: of a length that the plan has, for ranges newer than the metadata. */
   readonly validation: "valid" | "possible";
   /** Canonical E.164 forms. */
-  readonly testNumbers: ReadonlySet<string>;
+  readonly testNumbers: ReadonlyMap<string, unknown>;
   /** What numbers of plans that do not tell fixed from mobile (NANP, Mexico) count as in lookup. */
   readonly ambiguousLineType: "Unknown" | "Mobile";
 }

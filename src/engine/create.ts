@@ -8,7 +8,7 @@ import type { Account } from "./account.js";
 import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, charge, chargeAndSwap, wouldRefuse } from "./charge.js";
 import { readDestination } from "./destination.js";
-import { handOver, planNext, settleBy } from "./hand-over.js";
+import { handOver, nextCode, planNext, settleBy } from "./hand-over.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { judgeSpam } from "./spam.js";
@@ -46,7 +46,7 @@ async function createOnce(parts: Parts, attempt: Attempt): Promise<Authenticatio
   const spam = await refusedAsSpam(parts, attempt, blank, charges);
   if (spam !== undefined) return stored(await parts.records.swap(attempt.budget, spam, undefined)).auth;
 
-  const code = parts.codes.draw(attempt.account.policy.codeLength);
+  const code = nextCode(parts, blank.number, attempt.account.policy);
   const next = withSend(blank, parts.codes.digest(blank.id, code), blank.createdAt, settleBy(parts, blank.createdAt), plan?.route);
   const refuse = (held: Held) => parts.records.swap(attempt.budget, refused(blank, "rate_limited", attempt.decisions), held);
   const { swap, refusal } = await chargeAndSwap(parts, attempt.budget, charges, next, undefined, refuse);
@@ -85,7 +85,7 @@ async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise
     const swap = await records.swap(budget, next, found);
     return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
   }
-  const code = codes.draw(account.policy.codeLength);
+  const code = nextCode(parts, start.number, account.policy);
   const now = parts.clock.now();
   const swap = await records.swap(budget, withSend(start, codes.digest(id, code), now, settleBy(parts, now), plan?.route), found);
   if (swap.swapped) await handOver(parts, budget, swap.held.auth, code, attempt.phone.country, account.policy);

@@ -1,8 +1,9 @@
 import type { Authentication, Send } from "../domain/authentication.js";
-import { messageText } from "../domain/message.js";
+import { messageText, textFault } from "../domain/message.js";
 import { maskNumber } from "../domain/phone-number.js";
 import type { Policy } from "../domain/policy.js";
-import { type SendReport, type SendResult, settleSend } from "../domain/send.js";
+import { type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
+import { defaultOptions, type TestNumber } from "../options.js";
 import type { Destination, Plan, RouteStep, SmsMessage } from "../ports/sms-sender.js";
 import { type StoreBudget, TimedOut, withTimeout } from "./budget.js";
 import type { Parts } from "./parts.js";
@@ -29,17 +30,22 @@ export async function handOver(
   policy: Policy,
 ): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
   const attempt = auth.attempts;
-  const report = await budget.aside(() => send(parts, toMessage(parts, auth, code, country)));
+  const test = parts.settings.testNumbers.get(auth.number);
+  const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, auth, code, country)) : pretend(parts, test)));
   const { result } = report;
   if (report.messageId !== undefined && parts.settings.receiptSources.length > 0) {
     await keepMessageId(parts, report.messageId, { customer: auth.customer, id: auth.id, attempt });
   }
   const now = parts.clock.now();
-  const local = settleSend(auth, attempt, report, policy, now);
+  const settle = (current: Authentication) => {
+    const next = settleSend(current, attempt, report, policy, now);
+    return test?.outcome === "undeliverable" ? (settleReceipt(next ?? current, attempt, "undeliverable", "test number", now) ?? next) : next;
+  };
+  const local = settle(auth);
   if (local === undefined) return { result, auth };
   try {
     const stored = await transition(parts.records, budget, auth.customer, auth.id, (current) => {
-      const next = settleSend(current, attempt, report, policy, now);
+      const next = settle(current);
       return { result: next ?? current, next };
     });
     parts.outbox.deliverSoon(auth);
@@ -50,16 +56,33 @@ export async function handOver(
   }
 }
 
-function toMessage({ settings, codes }: Parts, auth: Authentication, code: string, country: string | undefined): SmsMessage {
+function toMessage(parts: Parts, auth: Authentication, code: string, country: string | undefined): SmsMessage {
+  const { settings, codes } = parts;
   const send = auth.sends.at(-1);
   const receiptUrl = settings.receiptBase === undefined ? undefined : receiptUrlOf(codes, settings.receiptBase, auth);
   return {
     ...destinationOf(auth, auth.attempts, country, auth.sends.slice(0, -1)),
-    text: messageText(settings.message, code, auth),
+    text: writeText(parts, auth, code, country),
     code,
     ...(send?.route !== undefined && { planned_route: send.route }),
     ...(receiptUrl !== undefined && { receipt_url: receiptUrl }),
   };
+}
+
+/** The text; the default one where a template function fails, so that its fault costs no verification. */
+function writeText({ settings, logger }: Parts, auth: Authentication, code: string, country: string | undefined): string {
+  const template = settings.message;
+  const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country, customer: auth.customer };
+  if (typeof template.text !== "function") return messageText(template, code, recipient);
+  try {
+    const text = messageText(template, code, recipient);
+    const fault = textFault(text, code, template.maxSegments);
+    if (fault === undefined) return text;
+    logger.error({ authentication_uuid: auth.id }, `message.text ${fault}; the default text was sent`);
+  } catch (err) {
+    logger.error({ err, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
+  }
+  return messageText({ ...template, text: defaultOptions.message.text }, code, recipient);
 }
 
 /** What a sender may know of a send before it is written down; `earlier`: the sends before it. */
@@ -85,8 +108,25 @@ export function planNext({ sender, logger }: Parts, auth: Authentication, countr
   }
 }
 
+/** What a sender answered. */
+interface SentReport extends SendReport {
+  /** The carrier's id of the message. */
+  readonly messageId?: string;
+}
+
+/** "`testNumbers` with fixed codes and outcomes …, never sent". */
+async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: TestNumber): Promise<SentReport> {
+  if (outcome === "slow") await new Promise<void>((resolve) => clock.after(settings.sendTimeout, resolve));
+  return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted" };
+}
+
+/** The code of the next message: drawn, but for test numbers that have one of their own. */
+export function nextCode({ codes, settings }: Parts, number: string, policy: Policy): string {
+  return settings.testNumbers.get(number)?.code ?? codes.draw(policy.codeLength);
+}
+
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (contract.md, send outcome). */
-async function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SendReport & { readonly messageId?: string }> {
+async function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SentReport> {
   const abort = new AbortController();
   const context = { signal: abort.signal, deadline: clock.now() + settings.sendTimeout };
   const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to) };
@@ -107,7 +147,7 @@ async function send({ sender, clock, logger, settings }: Parts, message: SmsMess
 }
 
 /** The route of a sender's answer, and the steps of a router as decisions. */
-function routeOf(answer: unknown, now: number): Pick<SendReport, "route" | "decisions"> & { readonly messageId?: string } {
+function routeOf(answer: unknown, now: number): Omit<SentReport, "result"> {
   if (typeof answer !== "object" || answer === null) return {};
   const { messageId, route, steps } = answer as { messageId?: unknown; route?: unknown; steps?: unknown };
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : [];

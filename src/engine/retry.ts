@@ -9,7 +9,7 @@ import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, chargeAndSwap } from "./charge.js";
 import { unknownAuthentication } from "./check.js";
 import { countryOf } from "./destination.js";
-import { handOver, planNext, settleBy } from "./hand-over.js";
+import { handOver, nextCode, planNext, settleBy } from "./hand-over.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { maxRaces, transition } from "./transition.js";
@@ -28,7 +28,7 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
     const before = held;
     const country = countryOf(parts, before.auth.number);
     const plan = planNext(parts, before.auth, country);
-    const code = parts.codes.draw(policy.codeLength);
+    const code = nextCode(parts, before.auth.number, policy);
     const next = withSend(before.auth, parts.codes.digest(before.auth.id, code), now, settleBy(parts, now), plan?.route);
     const charges = sendCharges({ ...next, attempt: next.attempts }, policy, now, parts.settings.clockSkew);
     const { swap, refusal } = await chargeAndSwap(parts, budget, charges, next, before, () => withdraw(parts, budget, next, before));

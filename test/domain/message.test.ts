@@ -3,7 +3,7 @@ import { messageText, segmentCount } from "../../src/domain/message.js";
 import { setUp } from "../support/verifier.js";
 
 describe("contract.md: Messages", () => {
-  const template = { text: "Your code is {code}", domain: "example.com" };
+  const template = { text: "Your code is {code}", domain: "example.com", maxSegments: 1 };
 
   it("ANDROID with `app_realm`: the hash is the last token", () => {
     expect(messageText(template, "123456", { deviceType: "ANDROID", appRealm: "FA+9qCX9VSu" })).toBe("Your code is 123456\n\nFA+9qCX9VSu");
@@ -12,7 +12,7 @@ describe("contract.md: Messages", () => {
   it("WEB (and IOS) with a configured domain: last line `@domain #code`", () => {
     for (const deviceType of ["WEB", "IOS"] as const)
       expect(messageText(template, "123456", { deviceType })).toBe("Your code is 123456\n\n@example.com #123456");
-    expect(messageText({ text: template.text }, "123456", { deviceType: "WEB" })).toBe("Your code is 123456");
+    expect(messageText({ text: template.text, maxSegments: 1 }, "123456", { deviceType: "WEB" })).toBe("Your code is 123456");
     expect(messageText(template, "123456", {})).toBe("Your code is 123456");
   });
 
@@ -43,5 +43,120 @@ describe("contract.md: Messages", () => {
     );
     expect(() => setUp({ message: { text: "Hello" } })).toThrow("message.text must contain {code}");
     expect(() => setUp({ message: { text: "Ваш код: {code}" } })).not.toThrow();
+  });
+
+  describe("templates and languages", () => {
+    const texts = { default: "Your code is {code}", fr: "Votre code est {code}", "pt-BR": "Seu código é {code}" };
+    const sent = async (message: object, phone_number: string) => {
+      const set = setUp({ message });
+      await set.create({ phone_number });
+      return set.box.messages[0]?.text.replace(set.box.code(), "#");
+    };
+
+    it.each([
+      ["+33612345678", "Votre code est #"],
+      ["+2250707123456", "Votre code est #"],
+      ["+447400123456", "Your code is #"],
+      ["+819012345678", "Your code is #"],
+      ["+88213000000", "Your code is #"],
+    ])("a map by language: the one most spoken in the number's country, else the default: %s", async (number, text) => {
+      expect(await sent({ text: texts }, number)).toBe(text);
+    });
+
+    it("a function chooses the language; a tag falls back to its language", async () => {
+      expect(await sent({ text: texts, locale: () => "pt-BR" }, "+33612345678")).toBe("Seu código é #");
+      expect(await sent({ text: texts, locale: () => "fr-CA" }, "+447400123456")).toBe("Votre code est #");
+      expect(await sent({ text: texts, locale: () => "xx" }, "+33612345678")).toBe("Your code is #");
+    });
+
+    it("a function writes the whole text, and knows whom it is for", async () => {
+      expect(await sent({ text: ({ code, country, deviceType }: Record<string, string>) => `${code} for ${country} ${deviceType}` }, "+33612345678")).toBe(
+        "# for FR undefined",
+      );
+    });
+
+    it.each([
+      [
+        "throws",
+        ({ country }: { country?: string }) => {
+          if (country !== undefined) throw new Error("no text");
+          return "000000";
+        },
+      ],
+      ["leaves the code out", ({ code, country }: { code: string; country?: string }) => (country === undefined ? code : "hello")],
+      ["costs a second segment", ({ code, country }: { code: string; country?: string }) => (country === undefined ? code : `${code}${"x".repeat(160)}`)],
+    ])("a function that %s is reported, and the default text is sent", async (_what, text) => {
+      const set = setUp({ message: { text } as never });
+      await set.create();
+      expect(set.box.messages[0]?.text).toBe(`Your verification code is ${set.box.code()}`);
+      expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error", message: expect.stringContaining("message.text") }));
+    });
+
+    it("a map needs a default, each of its texts the code, a function's text too; more segments only where allowed", () => {
+      expect(() => setUp({ message: { text: { fr: "{code}" } } })).toThrow("message.text.default must be there");
+      expect(() => setUp({ message: { text: { default: "{code}", fr: "bonjour" } } })).toThrow("message.text.fr must contain {code}");
+      expect(() => setUp({ message: { text: () => "hello" } })).toThrow("message.text must contain {code}");
+      expect(() =>
+        setUp({
+          message: {
+            text: () => {
+              throw new Error("no");
+            },
+          },
+        }),
+      ).toThrow("message.text is not a string");
+      expect(() => setUp({ message: { text: `{code} ${"a".repeat(160)}`, maxSegments: 2 } })).not.toThrow();
+    });
+  });
+});
+
+describe("testNumbers with fixed codes and outcomes", () => {
+  const number = "+447700900123";
+  const withOutcome = (outcome: "accepted" | "rejected" | "undeliverable" | "slow") => setUp({ testNumbers: [{ number, code: "424242", outcome }] });
+
+  it("never sent; the fixed code is the right one, on retries too", async () => {
+    const set = withOutcome("accepted");
+    const { authentication_uuid } = await set.create({ phone_number: number });
+    set.clock.advance(30_000);
+    expect((await set.retry(authentication_uuid)).status).toBe("approved");
+    expect((await set.check(authentication_uuid, "424243")).status).toBe("invalid");
+    expect((await set.check(authentication_uuid, "424242")).status).toBe("valid");
+    expect(set.box.messages).toEqual([]);
+  });
+
+  it("rejected: no attempt was sent", async () => {
+    const set = withOutcome("rejected");
+    const { authentication_uuid } = await set.create({ phone_number: number });
+    expect((await set.check(authentication_uuid, "424242")).status).toBe("without_attempt");
+  });
+
+  it("slow: the answer comes after `sendTimeout`, and the code works", async () => {
+    const set = withOutcome("slow");
+    const creating = set.create({ phone_number: number });
+    await new Promise((resolve) => setImmediate(resolve));
+    set.clock.advance(5000);
+    expect((await set.check((await creating).authentication_uuid, "424242")).status).toBe("valid");
+  });
+
+  it("undeliverable: told to the callback after submitted, while the code works", async () => {
+    const posts: string[] = [];
+    const set = setUp({
+      testNumbers: [{ number, code: "424242", outcome: "undeliverable" }],
+      callbacks: {
+        worker: false,
+        allowOrigins: ["http://receiver.test"],
+        sender: { post: async ({ body }) => ({ status: posts.push(JSON.parse(body).data.status) > 0 ? 200 : 500 }) },
+      },
+    });
+    const { authentication_uuid } = await set.create({ phone_number: number, callback_url: "http://receiver.test/" });
+    await set.verifier.flush();
+    expect(posts).toEqual(["submitted", "undeliverable"]);
+    expect((await set.check(authentication_uuid, "424242")).status).toBe("valid");
+  });
+
+  it("the caps hold for them as for others", async () => {
+    const set = withOutcome("accepted");
+    for (let send = 0; send < 5; send++) await set.create({ phone_number: number });
+    expect((await set.create({ phone_number: number })).status).toBe("rate_limited");
   });
 });

@@ -1,0 +1,102 @@
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { redisStore } from "../../adapters/store/redis/index.js";
+import type { Store } from "../ports/store.js";
+import type { StoreSettings } from "./settings.js";
+
+/** The demo's store, with the client that it runs on. */
+export interface OpenStore {
+  readonly store: Store;
+  /** For the banner. */
+  readonly name: string;
+  /** Lets go of the client. */
+  close(): Promise<void>;
+}
+
+/** A store whose server has not been heard of yet. */
+interface Candidate extends OpenStore {
+  /** Settles once the server has done something for the store. */
+  probe(): Promise<unknown>;
+  /** What the client says of its tries to connect. */
+  fault?(): unknown;
+}
+
+/** Milliseconds until a server that gives no answer is given up at the start. */
+const startTimeout = 3_000;
+
+/**
+ * Opens the store that `--store` names, or one in memory, and sees to it that its server answers.
+ *
+ * @throws Error when the driver is not installed or the server cannot be used; the message names `--store` and the mend, and never the URL, which may hold a password.
+ */
+export async function openStore(settings: StoreSettings | undefined): Promise<OpenStore> {
+  if (settings === undefined) return { store: memoryStore(), name: "the memory store", async close() {} };
+  const explained = (error: unknown) => {
+    const { message, code } = error as { message?: string; code?: string };
+    const reason = (message || code || String(error)).replaceAll(settings.url, "--store");
+    return new Error(`--store: the server cannot be used (${reason}). Start it, or correct the URL.`);
+  };
+  let candidate: Candidate;
+  try {
+    candidate = await candidates[settings.driver](settings.url, "token" in settings ? settings.token : "");
+  } catch (error) {
+    throw error instanceof DriverMissing ? error : explained(error);
+  }
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(candidate.fault?.() ?? new Error(`no answer within ${startTimeout / 1000} s`)), startTimeout);
+  });
+  try {
+    await Promise.race([candidate.probe(), late]);
+    return candidate;
+  } catch (error) {
+    await candidate.close();
+    throw explained(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The clients come with the options that the README names: they reconnect by themselves, and fail fast meanwhile. */
+const candidates: Readonly<Record<StoreSettings["driver"], (url: string, token: string) => Promise<Candidate>>> = {
+  async redis(url) {
+    const { createClient } = await driver("redis", () => import("redis"));
+    let fault: unknown;
+    const client = createClient({ url, disableOfflineQueue: true, commandOptions: { timeout: 1_000 } });
+    // Without a listener an error would end the process. Requests that it makes fail are told by the verifier.
+    client.on("error", (error) => (fault = error));
+    const store = redisStore({ client });
+    return {
+      store,
+      name: "Redis",
+      probe: () => client.connect().then(() => store.get("probe")),
+      fault: () => fault,
+      close: async () => void (client.isOpen && client.destroy()),
+    };
+  },
+
+  async mongodb(url) {
+    const { MongoClient } = await driver("mongodb", () => import("mongodb"));
+    const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_500, connectTimeoutMS: 1_500, socketTimeoutMS: 1_500 });
+    const store = mongoStore({ db: client.db() });
+    return { store, name: "MongoDB", probe: () => store.ensureIndexes(), close: () => client.close() };
+  },
+
+  async "@upstash/redis"(url, token) {
+    const { Redis } = await driver("@upstash/redis", () => import("@upstash/redis"));
+    const store = redisStore({ client: new Redis({ url, token, signal: () => AbortSignal.timeout(1_000) }) });
+    return { store, name: "Upstash", probe: () => store.get("probe"), async close() {} };
+  },
+};
+
+/** The message names the mend. */
+class DriverMissing extends Error {}
+
+async function driver<T>(name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    throw new DriverMissing(`--store needs the package ${name}, which is not installed beside phoneproof. Get it with: npm install ${name}`);
+  }
+}

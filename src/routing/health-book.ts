@@ -1,0 +1,232 @@
+import { type Breaker, closed, expire, mayProbe, settleProbes, trip, withProbe } from "../domain/routing-breaker.js";
+import { healthFactor, type Period, probesPass, quality, type Signal, signals, strain, type Tally, total } from "../domain/routing-health.js";
+import type { Feedback } from "../ports/sms-sender.js";
+import type { HealthSettings } from "./router-options.js";
+
+/** How a route stands in a country now. */
+export interface Standing {
+  /** What is left of its weight: above 0, at most 1. */
+  readonly health: number;
+  readonly breaker: Breaker["state"];
+  readonly mayProbe: boolean;
+  readonly quality: number;
+}
+
+/** Health of one route in one country, as `health()` shows it. What is counted is not older than `window`, and not older than the breaker's last round of probes. */
+export interface RouteHealth extends Readonly<Record<Signal, Tally>> {
+  readonly route: string;
+  /** ISO 3166-1 alpha-2; absent for numbers without a country. */
+  readonly country?: string;
+  /** `closed`: carries its share; `open`: carries nothing while another route can; `half-open`: carries probes. */
+  readonly breaker: Breaker["state"];
+  /** What health leaves of the route's weight while its breaker is closed: above 0, at most 1. */
+  readonly health: number;
+  /** Of the first messages of authentications, given to the route by choice: those whose code was typed within `settle`. */
+  readonly conversion: Tally;
+  /** Of all hand-overs: those that the carrier accepted. */
+  readonly handOver: Tally;
+  /** Of the final receipts that came within `settle`: those of delivery. */
+  readonly receipts: Tally;
+  /** Of the hand-overs that were answered: those answered within `slowAfter`. */
+  readonly latency: Tally;
+}
+
+/** What routes did in each country: counters in the memory of this process, bounded in number. Times are milliseconds since the epoch. */
+export interface HealthBook {
+  /** How the routes that could take a message to `country` stand, judged by what is known up to now. */
+  standings(country: string | undefined, routes: readonly string[], now: number): readonly Standing[];
+  /**
+   * A message is about to be handed to a route. The function returned takes what came of it, once.
+   * `follow` names the message where chance gave it to the route: its code and its receipt are waited for. Messages that come from a failover or a retry are another crowd and would make routes incomparable.
+   */
+  handing(
+    country: string | undefined,
+    route: string,
+    now: number,
+    follow: string | undefined,
+  ): (outcome: "accepted" | "rejected" | "unknown", now: number) => void;
+  /** An event of a message that is followed under this name; of any other, nothing. */
+  heard(event: Feedback, name: string, now: number): void;
+  report(now: number): readonly RouteHealth[];
+}
+
+/** The window is kept in as many buckets, and in more where traffic is dense, so that the newest messages can be told from older ones. */
+const slices = 12;
+const bucketSize = 20;
+const maxBuckets = 60;
+/** Messages waited for. Beyond that the oldest are forgotten, uncounted. */
+const maxFollowed = 20_000;
+
+type Counters = Record<Signal, { good: number; all: number }>;
+
+interface Bucket {
+  readonly start: number;
+  /** Hand-overs still to be counted in it. */
+  room: number;
+  readonly routes: Map<string, Counters>;
+}
+
+interface CountryBook {
+  /** Oldest first. */
+  readonly buckets: Bucket[];
+  readonly routes: Map<string, { breaker: Breaker; strained: number }>;
+  /** Whether anything changed since the last judgement. */
+  stale: boolean;
+}
+
+interface Followed {
+  readonly book: CountryBook;
+  readonly counters: Counters;
+  readonly route: string;
+  readonly until: number;
+  validated: boolean;
+  receipt: "delivered" | "undeliverable" | undefined;
+}
+
+/** An empty book. */
+export function healthBook(settings: HealthSettings): HealthBook {
+  const countries = new Map<string | undefined, CountryBook>();
+  /** By name, in the order of `until`. */
+  const followed = new Map<string, Followed>();
+
+  const bookOf = (country: string | undefined): CountryBook => {
+    let book = countries.get(country);
+    if (book === undefined) countries.set(country, (book = { buckets: [], routes: new Map(), stale: false }));
+    return book;
+  };
+
+  /** Counts the messages whose time is over. All are counted at the same age: were a typed code counted at once, the newest messages would all seem to convert. */
+  const settle = (now: number) => {
+    for (const [name, message] of followed) {
+      if (message.until > now) return;
+      followed.delete(name);
+      add(message.counters.conversion, message.validated);
+      if (message.receipt !== undefined) add(message.counters.receipts, message.receipt === "delivered");
+      message.book.stale = true;
+    }
+  };
+
+  const judge = (book: CountryBook, now: number) => {
+    while (book.buckets[0] !== undefined && book.buckets[0].start <= now - settings.window) {
+      book.buckets.shift();
+      book.stale = true;
+    }
+    for (const [name, route] of book.routes) {
+      const { breaker } = route;
+      if (breaker.state === "closed") {
+        if (!book.stale) continue;
+        route.strained = strain(periodsOf(book), name, othersOf(book, name), settings);
+        route.breaker = trip(breaker, route.strained, now, settings);
+      } else if (breaker.state === "open") {
+        route.breaker = expire(breaker, now);
+        if (route.breaker.state === "half-open") startAfresh(book, name);
+      } else {
+        const pass = () => probesPass(periodsOf(book, breaker.since), name, othersOf(book, name), settings);
+        route.breaker = settleProbes(breaker, pass, now, settings);
+        if (route.breaker.state === "closed") route.strained = 0;
+      }
+    }
+    book.stale = false;
+  };
+
+  const countersOf = (book: CountryBook, route: string, now: number): Counters => {
+    let bucket = book.buckets.at(-1);
+    if (bucket === undefined || bucket.room === 0 || now - bucket.start >= settings.window / slices) {
+      bucket = { start: now, room: bucketSize, routes: new Map() };
+      book.buckets.push(bucket);
+      if (book.buckets.length > maxBuckets) book.buckets.shift();
+    }
+    bucket.room -= 1;
+    let counters = bucket.routes.get(route);
+    if (counters === undefined) bucket.routes.set(route, (counters = newCounters()));
+    return counters;
+  };
+
+  const standingOf = (book: CountryBook, name: string): Standing => {
+    let route = book.routes.get(name);
+    if (route === undefined) book.routes.set(name, (route = { breaker: closed, strained: 0 }));
+    const { breaker, strained } = route;
+    return {
+      health: healthFactor(strained, settings.probeShare),
+      breaker: breaker.state,
+      mayProbe: mayProbe(breaker, settings),
+      quality: breaker.state === "closed" ? 1 : quality(periodsOf(book), name),
+    };
+  };
+
+  return {
+    standings(country, routes, now) {
+      settle(now);
+      const book = bookOf(country);
+      judge(book, now);
+      return routes.map((name) => standingOf(book, name));
+    },
+
+    handing(country, name, now, follow) {
+      const book = bookOf(country);
+      const counters = countersOf(book, name, now);
+      if (follow !== undefined) {
+        const route = book.routes.get(name);
+        if (route !== undefined) route.breaker = withProbe(route.breaker, now, settings);
+        followed.delete(follow);
+        followed.set(follow, { book, counters, route: name, until: now + settings.settle, validated: false, receipt: undefined });
+        if (followed.size > maxFollowed) followed.delete(followed.keys().next().value!);
+      }
+      return (outcome, answered) => {
+        add(counters.handOver, outcome === "accepted");
+        if (outcome !== "unknown") add(counters.latency, answered - now <= settings.slowAfter);
+        if (outcome === "rejected" && follow !== undefined) followed.delete(follow);
+        book.stale = true;
+      };
+    },
+
+    heard({ route, event }, name, now) {
+      settle(now);
+      const message = followed.get(name);
+      if (message === undefined || message.route !== route) return;
+      if (event === "validated") message.validated = true;
+      else message.receipt = event;
+    },
+
+    report(now) {
+      settle(now);
+      return [...countries].flatMap(([country, book]) => {
+        judge(book, now);
+        const periods = periodsOf(book);
+        return [...book.routes.keys()].map((route) => {
+          const { breaker, health } = standingOf(book, route);
+          const tallies = Object.fromEntries(signals.map((signal) => [signal, total(periods, [route], signal)])) as Record<Signal, Tally>;
+          return { route, ...(country !== undefined && { country }), breaker, health, ...tallies };
+        });
+      });
+    },
+  };
+}
+
+/** What was counted, by bucket, of messages handed over at `since` or later. */
+function periodsOf({ buckets }: CountryBook, since = 0): readonly Period[] {
+  return buckets.filter(({ start }) => start >= since).map(({ routes }) => routes);
+}
+
+/** Whom a route is compared with: the others whose breakers are closed, or all others when there is none. */
+function othersOf({ routes }: CountryBook, name: string): readonly string[] {
+  const others = [...routes].filter(([other]) => other !== name);
+  const sound = others.filter(([, { breaker }]) => breaker.state === "closed");
+  return (sound.length > 0 ? sound : others).map(([other]) => other);
+}
+
+/** The first round of probes begins: what the route did before is forgotten, and a new bucket sets the others' part apart. */
+function startAfresh({ buckets }: CountryBook, name: string): void {
+  for (const { routes } of buckets) routes.delete(name);
+  const newest = buckets.at(-1);
+  if (newest !== undefined) newest.room = 0;
+}
+
+function newCounters(): Counters {
+  return { conversion: { good: 0, all: 0 }, handOver: { good: 0, all: 0 }, receipts: { good: 0, all: 0 }, latency: { good: 0, all: 0 } };
+}
+
+function add(tally: { good: number; all: number }, good: boolean): void {
+  tally.all += 1;
+  if (good) tally.good += 1;
+}

@@ -1,0 +1,113 @@
+import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "../domain/routing.js";
+import type { Destination, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import { healthBook, type RouteHealth } from "./health-book.js";
+import { type HealthOptions, type Route, type RouteOptions, type RouterOptions, readRouterOptions } from "./router-options.js";
+import { type TryResult, tryRoute } from "./try-route.js";
+
+export type { HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions };
+
+/** A sender made of senders. */
+export interface Router extends SmsSender {
+  plan(destination: Destination): { readonly route: string; readonly price?: number } | undefined;
+  /** How each route stands in each country that had messages, as this process knows it. */
+  health(): readonly RouteHealth[];
+}
+
+/**
+ * A sender made of senders: chooses a route for each message by country, prefix and network, by priority, health and weight, and goes on to another when a route surely did not send it.
+ *
+ * What it knows of the routes' health is kept **in the memory of this process**: each process learns for itself and starts afresh. Events of messages that another process sent count for nothing here, so they may be
+ * broadcast to all; where they reach the wrong process only, all routes seem to convert less, each in the same measure, and a failing one is found later.
+ *
+ * @throws TypeError that names each faulty option and its mend.
+ */
+export function router(options: RouterOptions): Router {
+  const { routes, network, afterUnknown, maxRoutes, health, clock, random } = readRouterOptions(options);
+  const book = healthBook(health);
+  const byName = new Map(routes.map((route) => [route.name, route]));
+  const senders = [...new Set(routes.map(({ sender }) => sender))];
+
+  const matching = ({ to, country }: Destination): readonly Route[] => {
+    const target = { to, country, network: routes.some(({ networks }) => networks !== undefined) ? networkOf(network, to) : undefined };
+    return routes.filter((route) => routeMatches(route, target));
+  };
+
+  const rank = (destination: Destination): readonly RankedRoute[] => {
+    const found = matching(destination);
+    const names = found.map(({ name }) => name);
+    const standings = book.standings(destination.country, names, clock.now());
+    const tried = new Set(destination.routes_tried);
+    const candidates = found.map(({ name, priority, weight }, index): Candidate => ({ name, priority, weight, tried: tried.has(name), ...standings[index]! }));
+    return rankRoutes(candidates, { order: names.map(() => random()), probe: random(), probeShare: isFirst(destination) ? health.probeShare : 0 });
+  };
+
+  return {
+    plan(destination) {
+      const name = rank(destination)[0]?.name;
+      if (name === undefined) return undefined;
+      const price = byName.get(name)?.price;
+      return { route: name, ...(price !== undefined && { price }) };
+    },
+
+    async send(message, context): Promise<SendOutcome> {
+      const ranked = plannedFirst(rank(message), message.planned_route);
+      if (ranked.length === 0) return { outcome: "rejected", reason: `no route for ${message.country ?? "a number without a country"}` };
+      const choices = ranked.slice(0, maxRoutes);
+      const steps: RouteStep[] = [];
+      let last: (TryResult & { readonly route: string }) | undefined;
+      let open: (TryResult & { readonly route: string }) | undefined;
+      for (const [index, { name, reason }] of choices.entries()) {
+        const ms = context.signal.aborted ? undefined : timeForTry(context.deadline - clock.now(), choices.length - index, afterUnknown);
+        if (ms === undefined) break;
+        const done = book.handing(message.country, name, clock.now(), index === 0 && isFirst(message) ? nameOf(message) : undefined);
+        const result = await tryRoute(byName.get(name)!.sender, message, ms, context, clock);
+        done(result.outcome, clock.now());
+        steps.push({ route: name, reason: last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`, outcome: result.outcome });
+        last = { ...result, route: name };
+        if (result.outcome === "unknown") open = last;
+        if (!mayFailOver(result.outcome, afterUnknown)) break;
+      }
+      if (last === undefined) return { outcome: "rejected", reason: "not sent: the time for it was over", steps };
+      // A message that one route may have sent is not surely unsent, whatever the routes after it say.
+      const final = last.outcome === "rejected" && open !== undefined ? open : last;
+      return { ...final, steps };
+    },
+
+    feedback(event) {
+      book.heard(event, nameOf(event), clock.now());
+      byName.get(event.route)?.sender.feedback?.(event);
+    },
+
+    health: () => book.report(clock.now()),
+
+    async close() {
+      const closed = await Promise.allSettled(senders.map(async (sender) => sender.close?.()));
+      const failed = closed.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+    },
+  };
+}
+
+/** The first message of an authentication, whose route chance gives. */
+function isFirst({ attempt, routes_tried }: Destination): boolean {
+  return attempt === 1 && (routes_tried === undefined || routes_tried.length === 0);
+}
+
+function nameOf({ authentication_uuid, attempt }: { readonly authentication_uuid: string; readonly attempt: number }): string {
+  return `${authentication_uuid}/${attempt}`;
+}
+
+/** "What the record says is what happens": the planned route goes first where it still matches. */
+function plannedFirst(ranked: readonly RankedRoute[], planned: string | undefined): readonly RankedRoute[] {
+  const first = ranked.find(({ name }) => name === planned);
+  return first === undefined ? ranked : [{ ...first, reason: `planned, ${first.reason}` }, ...ranked.filter((other) => other !== first)];
+}
+
+/** A host's function that fails knows nothing. */
+function networkOf(network: (to: string) => Network | undefined, to: string): Network | undefined {
+  try {
+    return network(to);
+  } catch {
+    return undefined;
+  }
+}

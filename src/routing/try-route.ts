@@ -1,0 +1,70 @@
+import type { Clock } from "../ports/clock.js";
+import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+
+/** What became of a hand-over to one route. */
+export interface TryResult {
+  readonly outcome: "accepted" | "rejected" | "unknown";
+  readonly messageId?: string;
+  readonly reason?: string;
+}
+
+/**
+ * Hands a message to one sender and waits at most `ms` milliseconds for its answer; it is told to stop then, and what it does later is ignored. Never throws.
+ *
+ * "A sender that throws, or answers anything but a `SendOutcome`, counts as `unknown`; an error with the property `outcome: "rejected"` counts as rejected" (the port).
+ */
+export function tryRoute(sender: SmsSender, message: SmsMessage, ms: number, { signal }: SendContext, clock: Clock): Promise<TryResult> {
+  return new Promise((resolve) => {
+    const abort = new AbortController();
+    const finish = (result: TryResult) => {
+      cancel();
+      signal.removeEventListener("abort", stop);
+      resolve(result);
+    };
+    const stop = () => {
+      abort.abort(signal.reason);
+      finish({ outcome: "unknown", reason: "no answer in time" });
+    };
+    const cancel = clock.after(ms, stop);
+    signal.addEventListener("abort", stop, { once: true });
+    const failed = (error: unknown) =>
+      finish(discreet({ outcome: read(error)?.outcome === "rejected" ? "rejected" : "unknown", reason: words(error) }, message));
+    try {
+      sender.send(message, { signal: abort.signal, deadline: clock.now() + ms }).then((answer) => finish(discreet(judge(answer), message)), failed);
+    } catch (error) {
+      failed(error);
+    }
+  });
+}
+
+function judge(answer: SendOutcome): TryResult {
+  const outcome = read(answer)?.outcome;
+  if (outcome === "accepted") {
+    const id = read(answer)?.messageId;
+    return typeof id === "string" ? { outcome, messageId: id } : { outcome };
+  }
+  if (outcome === "rejected" || outcome === "unknown") return { outcome, reason: words(answer) };
+  return { outcome: "unknown", reason: "the sender's answer is not an outcome" };
+}
+
+interface Answered {
+  readonly outcome?: unknown;
+  readonly messageId?: unknown;
+  readonly reason?: unknown;
+  readonly message?: unknown;
+}
+
+function read(value: unknown): Answered | undefined {
+  return typeof value === "object" && value !== null ? (value as Answered) : undefined;
+}
+
+function words(value: unknown): string {
+  const { reason, message } = read(value) ?? {};
+  const said = typeof reason === "string" ? reason : message;
+  return typeof said === "string" && said !== "" ? said.slice(0, 200) : "no reason given";
+}
+
+/** A reason holds neither the code nor the number. */
+function discreet(result: TryResult, { code, to }: SmsMessage): TryResult {
+  return result.reason === undefined ? result : { ...result, reason: result.reason.replaceAll(code, "******").replaceAll(to.replace("+", ""), "…") };
+}
