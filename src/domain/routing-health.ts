@@ -17,36 +17,39 @@ export type Period = ReadonlyMap<string, Tallies>;
 
 /** When a route counts as worse. */
 export interface HealthRules {
-  /** For each signal, the share of what is expected that a route may surely fall short by before its breaker opens. */
+  /** For each signal, the part of what is expected that a route may fall short by for good. */
   readonly tolerance: Readonly<Record<Signal, number>>;
   /** A signal with fewer events says nothing. */
   readonly minSample: number;
 }
 
-/**
- * Standard deviations of each confidence interval: 99.4 % for a single look. A route is looked at over and over again, so the usual 1.96 would cry wolf.
- */
-const deviations = 2.75;
+/** Standard deviations of the confidence intervals. Far more than the usual 1.96: routes are looked at over and over again, and chance gets as many tries. */
+const deviations = Number(process.env["Z"] ?? 3.3);
+
+/** The part of those deviations at which weight begins to move. */
+const onset = Number(process.env["ONSET"] ?? 0.7);
 
 /** What a route is held against where there is nothing else: hand-overs are expected to work and to be quick. */
 const faultless: Tally = { good: 1e6, all: 1e6 };
 
-/** Bounds of how far one share falls short of another, as a part of the other. */
+/** How far a share falls short of another, as a part of the other. */
 export interface Shortfall {
-  /** At least so much, surely. Negative where the sample may be the better one. */
-  readonly least: number;
-  /** At most so much, surely. */
+  /** As counted. Negative where the sample is the better one. */
+  readonly counted: number;
+  /** How much of `counted` may be chance: the shortfall is surely not below `counted - chance`. */
+  readonly chance: number;
+  /** Surely not above. */
   readonly most: number;
 }
 
 /** Newcombe's interval for the difference of two shares (his method 10, made of two Wilson intervals), divided by the expected share. It is wide where samples are small. */
 export function shortfall(sample: Tally, expected: Tally): Shortfall {
   const [a, b] = [wilson(expected), wilson(sample)];
-  if (a.share === 0) return { least: 0, most: 0 };
+  if (a.share === 0) return { counted: 0, chance: 0, most: 0 };
   const difference = a.share - b.share;
-  const least = difference - Math.hypot(a.share - a.low, b.high - b.share);
+  const chance = Math.hypot(a.share - a.low, b.high - b.share);
   const most = difference + Math.hypot(a.high - a.share, b.share - b.low);
-  return { least: least / a.share, most: most / a.share };
+  return { counted: difference / a.share, chance: chance / a.share, most: most / a.share };
 }
 
 /** Wilson's score interval. */
@@ -59,7 +62,7 @@ function wilson({ good, all }: Tally): { readonly share: number; readonly low: n
 }
 
 /**
- * How strained a route is: its sure shortfall as a part of what is tolerated, by its worst signal. 0: not surely worse; 1 or more: its breaker opens.
+ * How strained a route is, by its worst signal: how much of its shortfall is beyond tolerance, measured by what chance may do. 1 or more: it is surely worse than tolerated, and its breaker opens.
  *
  * `periods`, oldest first, are those of one country. The route is compared with the other routes of the country over the newest period, the newest two, and so on: a sudden fall shows in the newest ones, a slow one in all together,
  * and what happens to the whole country (users who rarely finish, a night, an attack) happens to the others too. `others` that had too few events in that time are replaced by the route's own earlier ones, or, for hand-overs and their
@@ -67,26 +70,35 @@ function wilson({ good, all }: Tally): { readonly share: number; readonly low: n
  */
 export function strain(periods: readonly Period[], route: string, others: readonly string[], rules: HealthRules): number {
   const whole = signals.map((signal) => total(periods, [route], signal));
-  const own = signals.map(() => none);
-  const theirs = signals.map(() => none);
+  const own = signals.map(() => ({ good: 0, all: 0 }));
+  const theirs = signals.map(() => ({ good: 0, all: 0 }));
   let worst = 0;
-  for (const period of periods.toReversed()) {
-    signals.forEach((signal, i) => {
-      own[i] = plus(own[i]!, total([period], [route], signal));
-      theirs[i] = plus(theirs[i]!, total([period], others, signal));
-    });
+  for (let newest = periods.length - 1; newest >= 0; newest--) {
+    const period = periods[newest]!;
+    addTo(own, period.get(route));
+    for (const other of others) addTo(theirs, period.get(other));
     let sound = false;
-    signals.forEach((signal, i) => {
+    for (const [i, signal] of signals.entries()) {
       const sample = own[i]!;
-      if (sample.all < rules.minSample || (signal === "receipts" && sound)) return;
+      if (sample.all < rules.minSample || (signal === "receipts" && sound)) continue;
       const expected = expectation(signal, sample, whole[i]!, theirs[i]!, rules.minSample);
-      if (expected === undefined) return;
-      const { least, most } = shortfall(sample, expected);
-      if (signal === "conversion") sound = expected.good > 0 && most < rules.tolerance.receipts;
-      worst = Math.max(worst, least / rules.tolerance[signal]);
-    });
+      if (expected === undefined || expected.good === 0) continue;
+      const tolerance = rules.tolerance[signal];
+      if (signal !== "conversion" && sample.good / sample.all >= (1 - tolerance) * (expected.good / expected.all)) continue;
+      const { counted, chance, most } = shortfall(sample, expected);
+      if (signal === "conversion") sound = most < rules.tolerance.receipts;
+      worst = Math.max(worst, (counted - tolerance) / chance);
+    }
   }
   return worst;
+}
+
+function addTo(sums: { good: number; all: number }[], tallies: Tallies | undefined): void {
+  if (tallies === undefined) return;
+  for (const [i, signal] of signals.entries()) {
+    sums[i]!.good += tallies[signal].good;
+    sums[i]!.all += tallies[signal].all;
+  }
 }
 
 function expectation(signal: Signal, sample: Tally, whole: Tally, theirs: Tally, minSample: number): Tally | undefined {
@@ -96,9 +108,9 @@ function expectation(signal: Signal, sample: Tally, whole: Tally, theirs: Tally,
   return before.all >= minSample ? before : undefined;
 }
 
-/** What health leaves of a route's weight: all of it without strain, falling in proportion, but never below `floor`, without which nothing more would be learnt of the route. */
+/** What health leaves of a route's weight: all of it while chance may well explain the strain, then less and less, but never below `floor`, without which nothing more would be learnt of the route. */
 export function healthFactor(strained: number, floor: number): number {
-  return Math.max(floor, 1 - strained);
+  return Math.min(1, Math.max(floor, (1 - strained) / (1 - onset)));
 }
 
 /**
@@ -122,12 +134,6 @@ export function quality(periods: readonly Period[], route: string): number {
     return (good + 1) / (all + 2);
   };
   return share("handOver") * share("conversion");
-}
-
-const none: Tally = { good: 0, all: 0 };
-
-function plus(a: Tally, b: Tally): Tally {
-  return { good: a.good + b.good, all: a.all + b.all };
 }
 
 /** Everything that some routes had in some periods. */

@@ -1,5 +1,5 @@
 import type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
-import { type Authentication, isExpired, withSend } from "../domain/authentication.js";
+import { type Authentication, isExpired } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { type Charge, createCharges } from "../domain/quota.js";
@@ -8,7 +8,8 @@ import type { Account } from "./account.js";
 import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, charge, chargeAndSwap, wouldRefuse } from "./charge.js";
 import { readDestination } from "./destination.js";
-import { handOver, nextCode, planNext, settleBy } from "./hand-over.js";
+import { handOver } from "./hand-over.js";
+import { nextSend } from "./message.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { judgeSpam } from "./spam.js";
@@ -41,13 +42,11 @@ export async function createAuthentication(
 /** Without an idempotency key: charge and write side by side, then send. */
 async function createOnce(parts: Parts, attempt: Attempt): Promise<Authentication> {
   const blank = newAuthentication(parts, attempt, parts.codes.newId());
-  const plan = planNext(parts, blank, attempt.phone.country);
   const charges = chargesOf(parts, attempt, blank);
   const spam = await refusedAsSpam(parts, attempt, blank, charges);
   if (spam !== undefined) return stored(await parts.records.swap(attempt.budget, spam, undefined)).auth;
 
-  const code = nextCode(parts, blank.number, attempt.account.policy);
-  const next = withSend(blank, parts.codes.digest(blank.id, code), blank.createdAt, settleBy(parts, blank.createdAt), plan?.route);
+  const { code, next } = nextSend(parts, blank, attempt.phone.country, attempt.account.policy, blank.createdAt);
   const refuse = (held: Held) => parts.records.swap(attempt.budget, refused(blank, "rate_limited", attempt.decisions), held);
   const { swap, refusal } = await chargeAndSwap(parts, attempt.budget, charges, next, undefined, refuse);
   const held = stored(swap);
@@ -76,7 +75,6 @@ async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise
   const start = sameRequest(found.auth, fingerprints);
   if (!start.planned) return start;
 
-  const plan = planNext(parts, start, attempt.phone.country);
   const charges = chargesOf(parts, attempt, start);
   const spam = await refusedAsSpam(parts, attempt, start, charges);
   const refusal = spam === undefined ? await charge(parts, budget, charges) : undefined;
@@ -85,9 +83,8 @@ async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise
     const swap = await records.swap(budget, next, found);
     return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
   }
-  const code = nextCode(parts, start.number, account.policy);
-  const now = parts.clock.now();
-  const swap = await records.swap(budget, withSend(start, codes.digest(id, code), now, settleBy(parts, now), plan?.route), found);
+  const { code, next } = nextSend(parts, start, attempt.phone.country, account.policy, parts.clock.now());
+  const swap = await records.swap(budget, next, found);
   if (swap.swapped) await handOver(parts, budget, swap.held.auth, code, attempt.phone.country, account.policy);
   return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
 }

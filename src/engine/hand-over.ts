@@ -1,20 +1,14 @@
-import type { Authentication, Send } from "../domain/authentication.js";
-import { messageText, textFault } from "../domain/message.js";
+import type { Authentication } from "../domain/authentication.js";
 import { maskNumber } from "../domain/phone-number.js";
 import type { Policy } from "../domain/policy.js";
 import { type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
-import { defaultOptions, type TestNumber } from "../options.js";
-import type { Destination, Plan, RouteStep, SmsMessage } from "../ports/sms-sender.js";
+import type { TestNumber } from "../options.js";
+import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
 import { type StoreBudget, TimedOut, withTimeout } from "./budget.js";
+import { toMessage } from "./message.js";
 import type { Parts } from "./parts.js";
-import { receiptUrlOf } from "./receipt-url.js";
 import { keepMessageId } from "./receipts.js";
 import { transition } from "./transition.js";
-
-/** When a send that nobody settled counts as `unknown`: a crash took its process. */
-export function settleBy({ settings }: Parts, now: number): number {
-  return now + settings.sendTimeout + settings.storeTimeout;
-}
 
 /**
  * Hands the newest send of `auth` to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
@@ -56,58 +50,6 @@ export async function handOver(
   }
 }
 
-function toMessage(parts: Parts, auth: Authentication, code: string, country: string | undefined): SmsMessage {
-  const { settings, codes } = parts;
-  const send = auth.sends.at(-1);
-  const receiptUrl = settings.receiptBase === undefined ? undefined : receiptUrlOf(codes, settings.receiptBase, auth);
-  return {
-    ...destinationOf(auth, auth.attempts, country, auth.sends.slice(0, -1)),
-    text: writeText(parts, auth, code, country),
-    code,
-    ...(send?.route !== undefined && { planned_route: send.route }),
-    ...(receiptUrl !== undefined && { receipt_url: receiptUrl }),
-  };
-}
-
-/** The text; the default one where a template function fails, so that its fault costs no verification. */
-function writeText({ settings, logger }: Parts, auth: Authentication, code: string, country: string | undefined): string {
-  const template = settings.message;
-  const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country, customer: auth.customer };
-  if (typeof template.text !== "function") return messageText(template, code, recipient);
-  try {
-    const text = messageText(template, code, recipient);
-    const fault = textFault(text, code, template.maxSegments);
-    if (fault === undefined) return text;
-    logger.error({ authentication_uuid: auth.id }, `message.text ${fault}; the default text was sent`);
-  } catch (err) {
-    logger.error({ err, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
-  }
-  return messageText({ ...template, text: defaultOptions.message.text }, code, recipient);
-}
-
-/** What a sender may know of a send before it is written down; `earlier`: the sends before it. */
-function destinationOf(auth: Authentication, attempt: number, country: string | undefined, earlier: readonly Send[]): Destination {
-  const tried = earlier.flatMap((send) => send.route ?? []);
-  return {
-    to: auth.number,
-    authentication_uuid: auth.id,
-    customer_uuid: auth.customer,
-    attempt,
-    ...(country !== undefined && { country }),
-    ...(tried.length > 0 && { routes_tried: tried }),
-  };
-}
-
-/** The route that the next send would take. "The first write names the planned route" (architecture.md, rule 7). */
-export function planNext({ sender, logger }: Parts, auth: Authentication, country: string | undefined): Plan | undefined {
-  try {
-    return sender.plan?.(destinationOf(auth, auth.attempts + 1, country, auth.sends));
-  } catch (err) {
-    logger.error({ err, authentication_uuid: auth.id }, "the sender could not plan a route");
-    return undefined;
-  }
-}
-
 /** What a sender answered. */
 interface SentReport extends SendReport {
   /** The carrier's id of the message. */
@@ -118,11 +60,6 @@ interface SentReport extends SendReport {
 async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: TestNumber): Promise<SentReport> {
   if (outcome === "slow") await new Promise<void>((resolve) => clock.after(settings.sendTimeout, resolve));
   return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted" };
-}
-
-/** The code of the next message: drawn, but for test numbers that have one of their own. */
-export function nextCode({ codes, settings }: Parts, number: string, policy: Policy): string {
-  return settings.testNumbers.get(number)?.code ?? codes.draw(policy.codeLength);
 }
 
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (contract.md, send outcome). */

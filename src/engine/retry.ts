@@ -1,5 +1,5 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
-import { type Authentication, withDecision, withSend } from "../domain/authentication.js";
+import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Policy } from "../domain/policy.js";
 import { type Charge, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
@@ -9,7 +9,8 @@ import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, chargeAndSwap } from "./charge.js";
 import { unknownAuthentication } from "./check.js";
 import { countryOf } from "./destination.js";
-import { handOver, nextCode, planNext, settleBy } from "./hand-over.js";
+import { handOver } from "./hand-over.js";
+import { nextSend } from "./message.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { maxRaces, transition } from "./transition.js";
@@ -27,9 +28,7 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
 
     const before = held;
     const country = countryOf(parts, before.auth.number);
-    const plan = planNext(parts, before.auth, country);
-    const code = nextCode(parts, before.auth.number, policy);
-    const next = withSend(before.auth, parts.codes.digest(before.auth.id, code), now, settleBy(parts, now), plan?.route);
+    const { code, next } = nextSend(parts, before.auth, country, policy, now);
     const charges = sendCharges({ ...next, attempt: next.attempts }, policy, now, parts.settings.clockSkew);
     const { swap, refusal } = await chargeAndSwap(parts, budget, charges, next, before, () => withdraw(parts, budget, next, before));
     if (!swap.swapped) {

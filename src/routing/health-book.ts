@@ -57,6 +57,10 @@ const maxBuckets = 60;
 /** Messages waited for. Beyond that the oldest are forgotten, uncounted. */
 const maxFollowed = 20_000;
 
+/** Judging takes some 10 µs for each route: not more often than after so many events, or so many milliseconds. */
+const judgeAfterEvents = 10;
+const judgeAfter = 1000;
+
 type Counters = Record<Signal, { good: number; all: number }>;
 
 interface Bucket {
@@ -70,8 +74,9 @@ interface CountryBook {
   /** Oldest first. */
   readonly buckets: Bucket[];
   readonly routes: Map<string, { breaker: Breaker; strained: number }>;
-  /** Whether anything changed since the last judgement. */
-  stale: boolean;
+  /** Events counted since the last judgement. */
+  unjudged: number;
+  judgedAt: number;
 }
 
 interface Followed {
@@ -91,7 +96,7 @@ export function healthBook(settings: HealthSettings): HealthBook {
 
   const bookOf = (country: string | undefined): CountryBook => {
     let book = countries.get(country);
-    if (book === undefined) countries.set(country, (book = { buckets: [], routes: new Map(), stale: false }));
+    if (book === undefined) countries.set(country, (book = { buckets: [], routes: new Map(), unjudged: 0, judgedAt: Number.NEGATIVE_INFINITY }));
     return book;
   };
 
@@ -102,19 +107,20 @@ export function healthBook(settings: HealthSettings): HealthBook {
       followed.delete(name);
       add(message.counters.conversion, message.validated);
       if (message.receipt !== undefined) add(message.counters.receipts, message.receipt === "delivered");
-      message.book.stale = true;
+      message.book.unjudged += 1;
     }
   };
 
   const judge = (book: CountryBook, now: number) => {
     while (book.buckets[0] !== undefined && book.buckets[0].start <= now - settings.window) {
       book.buckets.shift();
-      book.stale = true;
+      book.unjudged += 1;
     }
+    const due = book.unjudged >= judgeAfterEvents || (book.unjudged > 0 && Math.abs(now - book.judgedAt) >= judgeAfter);
     for (const [name, route] of book.routes) {
       const { breaker } = route;
       if (breaker.state === "closed") {
-        if (!book.stale) continue;
+        if (!due) continue;
         route.strained = strain(periodsOf(book), name, othersOf(book, name), settings);
         route.breaker = trip(breaker, route.strained, now, settings);
       } else if (breaker.state === "open") {
@@ -126,7 +132,7 @@ export function healthBook(settings: HealthSettings): HealthBook {
         if (route.breaker.state === "closed") route.strained = 0;
       }
     }
-    book.stale = false;
+    if (due) Object.assign(book, { unjudged: 0, judgedAt: now });
   };
 
   const countersOf = (book: CountryBook, route: string, now: number): Counters => {
@@ -176,7 +182,7 @@ export function healthBook(settings: HealthSettings): HealthBook {
         add(counters.handOver, outcome === "accepted");
         if (outcome !== "unknown") add(counters.latency, answered - now <= settings.slowAfter);
         if (outcome === "rejected" && follow !== undefined) followed.delete(follow);
-        book.stale = true;
+        book.unjudged += 1;
       };
     },
 
