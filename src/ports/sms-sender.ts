@@ -20,7 +20,7 @@ export interface SmsMessage extends Destination {
   readonly code: string;
   /** What `plan` answered for it. */
   readonly planned_route?: string;
-  /** Public URL, signed for this very message, where the carrier may post its delivery receipts; absent when the verifier takes none. */
+  /** Public URL, signed for this very message, where the carrier may post its delivery receipts, with `{provider}` for the name of the carrier's receipt source; absent when the verifier takes none. */
   readonly receipt_url?: string;
 }
 

@@ -17,9 +17,21 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./next": { exports: ["nextHandlers"], loads: [] },
   "./fetch": { exports: ["fetchHandler"], loads: [] },
   "./node": { exports: ["nodeHandler"], loads: [] },
+  "./senders/africastalking": { exports: ["africasTalkingReceipts", "africasTalkingSender"], loads: [] },
+  "./senders/aws": { exports: ["awsReceipts", "awsSender"], loads: [] },
+  "./senders/http": { exports: ["httpReceipts", "httpSender"], loads: [] },
+  "./senders/inbox": { exports: ["inboxSender"], loads: [] },
+  "./senders/infobip": { exports: ["infobipReceipts", "infobipSender"], loads: [] },
+  "./senders/messagebird": { exports: ["messageBirdReceipts", "messageBirdSender"], loads: [] },
+  "./senders/plivo": { exports: ["plivoReceipts", "plivoSender"], loads: [] },
+  "./senders/sinch": { exports: ["sinchReceipts", "sinchSender"], loads: [] },
+  "./senders/smpp": { exports: ["smppSender"], loads: [] },
+  "./senders/telnyx": { exports: ["telnyxReceipts", "telnyxSender"], loads: [] },
+  "./senders/twilio": { exports: ["twilioReceipts", "twilioSender"], loads: [] },
+  "./senders/vonage": { exports: ["vonageReceipts", "vonageSender"], loads: [] },
   "./webhooks": { exports: ["WebhookError", "verifyWebhook"], loads: [] },
   "./senders/console": { exports: ["consoleSender"], loads: [] },
-  "./testing": { exports: ["fixedClock", "storeContract"], loads: [] },
+  "./testing": { exports: ["fixedClock", "senderContract", "storeContract"], loads: [] },
 };
 
 /** Imports one subpath and prints its names and every package that a file of ours asks for. */

@@ -1,0 +1,52 @@
+import type { SmsMessage } from "../../src/ports/sms-sender.js";
+import { digits } from "./carrier-send.js";
+import { referenceOf } from "./reference.js";
+
+/**
+ * Text with placeholders: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`, `{from}`, `{country}`, `{authentication_uuid}`,
+ * `{attempt}`,
+ * `{reference}` (`authentication_uuid/attempt`), `{receipt_url}`. One that the message has no value for becomes empty. In a URL each value is percent-encoded.
+ */
+export type Template = string;
+
+/** JSON with placeholders in its texts. */
+export type JsonTemplate = Template | number | boolean | null | readonly JsonTemplate[] | { readonly [key: string]: JsonTemplate };
+
+export const placeholders = ["to", "to_digits", "text", "code", "from", "country", "authentication_uuid", "attempt", "reference", "receipt_url"] as const;
+
+export type Placeholder = (typeof placeholders)[number];
+
+/** What each placeholder stands for in one message. */
+export function valuesOf(message: SmsMessage, from: string | undefined): Record<Placeholder, string> {
+  return {
+    to: message.to,
+    to_digits: digits(message.to),
+    text: message.text,
+    code: message.code,
+    from: from ?? "",
+    country: message.country ?? "",
+    authentication_uuid: message.authentication_uuid,
+    attempt: String(message.attempt),
+    reference: referenceOf(message),
+    receipt_url: message.receipt_url ?? "",
+  };
+}
+
+/** Fills a template in one pass, so that nothing inside a value is taken for a placeholder. */
+export function fill(template: Template, value: (key: Placeholder) => string): string {
+  return template.replace(/\{([a-z_]+)\}/g, (_, key: Placeholder) => value(key));
+}
+
+/** Fills every text of a JSON template. */
+export function fillJson(template: JsonTemplate, plain: (template: Template) => string): unknown {
+  if (typeof template === "string") return plain(template);
+  if (typeof template !== "object" || template === null) return template;
+  if (Array.isArray(template)) return template.map((part: JsonTemplate) => fillJson(part, plain));
+  return Object.fromEntries(Object.entries(template).map(([key, part]) => [key, fillJson(part as JsonTemplate, plain)]));
+}
+
+/** All texts of a JSON template. */
+export function texts(template: JsonTemplate): string[] {
+  if (typeof template === "string") return [template];
+  return typeof template === "object" && template !== null ? Object.values(template).flatMap((part: JsonTemplate) => texts(part)) : [];
+}

@@ -1,0 +1,207 @@
+import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
+import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import { type Fetch, openSenderId, openTransport, optionFault, requireText, type SenderId } from "./carrier-options.js";
+import { type CarrierAnswer, carrierSender, errorToken, idToken } from "./carrier-send.js";
+import { fill, fillJson, type JsonTemplate, type Placeholder, placeholders, type Template, texts, valuesOf } from "./http-template.js";
+import { parseJson, pick } from "./json.js";
+import { bodyText, isoTime, malformed, readReport } from "./receipt-reading.js";
+import { readReference } from "./reference.js";
+
+/** How a fact is found in an answer: by a regular expression on its text, by values at a path of its JSON (`"messages.0.status"`), or by a function. */
+export type AnswerTest = RegExp | { readonly path: string; readonly values: readonly (string | number | boolean)[] } | ((answer: HttpAnswer) => boolean);
+
+/** What a carrier said. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** `text` read as JSON; undefined when it is none. */
+  readonly json: unknown;
+}
+
+export interface HttpSenderOptions {
+  /** As `httpReceipts` names it, for `{receipt_url}`. Default `"http"`. */
+  readonly provider?: string;
+  readonly url: Template;
+  /** Default: POST, and GET when there is neither `form` nor `json` nor `body`. */
+  readonly method?: "POST" | "PUT" | "GET";
+  readonly headers?: Readonly<Record<string, Template>>;
+  /** Fields of a form. */
+  readonly form?: Readonly<Record<string, Template>>;
+  readonly json?: JsonTemplate;
+  /** Any other body, made by the user, who answers for its escaping; say its `content-type` in `headers`. */
+  readonly body?: (message: SmsMessage, from: string | undefined) => string;
+  /** What `{from}` stands for. */
+  readonly from?: SenderId;
+  /** An answer of 200 to 299 counts as accepted when this holds, and is otherwise unknown. Left out: each of them counts as accepted. */
+  readonly accepted?: AnswerTest;
+  /** An answer of any status says that the message was surely not sent when this holds. Looked at first. */
+  readonly rejected?: AnswerTest;
+  /** Where the carrier's id of the message is: a path of the answer's JSON, the first group of a regular expression on its text, or a function. */
+  readonly messageId?: string | RegExp | ((answer: HttpAnswer) => string | undefined);
+  /** Where the carrier's error code is, for reasons: a path of the answer's JSON. */
+  readonly errorCode?: string;
+  /** Default: the global `fetch`. */
+  readonly fetch?: Fetch;
+  /** Seconds to wait for the carrier's whole answer; then the outcome is `unknown`. Default, and at most: until the send's own deadline. */
+  readonly timeout?: number;
+}
+
+/**
+ * Sends by any carrier with an API over HTTP: local aggregators, Kannel's `sendsms`. The request is a template; tests on the answer say what became of the
+ * message, and where they say nothing the status does,
+ * as for every sender over HTTP: 400 to 499 rejected, 500 and above unknown.
+ *
+ * @throws TypeError for an unknown placeholder, a template with neither `{text}` nor `{code}` in it, more than one body, a `from` that is missing or
+ * unused, and options that cannot be used.
+ */
+export function httpSender(options: HttpSenderOptions): SmsSender {
+  const name = "httpSender";
+  const templates = openTemplates(name, options);
+  const transport = openTransport(name, options, new URL(fill(options.url, () => "0")).origin);
+  const { headers = {}, form, json, body } = options;
+  const method = options.method ?? (form === undefined && json === undefined && body === undefined ? "GET" : "POST");
+  if (method === "GET" && (form !== undefined || json !== undefined || body !== undefined))
+    throw optionFault(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
+  const usesFrom = templates.some((template) => template.includes("{from}"));
+  if (usesFrom && options.from === undefined)
+    throw optionFault(name, "from", "is missing, and the template has {from} in it", "Pass a sender id or number, a map by country, or a function.");
+  if (!usesFrom && body === undefined && options.from !== undefined)
+    throw optionFault(name, "from", "is not used", "Put {from} into the template, or leave the option out.");
+  const isAccepted = openTest(name, "accepted", options.accepted);
+  const isRejected = openTest(name, "rejected", options.rejected);
+  const idOf = openMessageId(name, options.messageId);
+  const codeOf = (answer: HttpAnswer) => (options.errorCode === undefined ? undefined : pick(answer.json, ...options.errorCode.split(".")));
+
+  const judgeRejected = (answer: CarrierAnswer): SendOutcome | undefined => {
+    if (isRejected?.(answer) !== true) return undefined;
+    const code = errorToken(codeOf(answer));
+    return { outcome: "rejected", reason: code === undefined ? "refused by the carrier" : `refused by the carrier, code ${code}` };
+  };
+
+  return carrierSender({
+    provider: options.provider ?? "http",
+    transport,
+    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
+    fromOptional: options.from === undefined,
+    request(message, from) {
+      const values = valuesOf(message, from);
+      const plain = (template: Template) => fill(template, (key) => values[key]);
+      const made = Object.fromEntries(Object.entries(headers).map(([key, template]) => [key.toLowerCase(), plain(template).replace(/[\r\n]+/g, " ")]));
+      const url = fill(options.url, (key) => encodeURIComponent(values[key]));
+      if (form !== undefined) {
+        const fields = new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)]));
+        return { method, url, headers: { "content-type": "application/x-www-form-urlencoded", ...made }, body: fields.toString() };
+      }
+      if (json !== undefined) return { method, url, headers: { "content-type": "application/json", ...made }, body: JSON.stringify(fillJson(json, plain)) };
+      return { method, url, headers: made, ...(body === undefined ? {} : { body: body(message, from) }) };
+    },
+    judgeFirst: judgeRejected,
+    accepted(answer) {
+      if (isAccepted?.(answer) === false) return { outcome: "unknown", reason: "the carrier's answer is not in its form" };
+      const messageId = idToken(idOf(answer));
+      return messageId === undefined ? { outcome: "accepted" } : { outcome: "accepted", messageId };
+    },
+    errorCode: codeOf,
+  });
+}
+
+/** All templates of the options, checked. */
+function openTemplates(name: string, options: HttpSenderOptions): string[] {
+  requireText(name, "url", options.url, 'Pass the carrier\'s address, for example "https://sms.example/send?to={to}".');
+  if (!URL.canParse(fill(options.url, () => "0"))) throw optionFault(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
+  const bodies = [options.form, options.json, options.body].filter((body) => body !== undefined);
+  if (bodies.length > 1) throw optionFault(name, "form", "json and body exclude each other", "Keep one of them.");
+  const templates = [options.url, ...Object.values(options.headers ?? {}), ...texts(options.form ?? null), ...texts(options.json ?? null)];
+  for (const template of templates) {
+    for (const [whole, key] of template.matchAll(/\{([a-z_]+)\}/g)) {
+      if (!placeholders.includes(key as Placeholder))
+        throw optionFault(
+          name,
+          "url, headers, form or json",
+          `has an unknown placeholder ${whole}`,
+          `Those known are ${placeholders.map((known) => `{${known}}`).join(", ")}.`,
+        );
+    }
+  }
+  if (options.body === undefined && !templates.some((template) => /\{(text|code)\}/.test(template))) {
+    throw optionFault(name, "url, form or json", "has neither {text} nor {code} in it", "Put {text} where the message goes.");
+  }
+  return templates;
+}
+
+function openTest(name: string, option: string, test: AnswerTest | undefined): ((answer: HttpAnswer) => boolean) | undefined {
+  if (test === undefined || typeof test === "function") return test;
+  // A copy for each answer: one with the flag g or y remembers where it stopped.
+  if (test instanceof RegExp) return (answer) => new RegExp(test).test(answer.text);
+  if (typeof test?.path !== "string" || !Array.isArray(test.values)) {
+    throw optionFault(name, option, "is no test", 'Pass a regular expression, { path: "messages.0.status", values: ["queued"] } or a function of the answer.');
+  }
+  const path = test.path.split(".");
+  return (answer) => test.values.includes(pick(answer.json, ...path) as string);
+}
+
+function openMessageId(name: string, rule: HttpSenderOptions["messageId"]): (answer: HttpAnswer) => unknown {
+  if (rule === undefined) return () => undefined;
+  if (typeof rule === "function") return rule;
+  if (rule instanceof RegExp) return (answer) => new RegExp(rule).exec(answer.text)?.[1];
+  const path = requireText(name, "messageId", rule, 'Pass a path such as "data.0.id", a regular expression with a group, or a function.').split(".");
+  return (answer) => pick(answer.json, ...path);
+}
+
+export interface HttpReceiptsOptions {
+  /** Last segment of the route: lower-case letters. Default: `http`. */
+  readonly provider?: string;
+  /** The carrier's words for a message's state, in any case, in ours. A word that is not listed is passed over. */
+  readonly statuses: Readonly<Record<string, Receipt["status"]>>;
+  /** Name of the field that holds the state: in the query, in a form, or a path in JSON (`"data.status"`). Default: `status`. */
+  readonly status?: string;
+  /** Name of the field that holds the carrier's id of the message. Default: `id`. */
+  readonly messageId?: string;
+  /** Name of the field in which the carrier echoes `{reference}`. */
+  readonly reference?: string;
+  /** Name of the field with a time after ISO 8601. */
+  readonly at?: string;
+  /** Name of the field with an error code. */
+  readonly error?: string;
+}
+
+/**
+ * Receipts of the carriers that `httpSender` is for: GET with a query, or POST with a form or JSON. They bear no signature: only the signed URL of each
+ * message vouches for them.
+ *
+ * @throws TypeError for a provider's name that is no route, and without `statuses`.
+ */
+export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
+  const name = "httpReceipts";
+  const provider = options.provider ?? "http";
+  if (!/^[a-z]+$/.test(provider)) throw optionFault(name, "provider", "must be lower-case letters", 'Pass for example "kannel".');
+  const words = new Map(Object.entries(options.statuses ?? {}).map(([word, status]) => [word.toLowerCase(), status]));
+  if (words.size === 0)
+    throw optionFault(name, "statuses", "is missing", 'Pass the carrier\'s words, for example { DELIVRD: "delivered", UNDELIV: "undeliverable" }.');
+  return {
+    provider,
+    signed: false,
+    async read(request) {
+      const text = bodyText(request);
+      if (text === undefined || !URL.canParse(request.url)) return malformed("the request has no absolute URL, or its body is not UTF-8");
+      const json = parseJson(text);
+      const query = new URL(request.url).searchParams;
+      const form = new URLSearchParams(text);
+      const field = (key: string | undefined): unknown => {
+        if (key === undefined) return undefined;
+        return typeof json === "object" && json !== null ? pick(json, ...key.split(".")) : (form.get(key) ?? query.get(key) ?? undefined);
+      };
+      const status = field(options.status ?? "status");
+      return readReport(
+        {
+          messageId: field(options.messageId ?? "id"),
+          status: typeof status === "number" ? String(status) : status,
+          at: isoTime(field(options.at)),
+          error: field(options.error),
+          reference: readReference(field(options.reference)),
+        },
+        words,
+      );
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { isRecord, parseJson, pick } from "./json.js";
+
+/** Compares in constant time, whatever the lengths: a prefix is no match. */
+export function sameText(a: string, b: string): boolean {
+  return timingSafeEqual(createHash("sha256").update(a).digest(), createHash("sha256").update(b).digest());
+}
+
+export function sha256Hex(bytes: Uint8Array | string): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+const jwtHashes: ReadonlyMap<unknown, string> = new Map([
+  ["HS256", "sha256"],
+  ["HS384", "sha384"],
+  ["HS512", "sha512"],
+]);
+
+/** The claims of a JSON Web Token signed by HMAC (HS256, HS384 or HS512, nothing else); undefined unless it is one and the signature is `secret`'s. */
+export function readJwt(token: string, secret: string): Readonly<Record<string, unknown>> | undefined {
+  const parts = token.split(".");
+  const [head = "", claims = "", signature = ""] = parts;
+  const hash = jwtHashes.get(pick(decode(head), "alg"));
+  if (parts.length !== 3 || hash === undefined) return undefined;
+  if (!sameText(createHmac(hash, secret).update(`${head}.${claims}`).digest("base64url"), signature)) return undefined;
+  const body = decode(claims);
+  return isRecord(body) ? body : undefined;
+}
+
+function decode(part: string): unknown {
+  return parseJson(Buffer.from(part, "base64url").toString("utf8"));
+}
+
+/** A JWT's time claim in milliseconds since the epoch. */
+export function claimTime(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value * 1000 : undefined;
+}

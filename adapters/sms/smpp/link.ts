@@ -1,0 +1,116 @@
+import type { Settings } from "./options.js";
+import { openSession, type Session } from "./session.js";
+import { statuses, statusName } from "./status.js";
+
+export type LinkState = "idle" | "connecting" | "bound" | "waiting" | "refused" | "closed";
+
+/** A connection that is made again whenever it ends, until `retire`. */
+export interface Link {
+  readonly state: LinkState;
+  /** Why the last session ended, until the next bind. */
+  readonly failure: string | undefined;
+  /** When the next attempt is due, in milliseconds since the epoch, while `state` is `waiting`. */
+  readonly nextAttemptAt: number;
+  /** The session, when it is bound. */
+  bound(): Session | undefined;
+  /** Makes the first attempt, unless one was made. */
+  start(): void;
+  /** Makes an attempt now, or joins the one under way; rejects when it fails. */
+  connect(): Promise<void>;
+  /** No further attempt; what is not bound ends at once. */
+  retire(): void;
+  unbind(): Promise<void>;
+  /** Ends the session at once. */
+  cut(reason: string): void;
+}
+
+/** Binds that fail with one of these may succeed a moment later; any other refusal is taken for a wrong option. */
+const passing: readonly number[] = [statuses.alreadyBound, statuses.systemError, statuses.queueFull, statuses.throttled];
+
+/** `changed` is called after each change of `state`. */
+export function keepBound(settings: Settings, deliver: (body: Buffer, reply: (status: number) => void) => void, changed: () => void): Link {
+  const { clock, logger, rebind } = settings;
+  const peer = { host: settings.host, port: settings.port };
+  const watchers = new Set<() => void>();
+  let session: Session | undefined;
+  let state: LinkState = "idle";
+  let failure: string | undefined;
+  let failures = 0;
+  let nextAttemptAt = 0;
+  let final = false;
+  let cancelAttempt = () => {};
+
+  function attempt(): void {
+    cancelAttempt();
+    enter("connecting");
+    session = openSession(settings, { bound, deliver, ended });
+  }
+
+  function bound(): void {
+    failure = undefined;
+    failures = 0;
+    logger?.info(peer, "bound to the SMPP peer");
+    enter("bound");
+  }
+
+  function ended(reason: string, refusal?: number): void {
+    session = undefined;
+    failure = refusal === undefined ? reason : `the peer refused the bind with ${statusName(refusal)}: check the options systemId, password and systemType`;
+    if (final) {
+      enter("closed");
+      return;
+    }
+    // Exponential backoff; the random share keeps many processes from coming back at once.
+    const pause = Math.min(rebind.max, rebind.min * 2 ** failures) * (1 - Math.random() / 2);
+    failures = Math.min(failures + 1, 30);
+    nextAttemptAt = clock.now() + pause;
+    cancelAttempt = clock.after(pause, attempt, "background");
+    const fields = { ...peer, reason: failure, retryInMs: Math.round(pause) };
+    const refused = refusal !== undefined && !passing.includes(refusal);
+    if (refused) logger?.error(fields, "the SMPP peer refused the bind");
+    else logger?.warn(fields, "the connection to the SMPP peer ended");
+    enter(refused ? "refused" : "waiting");
+  }
+
+  function enter(next: LinkState): void {
+    state = next;
+    changed();
+    if (next !== "connecting") for (const watcher of [...watchers]) watcher();
+  }
+
+  return {
+    get state() {
+      return state;
+    },
+    get failure() {
+      return failure;
+    },
+    get nextAttemptAt() {
+      return nextAttemptAt;
+    },
+    bound: () => (session?.bound() ? session : undefined),
+    start() {
+      if (state === "idle") attempt();
+    },
+    connect() {
+      return new Promise((resolve, reject) => {
+        function look(): void {
+          watchers.delete(look);
+          if (state === "bound") resolve();
+          else reject(new Error(`no bind with the SMPP peer ${peer.host}:${peer.port}: ${failure ?? "the sender is closed"}`));
+        }
+        if (state === "bound" || state === "closed") return look();
+        watchers.add(look);
+        if (state !== "connecting") attempt();
+      });
+    },
+    retire() {
+      final = true;
+      cancelAttempt();
+      if (session === undefined) enter("closed");
+      else if (!session.bound()) session.destroy("the sender is closed");
+    },
+    unbind: () => new Promise((resolve) => (session === undefined ? resolve() : session.unbind(resolve))),
+    cut: (reason) => session?.destroy(reason),
+  };
+}

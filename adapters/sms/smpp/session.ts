@@ -1,0 +1,190 @@
+import { connect as connectTcp, isIP } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { Settings } from "./options.js";
+import { bindBody, commands, cString, emptyBody, encodePdu, type Pdu, pduReader, responseBit } from "./pdu.js";
+import { statuses } from "./status.js";
+
+/** The peer's answer to a request, or why there is none. */
+export type Answer = Pdu | { readonly lost: string };
+
+export interface SessionEvents {
+  bound(): void;
+  /** A deliver_sm; `reply` takes the command_status to give the peer. */
+  deliver(body: Buffer, reply: (status: number) => void): void;
+  /** Once, at the end, whatever ended it. `refusal`: the status with which the peer refused the bind. */
+  ended(reason: string, refusal?: number): void;
+}
+
+/** One connection, from the first packet to the last. It never throws and never emits. */
+export interface Session {
+  /** Whether requests can be written. */
+  bound(): boolean;
+  /** Writes a request, for which the session must be bound. `done` is called exactly once. */
+  request(command: number, body: Buffer, done: (answer: Answer) => void): void;
+  /** Says goodbye; `done` once the session has ended. */
+  unbind(done: () => void): void;
+  /** Ends it at once. */
+  destroy(reason: string): void;
+}
+
+/** The highest sequence_number (SMPP 3.4, 3.2). */
+const lastSequence = 0x7fffffff;
+
+/** Connects and binds as a transceiver. */
+export function openSession(settings: Settings, events: SessionEvents): Session {
+  const { host, port, clock, responseTimeout, enquireLinkAfter } = settings;
+  const pending = new Map<number, (answer: Answer) => void>();
+  const read = pduReader();
+  let phase: "opening" | "bound" | "unbinding" | "ended" = "opening";
+  let sequence = 0;
+  let heardAt = clock.now();
+  let probing = false;
+  let cancelProbe = () => {};
+
+  // Server name indication takes names alone, and tls.connect does not take it from `host`.
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  const socket = settings.tls === undefined ? connectTcp({ host, port }) : connectTls({ ...name, ...settings.tls, host, port });
+  socket.setNoDelay(true);
+  const cancelBind = clock.after(settings.bindTimeout, () => destroy(`no bind within ${settings.bindTimeout / 1000} s`));
+
+  socket.once(settings.tls === undefined ? "connect" : "secureConnect", () => {
+    request(commands.bindTransceiver, bindBody(settings.systemId, settings.password, settings.systemType), (answer) => {
+      if ("lost" in answer) return destroy(answer.lost);
+      if (answer.status !== statuses.ok) {
+        end("the peer refused the bind", answer.status);
+        socket.destroy();
+        return;
+      }
+      phase = "bound";
+      cancelBind();
+      watch(enquireLinkAfter);
+      events.bound();
+    });
+  });
+  socket.on("data", (chunk: Buffer) => {
+    const { pdus, fault } = read(chunk);
+    for (const pdu of pdus) if (phase !== "ended") receive(pdu);
+    if (fault !== undefined) destroy(fault);
+  });
+  socket.on("error", (error: NodeJS.ErrnoException) => end(error.code === undefined ? error.message : `${error.code} at ${host}:${port}`));
+  socket.on("close", () => end("the peer closed the connection"));
+
+  function end(reason: string, refusal?: number): void {
+    if (phase === "ended") return;
+    phase = "ended";
+    cancelBind();
+    cancelProbe();
+    const open = [...pending.values()];
+    pending.clear();
+    events.ended(reason, refusal);
+    for (const done of open) done({ lost: `connection lost: ${reason}` });
+  }
+
+  function destroy(reason: string): void {
+    end(reason);
+    socket.destroy();
+  }
+
+  /** Ends it once what is written has left; a peer that does not close its side is given the time of an answer. */
+  function leave(reason: string): void {
+    end(reason);
+    const cancel = clock.after(responseTimeout, () => socket.destroy(), "background");
+    socket.once("close", cancel);
+    socket.end();
+  }
+
+  function request(command: number, body: Buffer, done: (answer: Answer) => void): void {
+    sequence = sequence === lastSequence ? 1 : sequence + 1;
+    const own = sequence;
+    const cancel = clock.after(responseTimeout, () => {
+      pending.delete(own);
+      done({ lost: `no answer within ${responseTimeout / 1000} s` });
+      if (command === commands.submitSm) probe();
+    });
+    pending.set(own, (answer) => {
+      cancel();
+      const strange = "command" in answer && answer.command !== command + responseBit && answer.command !== commands.genericNack;
+      done(strange ? { lost: "the peer answered with the wrong command" } : answer);
+    });
+    socket.write(encodePdu({ command, status: statuses.ok, sequence: own, body }));
+  }
+
+  function respond(to: Pdu, status: number, body = emptyBody, command = to.command + responseBit): void {
+    if (phase !== "ended") socket.write(encodePdu({ command, status, sequence: to.sequence, body }));
+  }
+
+  function receive(pdu: Pdu): void {
+    heardAt = clock.now();
+    if (pdu.command >= responseBit) {
+      const done = pending.get(pdu.sequence);
+      pending.delete(pdu.sequence);
+      if (done !== undefined) done(pdu);
+      // The peer could not tell where one of our PDUs begins, so it may not know the next one either.
+      else if (pdu.command === commands.genericNack && pdu.sequence === 0) destroy("the peer lost the thread (generic_nack without a sequence number)");
+      return;
+    }
+    switch (pdu.command) {
+      case commands.enquireLink:
+        respond(pdu, statuses.ok);
+        break;
+      case commands.deliverSm:
+        receiveDeliver(pdu);
+        break;
+      case commands.unbind:
+        respond(pdu, statuses.ok);
+        leave("the peer unbound");
+        break;
+      case commands.outbind:
+      case commands.alertNotification:
+        break;
+      default:
+        respond(pdu, statuses.invalidCommand, emptyBody, commands.genericNack);
+    }
+  }
+
+  function receiveDeliver(pdu: Pdu): void {
+    // deliver_sm_resp has a message_id, which is empty (4.6.2).
+    const reply = (status: number) => respond(pdu, status, cString(""));
+    if (phase === "bound") events.deliver(pdu.body, reply);
+    else reply(phase === "opening" ? statuses.invalidBindStatus : statuses.temporaryReceiverError);
+  }
+
+  /** Asks the peer whether it is there once nothing has been heard of it for `enquireLinkAfter`. */
+  function watch(ms: number): void {
+    cancelProbe = clock.after(
+      ms,
+      () => {
+        const silence = clock.now() - heardAt;
+        if (silence >= enquireLinkAfter) probe();
+        watch(Math.max(1, silence >= enquireLinkAfter ? enquireLinkAfter : enquireLinkAfter - silence));
+      },
+      "background",
+    );
+  }
+
+  function probe(): void {
+    if (probing || phase !== "bound") return;
+    probing = true;
+    request(commands.enquireLink, emptyBody, (answer) => {
+      probing = false;
+      if ("lost" in answer) destroy("the peer did not answer enquire_link");
+    });
+  }
+
+  return {
+    bound: () => phase === "bound",
+    request,
+    unbind(done) {
+      if (phase !== "bound") {
+        destroy("closed");
+        return done();
+      }
+      phase = "unbinding";
+      request(commands.unbind, emptyBody, () => {
+        leave("unbound");
+        done();
+      });
+    },
+    destroy,
+  };
+}

@@ -1,0 +1,152 @@
+import { type KeyObject, verify, X509Certificate } from "node:crypto";
+import type { Fetch } from "./carrier-options.js";
+import { readText } from "./carrier-send.js";
+import { isRecord, parseJson } from "./json.js";
+import { isoTime } from "./receipt-reading.js";
+
+/** An Amazon SNS topic, taken apart. */
+export interface Topic {
+  readonly arn: string;
+  /** The one host whose certificates and confirmations count for it. */
+  readonly host: string;
+}
+
+/** `arn:aws:sns:eu-west-1:123456789012:sms-events`; undefined when it is none. */
+export function readTopic(arn: string): Topic | undefined {
+  const found = /^arn:(aws(?:-[a-z-]+)?):sns:([a-z0-9-]+):\d{12}:[\w.-]{1,256}$/.exec(arn);
+  return found === null ? undefined : { arn, host: `sns.${found[2]}.amazonaws.com${found[1] === "aws-cn" ? ".cn" : ""}` };
+}
+
+/** A message in SNS' envelope, its signature verified. */
+export interface SnsMessage {
+  readonly type: "Notification" | "SubscriptionConfirmation" | "UnsubscribeConfirmation";
+  readonly message: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly topic: Topic;
+  readonly subscribeUrl: string | undefined;
+}
+
+/** Why an envelope is not believed; `unreachable` when its certificate could not be fetched just now. */
+export type SnsRefusal = { readonly refused: "signature" | "malformed" | "unreachable"; readonly reason: string };
+
+const confirmationFields = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
+/** The fields that are signed, in their order, for each type. */
+const signedFields: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ["Notification", ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]],
+  ["SubscriptionConfirmation", confirmationFields],
+  ["UnsubscribeConfirmation", confirmationFields],
+]);
+const hashes: ReadonlyMap<unknown, string> = new Map([
+  ["1", "sha1"],
+  ["2", "sha256"],
+]);
+
+/** Certificates kept at once: SNS signs with one at a time for each region. */
+const certificateLimit = 16;
+
+/**
+ * Reads SNS envelopes for the topics given ("Verifying the signatures of Amazon SNS messages",
+ * docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html).
+ * Anyone can have a topic and SNS signs for all of them, so the topic is looked at first; the certificate comes by https from the topic's own region only,
+ * and is kept.
+ */
+export function snsReader(topics: readonly Topic[], fetch: Fetch): (body: string, now: number) => Promise<SnsMessage | SnsRefusal> {
+  const certificates = new Map<string, Promise<X509Certificate | SnsRefusal>>();
+
+  const certificateAt = (url: string): Promise<X509Certificate | SnsRefusal> => {
+    const kept = certificates.get(url);
+    if (kept !== undefined) return kept;
+    const fetched = fetchCertificate(url, fetch);
+    certificates.set(url, fetched);
+    if (certificates.size > certificateLimit) certificates.delete(certificates.keys().next().value as string);
+    void fetched.then((certificate) => {
+      if (!(certificate instanceof X509Certificate)) certificates.delete(url);
+    });
+    return fetched;
+  };
+
+  return async (body, now) => {
+    const envelope = parseJson(body);
+    if (!isRecord(envelope)) return { refused: "malformed", reason: "the body is not an SNS message" };
+    const fields = signedFields.get(envelope["Type"]);
+    const hash = hashes.get(envelope["SignatureVersion"]);
+    const signature = envelope["Signature"];
+    const certUrl = envelope["SigningCertURL"];
+    if (fields === undefined || hash === undefined || typeof signature !== "string" || typeof certUrl !== "string") {
+      return { refused: "malformed", reason: "the body is not a signed SNS message; is raw message delivery on for the subscription?" };
+    }
+    const topic = topics.find(({ arn }) => arn === envelope["TopicArn"]);
+    if (topic === undefined) return { refused: "signature", reason: "the message is from a topic that topicArn does not name" };
+    if (!isPinned(certUrl, topic, /^\/SimpleNotificationService-[\w-]{1,64}\.pem$/))
+      return { refused: "signature", reason: "SigningCertURL is not the topic's region of SNS" };
+    let content = "";
+    for (const field of fields) {
+      const value = envelope[field];
+      if (value === undefined && field === "Subject") continue;
+      if (typeof value !== "string") return { refused: "malformed", reason: `the SNS message has no ${field}` };
+      content += `${field}\n${value}\n`;
+    }
+    const at = isoTime(envelope["Timestamp"]);
+    if (at === undefined) return { refused: "malformed", reason: "the SNS message has no readable Timestamp" };
+    const certificate = await certificateAt(certUrl);
+    if (!(certificate instanceof X509Certificate)) return certificate;
+    if (!(Date.parse(certificate.validFrom) <= now && now <= Date.parse(certificate.validTo)))
+      return { refused: "signature", reason: "the certificate's time is over or has not come" };
+    if (!verifies(hash, content, certificate.publicKey, signature)) return { refused: "signature", reason: "the signature is not that of this message" };
+    const subscribeUrl = envelope["SubscribeURL"];
+    return {
+      type: envelope["Type"] as SnsMessage["type"],
+      message: envelope["Message"] as string,
+      at,
+      topic,
+      subscribeUrl: typeof subscribeUrl === "string" ? subscribeUrl : undefined,
+    };
+  };
+}
+
+/** Confirms a subscription by fetching its URL, on the topic's own region of SNS only. `false`: it could not be confirmed just now. */
+export async function confirmSubscription(message: SnsMessage, fetch: Fetch): Promise<boolean | SnsRefusal> {
+  const url = message.subscribeUrl;
+  const query = url === undefined || !isPinned(url, message.topic, /^\/$/) ? undefined : new URL(url).searchParams;
+  if (url === undefined || query?.get("Action") !== "ConfirmSubscription" || query.get("TopicArn") !== message.topic.arn) {
+    return { refused: "signature", reason: "SubscribeURL is not a confirmation by the topic's region of SNS" };
+  }
+  try {
+    const { status } = await get(url, fetch);
+    return status >= 200 && status < 300;
+  } catch {
+    return false;
+  }
+}
+
+async function fetchCertificate(url: string, fetch: Fetch): Promise<X509Certificate | SnsRefusal> {
+  try {
+    const { status, text } = await get(url, fetch);
+    if (status >= 500) return { refused: "unreachable", reason: "SNS could not give its certificate" };
+    if (status === 200) return new X509Certificate(text);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && String(error.code).startsWith("ERR_OSSL")))
+      return { refused: "unreachable", reason: "the certificate of SNS could not be fetched" };
+  }
+  return { refused: "signature", reason: "there is no certificate at SigningCertURL" };
+}
+
+async function get(url: string, fetch: Fetch): Promise<{ status: number; text: string }> {
+  const response = await fetch(url, { method: "GET", headers: {}, redirect: "manual", signal: AbortSignal.timeout(5000) });
+  return { status: response.status, text: await readText(response) };
+}
+
+function isPinned(url: string, topic: Topic, path: RegExp): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, host, pathname } = new URL(url);
+  return protocol === "https:" && host === topic.host && path.test(pathname);
+}
+
+function verifies(hash: string, content: string, key: KeyObject, signature: string): boolean {
+  try {
+    return verify(hash, Buffer.from(content), key, Buffer.from(signature, "base64"));
+  } catch {
+    return false;
+  }
+}

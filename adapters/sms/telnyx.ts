@@ -1,0 +1,121 @@
+import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import type { ReceiptSource } from "../../src/ports/receipts.js";
+import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { openSenderId, openTransport, optionFault, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
+import { acceptedAs, carrierSender, rejectedWith } from "./carrier-send.js";
+import { pick } from "./json.js";
+import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./receipt-reading.js";
+
+export interface TelnyxSenderOptions extends TransportOptions {
+  readonly apiKey: string;
+  /** Required unless `messagingProfileId` is given. */
+  readonly from?: SenderId;
+  /** A messaging profile: chooses the sender from its number pool where `from` names none; needed with alphanumeric senders. */
+  readonly messagingProfileId?: string;
+  /** Further fields of the request. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Sends by Telnyx' Messaging API ("Send a message", developers.telnyx.com/docs/messaging/messages/send-message): `POST /v2/messages`, JSON, a bearer key.
+ * A message's receipt URL goes along as `webhook_url`. Telnyx takes no idempotency key.
+ *
+ * @throws TypeError for a missing key or sender, and for options that cannot be used.
+ */
+export function telnyxSender(options: TelnyxSenderOptions): SmsSender {
+  const name = "telnyxSender";
+  const key = requireText(name, "apiKey", options.apiKey, "Pass an API key (KEY…) of the Telnyx portal.");
+  const { messagingProfileId } = options;
+  if (options.from === undefined && messagingProfileId === undefined) {
+    throw optionFault(name, "from", "is missing", "Pass a sender id or number, a map by country, a function, or a messagingProfileId.");
+  }
+  const transport = openTransport(name, options, "https://api.telnyx.com");
+  return carrierSender({
+    provider: "telnyx",
+    transport,
+    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
+    fromOptional: messagingProfileId !== undefined,
+    request: (message, from) => ({
+      method: "POST",
+      url: `${transport.baseUrl}/v2/messages`,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({
+        ...options.extra,
+        ...(from === undefined ? {} : { from }),
+        ...(messagingProfileId === undefined ? {} : { messaging_profile_id: messagingProfileId }),
+        to: message.to,
+        text: message.text,
+        ...(message.receipt_url === undefined ? {} : { webhook_url: message.receipt_url }),
+      }),
+    }),
+    accepted({ json }) {
+      const status = pick(json, "data", "to", 0, "status");
+      return status === "sending_failed" ? rejectedWith(pick(json, "data", "errors", 0, "code")) : acceptedAs(pick(json, "data", "id"));
+    },
+    errorCode: ({ json }) => pick(json, "errors", 0, "code"),
+  });
+}
+
+const words: StatusWords = new Map([
+  ["queued", "submitted"],
+  ["sending", "submitted"],
+  ["sent", "in_transit"],
+  ["delivered", "delivered"],
+  ["sending_failed", "undeliverable"],
+  ["delivery_failed", "undeliverable"],
+  ["delivery_unconfirmed", "unknown"],
+]);
+
+/** An Ed25519 key's SubjectPublicKeyInfo without its 32 bytes. */
+const ed25519Prefix = Buffer.from("302a300506032b6570032100", "hex");
+
+/**
+ * Telnyx' message webhooks ("Receiving webhooks for messaging", developers.telnyx.com/docs/messaging/messages/receiving-webhooks):
+ * `telnyx-signature-ed25519` over `telnyx-timestamp`, a bar and the body.
+ *
+ * @param options.publicKey The account's public key, base64; several while it is being changed.
+ * @param options.tolerance Seconds between the signed time and now. Default: 300.
+ * @throws TypeError when `publicKey` is missing or is no Ed25519 key.
+ */
+export function telnyxReceipts(options: { readonly publicKey: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
+  const name = "telnyxReceipts";
+  const keys = openSecrets(name, "publicKey", options.publicKey, "Pass the public key of the Telnyx portal (Keys & Credentials).").map((key) =>
+    readKey(name, key),
+  );
+  const tolerance = openTolerance(name, options.tolerance, 300);
+  return {
+    provider: "telnyx",
+    signed: true,
+    async read(request, now) {
+      const time = request.header("telnyx-timestamp");
+      const given = request.header("telnyx-signature-ed25519") ?? "";
+      const signature = Buffer.from(given, "base64");
+      // Buffer.from passes over what follows the padding and what is no base64: one signature has one spelling.
+      if (time === undefined || signature.length !== 64 || signature.toString("base64") !== given)
+        return badSignature("a telnyx signature header is missing or not in its form");
+      const signed = Buffer.concat([Buffer.from(`${time}|`), request.body]);
+      if (!keys.some((key) => verify(null, signed, key, signature))) return badSignature("the signature is not that of this body under publicKey");
+      if (!/^\d{1,12}$/.test(time) || isStale(Number(time) * 1000, now, tolerance)) return expired("the signed time is too old or from the future");
+      const data = pick(bodyJson(request), "data");
+      const type = pick(data, "event_type");
+      // A webhook for incoming messages may share the URL.
+      if (typeof type === "string" && type !== "message.sent" && type !== "message.finalized") return { receipts: [] };
+      return readReport(
+        {
+          messageId: pick(data, "payload", "id"),
+          status: pick(data, "payload", "to", 0, "status"),
+          at: isoTime(pick(data, "occurred_at")),
+          error: pick(data, "payload", "errors", 0, "code"),
+        },
+        words,
+      );
+    },
+  };
+}
+
+function readKey(name: string, key: string): KeyObject {
+  const bytes = Buffer.from(key, "base64");
+  if (bytes.length !== 32)
+    throw optionFault(name, "publicKey", "is not an Ed25519 key of 32 bytes in base64", "Copy it from the Telnyx portal (Keys & Credentials).");
+  return createPublicKey({ key: Buffer.concat([ed25519Prefix, bytes]), format: "der", type: "spki" });
+}

@@ -1,0 +1,143 @@
+import { createHmac } from "node:crypto";
+import type { ReceiptSource } from "../../src/ports/receipts.js";
+import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { openSenderId, openTransport, optionFault, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
+import { acceptedAs, carrierSender, rejectedWith } from "./carrier-send.js";
+import { pick } from "./json.js";
+import { badSignature, bodyForm, malformed, openSecrets, readReport, type StatusWords } from "./receipt-reading.js";
+import { sameText, sha256Hex } from "./signature.js";
+
+export interface TwilioSenderOptions extends TransportOptions {
+  /** `AC…`. */
+  readonly accountSid: string;
+  /** The account's auth token, or the secret of `apiKeySid`. */
+  readonly authToken: string;
+  /** `SK…`: an API key to use instead of the account's own token; then `authToken` is its secret. */
+  readonly apiKeySid?: string;
+  /** Required unless `messagingServiceSid` is given. */
+  readonly from?: SenderId;
+  /** `MG…`: a messaging service that chooses the sender where `from` names none. */
+  readonly messagingServiceSid?: string;
+  /** Further fields of the request, for example `{ ValidityPeriod: "600" }`. */
+  readonly extra?: Readonly<Record<string, string>>;
+}
+
+/** States of a message that end its life before it was sent. */
+const unsent = new Set(["failed", "undelivered", "canceled"]);
+
+/**
+ * Sends by Twilio's Messages API ("Messages resource", twilio.com/docs/messaging/api/message-resource): `POST /2010-04-01/Accounts/{sid}/Messages.json`, a
+ * form, basic authentication.
+ * A message's receipt URL goes along as `StatusCallback`. Twilio takes no idempotency key for messages.
+ *
+ * @throws TypeError for missing credentials or senders, and for options that cannot be used.
+ */
+export function twilioSender(options: TwilioSenderOptions): SmsSender {
+  const name = "twilioSender";
+  const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
+  const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
+  const { messagingServiceSid, extra } = options;
+  if (options.from === undefined && messagingServiceSid === undefined) {
+    throw optionFault(name, "from", "is missing", "Pass a sender id or number, a map by country, a function, or a messagingServiceSid.");
+  }
+  const transport = openTransport(name, options, "https://api.twilio.com");
+  const authorization = `Basic ${Buffer.from(`${options.apiKeySid ?? sid}:${token}`).toString("base64")}`;
+  return carrierSender({
+    provider: "twilio",
+    transport,
+    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
+    fromOptional: messagingServiceSid !== undefined,
+    request(message, from) {
+      const form = new URLSearchParams({ ...extra, To: message.to, Body: message.text });
+      if (from !== undefined) form.set("From", from);
+      if (messagingServiceSid !== undefined) form.set("MessagingServiceSid", messagingServiceSid);
+      if (message.receipt_url !== undefined) form.set("StatusCallback", message.receipt_url);
+      return {
+        method: "POST",
+        url: `${transport.baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}/Messages.json`,
+        headers: { authorization, "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+        body: form.toString(),
+      };
+    },
+    accepted({ json }) {
+      const status = pick(json, "status");
+      return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
+    },
+    errorCode: ({ json }) => pick(json, "code"),
+  });
+}
+
+const words: StatusWords = new Map([
+  ["accepted", "submitted"],
+  ["scheduled", "submitted"],
+  ["queued", "submitted"],
+  ["sending", "submitted"],
+  ["sent", "in_transit"],
+  ["delivered", "delivered"],
+  ["read", "delivered"],
+  ["undelivered", "undeliverable"],
+  ["failed", "undeliverable"],
+  ["canceled", "undeliverable"],
+]);
+
+/**
+ * Twilio's status callbacks ("Webhooks security", twilio.com/docs/usage/webhooks/webhooks-security): `X-Twilio-Signature` is the base64 HMAC-SHA-1, under
+ * the account's auth token, of the URL to the letter
+ * and the sorted parameters; of a JSON body the URL carries the hash, `bodySHA256`. Twilio signs no time: a repeated receipt cannot be told from the first.
+ *
+ * @param options.authToken The account's primary auth token (never an API key's secret); several while it is being changed.
+ * @throws TypeError when `authToken` is missing.
+ */
+export function twilioReceipts(options: { readonly authToken: string | readonly string[] }): ReceiptSource {
+  const tokens = openSecrets("twilioReceipts", "authToken", options.authToken, "Pass the auth token of the Twilio console; an API key's secret signs nothing.");
+  return {
+    provider: "twilio",
+    signed: true,
+    async read(request) {
+      const signature = request.header("x-twilio-signature");
+      if (signature === undefined) return badSignature("there is no X-Twilio-Signature header");
+      if (!URL.canParse(request.url)) return malformed("the request has no absolute URL");
+      const form = bodyForm(request);
+      if (form === undefined) return malformed("the body is not UTF-8");
+      const bodyHash = new URL(request.url).searchParams.get("bodySHA256");
+      const signed = bodyHash === null ? joined(form) : "";
+      const authentic = tokens.some((token) =>
+        urlSpellings(request.url).some((url) =>
+          sameText(
+            createHmac("sha1", token)
+              .update(url + signed)
+              .digest("base64"),
+            signature,
+          ),
+        ),
+      );
+      if (!authentic)
+        return badSignature(
+          "X-Twilio-Signature is not that of this URL and body: is the public URL the exact one that Twilio was given, and authToken the primary one?",
+        );
+      if (bodyHash !== null && !sameText(bodyHash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
+      return readReport({ messageId: form.get("MessageSid") ?? undefined, status: form.get("MessageStatus"), error: form.get("ErrorCode") }, words);
+    },
+  };
+}
+
+/** Parameters by name, each name and value without anything between; a repeated value counts once. */
+function joined(form: URLSearchParams): string {
+  return [...new Set(form.keys())]
+    .sort()
+    .map((key) =>
+      [...new Set(form.getAll(key))]
+        .sort()
+        .map((value) => key + value)
+        .join(""),
+    )
+    .join("");
+}
+
+/** The URL as it came, and with the scheme's own port written out or left out: Twilio signs one or the other. */
+function urlSpellings(url: string): string[] {
+  const parts = /^(https?):\/\/([^/?#:]+|\[[^\]]+\])(:\d+)?(.*)$/is.exec(url);
+  if (parts === null) return [url];
+  const [, scheme = "", host = "", , rest = ""] = parts;
+  return [url, `${scheme}://${host}:${scheme.toLowerCase() === "https" ? 443 : 80}${rest}`, `${scheme}://${host}${rest}`];
+}

@@ -1,0 +1,156 @@
+import { createPrivateKey, type KeyObject, randomUUID, sign } from "node:crypto";
+import type { ReceiptSource } from "../../src/ports/receipts.js";
+import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { openSenderId, openTransport, optionFault, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
+import { acceptedAs, carrierSender, digits } from "./carrier-send.js";
+import { pick } from "./json.js";
+import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./receipt-reading.js";
+import { readReference, referenceOf } from "./reference.js";
+import { claimTime, readJwt, sameText, sha256Hex } from "./signature.js";
+
+export interface VonageSenderOptions extends TransportOptions {
+  /** With `apiSecret`: basic authentication. Receipts then go to the account's status webhook unless a message has its own URL. */
+  readonly apiKey?: string;
+  readonly apiSecret?: string;
+  /** With `privateKey`: a JSON Web Token for each request. Receipts then go to the application's status webhook unless a message has its own URL. */
+  readonly applicationId?: string;
+  /** PEM. */
+  readonly privateKey?: string;
+  readonly from: SenderId;
+  /** Further fields of the request, for example `{ ttl: 600 }`. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/** "1000 Throttled", "1100 Communication Failed - Message was not submitted": these say so at any status. */
+const notSent = new Set(["1000", "1100"]);
+
+/**
+ * Sends by Vonage's Messages API, channel sms ("Messages API", developer.vonage.com/en/api/messages; errors: developer.vonage.com/en/api-errors/messages):
+ * `POST /v1/messages`, JSON.
+ * A message's receipt URL goes along as `webhook_url`; `client_ref` names the authentication and attempt, and is echoed. Vonage takes no idempotency key.
+ *
+ * @throws TypeError for missing or doubled credentials, a private key that is none, and options that cannot be used.
+ */
+export function vonageSender(options: VonageSenderOptions): SmsSender {
+  const name = "vonageSender";
+  const authorization = openAuthorization(name, options);
+  const transport = openTransport(name, options, "https://api.nexmo.com");
+  const from = openSenderId(name, options.from);
+  return carrierSender({
+    provider: "vonage",
+    transport,
+    from,
+    request: (message, sender) => ({
+      method: "POST",
+      url: `${transport.baseUrl}/v1/messages`,
+      headers: { authorization: authorization(), "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({
+        ...options.extra,
+        channel: "sms",
+        message_type: "text",
+        to: digits(message.to),
+        from: digits(sender as string),
+        text: message.text,
+        client_ref: referenceOf(message),
+        ...(message.receipt_url === undefined ? {} : { webhook_url: message.receipt_url, webhook_version: "v1" }),
+      }),
+    }),
+    accepted: ({ json }) => acceptedAs(pick(json, "message_uuid")),
+    // The problem's type is a URL whose fragment is the code: "https://developer.vonage.com/api-errors/messages#1120".
+    errorCode: ({ json }) => String(pick(json, "type") ?? "").split("#")[1],
+    notSent: (code) => notSent.has(code),
+  });
+}
+
+/** Makes the value of each request's authorization header. */
+function openAuthorization(name: string, options: VonageSenderOptions): () => string {
+  const { apiKey, applicationId } = options;
+  if ((apiKey === undefined) === (applicationId === undefined)) {
+    throw optionFault(
+      name,
+      "apiKey",
+      apiKey === undefined ? "is missing" : "and applicationId exclude each other",
+      "Pass either apiKey and apiSecret or applicationId and privateKey.",
+    );
+  }
+  if (apiKey !== undefined) {
+    const secret = requireText(name, "apiSecret", options.apiSecret, "Pass the API secret of the Vonage dashboard.");
+    const basic = `Basic ${Buffer.from(`${requireText(name, "apiKey", apiKey, "Pass the API key of the Vonage dashboard.")}:${secret}`).toString("base64")}`;
+    return () => basic;
+  }
+  const key = readKey(name, requireText(name, "privateKey", options.privateKey, "Pass the application's private key as PEM text."));
+  return () => {
+    const issuedAt = Math.floor(Date.now() / 1000);
+    const content = [
+      { alg: "RS256", typ: "JWT" },
+      { application_id: applicationId, iat: issuedAt, exp: issuedAt + 300, jti: randomUUID() },
+    ]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+      .join(".");
+    return `Bearer ${content}.${sign("sha256", Buffer.from(content), key).toString("base64url")}`;
+  };
+}
+
+function readKey(name: string, pem: string): KeyObject {
+  try {
+    const key = createPrivateKey(pem);
+    if (key.asymmetricKeyType === "rsa") return key;
+  } catch {
+    // Said below, without the key.
+  }
+  throw optionFault(name, "privateKey", "is not an RSA private key in PEM", "Pass the text of the application's private.key, line breaks included.");
+}
+
+const words: StatusWords = new Map([
+  ["submitted", "submitted"],
+  ["delivered", "delivered"],
+  ["read", "delivered"],
+  ["rejected", "undeliverable"],
+  ["undeliverable", "undeliverable"],
+]);
+
+/**
+ * Status webhooks of Vonage's Messages API ("Signed webhooks", developer.vonage.com/en/getting-started/concepts/webhooks): a JSON Web Token, HS256 under
+ * the account's signature secret, whose `payload_hash` is the body's SHA-256.
+ *
+ * @param options.signatureSecret Several while it is being changed.
+ * @param options.tolerance Seconds between the token's `iat` and now. Default: 300.
+ * @throws TypeError when `signatureSecret` is missing.
+ */
+export function vonageReceipts(options: { readonly signatureSecret: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
+  const name = "vonageReceipts";
+  const secrets = openSecrets(
+    name,
+    "signatureSecret",
+    options.signatureSecret,
+    "Pass the signature secret of the Vonage dashboard (API settings); it is not the API secret.",
+  );
+  const tolerance = openTolerance(name, options.tolerance, 300);
+  return {
+    provider: "vonage",
+    signed: true,
+    async read(request, now) {
+      const token = /^bearer\s+(\S+)$/i.exec(request.header("authorization") ?? "")?.[1];
+      if (token === undefined) return badSignature("there is no bearer token");
+      const claims = secrets.map((secret) => readJwt(token, secret)).find((found) => found !== undefined);
+      if (claims === undefined) return badSignature("the token is not signed with signatureSecret");
+      const hash = claims["payload_hash"];
+      if (typeof hash !== "string" || !sameText(hash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
+      const issuedAt = claimTime(claims["iat"]);
+      const expiresAt = claimTime(claims["exp"]);
+      if (issuedAt === undefined) return badSignature("the token does not say when it was made");
+      if (isStale(issuedAt, now, tolerance) || (expiresAt !== undefined && now >= expiresAt)) return expired("the token is too old or from the future");
+      const body = bodyJson(request);
+      return readReport(
+        {
+          messageId: pick(body, "message_uuid"),
+          status: pick(body, "status"),
+          at: isoTime(pick(body, "timestamp")),
+          error: String(pick(body, "error", "type") ?? "").split("#")[1] ?? pick(body, "error", "title"),
+          reference: readReference(pick(body, "client_ref")),
+        },
+        words,
+      );
+    },
+  };
+}

@@ -1,0 +1,236 @@
+import { expect, it } from "vitest";
+import { type AwsTextMessage, awsReceipts, awsSender } from "../../adapters/sms/aws.js";
+import type { Fetch } from "../../adapters/sms/carrier-options.js";
+import { signV4 } from "../../adapters/sms/sigv4.js";
+import { awsCarrier, awsCredentials, awsOptions } from "../support/carriers/aws.js";
+import { aMessage, aReceipt, authentication, inTime } from "../support/carriers/messages.js";
+import { certificateUrl, signSns, topicArn } from "../support/carriers/receipts.js";
+import { startCarrier } from "../support/carriers/server.js";
+import { snsCertificate } from "../support/carriers/sns-key.js";
+
+const now = Date.UTC(2027, 0, 1);
+
+it("sigv4: the signature of AWS' own example", () => {
+  // "post-vanilla" of the Signature Version 4 test suite.
+  const credentials = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
+  const headers = signV4(
+    { host: "example.amazonaws.com", headers: {}, body: "" },
+    { region: "us-east-1", service: "service" },
+    credentials,
+    Date.UTC(2015, 7, 30, 12, 36),
+  );
+  expect(headers["authorization"]).toBe(
+    "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature=5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
+  );
+});
+
+it("asks for credentials anew for each message, and does not send without them", async () => {
+  const carrier = await startCarrier(awsCarrier, "accepts");
+  let asked = 0;
+  const sender = awsSender({
+    ...awsOptions,
+    baseUrl: carrier.url,
+    credentials: async () => {
+      asked += 1;
+      if (asked === 2) throw new Error("no credentials just now");
+      return asked === 3 ? ({} as typeof awsCredentials) : awsCredentials;
+    },
+  });
+  const outcomes = [
+    await sender.send(aMessage(), inTime()),
+    await sender.send(aMessage(), inTime()),
+    await sender.send(aMessage(), inTime()),
+    await sender.send(aMessage(), inTime()),
+  ];
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(["accepted", "rejected", "rejected", "accepted"]);
+  expect(carrier.requests).toHaveLength(2);
+  await carrier.close();
+});
+
+class Command {
+  constructor(readonly input: AwsTextMessage) {}
+}
+
+/** A client of the shape of the SDK's, whose answers are of our choosing. */
+function clientThat(answer: (command: Command, options: { abortSignal: AbortSignal }) => Promise<unknown>) {
+  const seen: AwsTextMessage[] = [];
+  const send = (command: Command, options: { abortSignal: AbortSignal }) => {
+    seen.push(command.input);
+    return answer(command, options);
+  };
+  return {
+    seen,
+    sender: awsSender({ client: { send }, command: Command, from: { GB: "ACME", US: "+15005550006" }, configurationSet: "otp", extra: { TimeToLive: 600 } }),
+  };
+}
+
+const fault = (name: string, $fault: "client" | "server", httpStatusCode: number) =>
+  Object.assign(new Error(`${name} +14155552671 493817`), { name, $fault, $metadata: { httpStatusCode } });
+
+it("hands the SDK's client what SendTextMessage takes", async () => {
+  const { sender, seen } = clientThat(async () => ({ MessageId: "m1" }));
+  expect(await sender.send(aMessage(), inTime())).toEqual({ outcome: "accepted", messageId: "m1" });
+  expect(seen).toEqual([
+    {
+      DestinationPhoneNumber: "+14155552671",
+      MessageBody: "Your code is 493817.",
+      MessageType: "TRANSACTIONAL",
+      OriginationIdentity: "+15005550006",
+      ConfigurationSetName: "otp",
+      TimeToLive: 600,
+      Context: { authentication_uuid: authentication, attempt: "2" },
+    },
+  ]);
+  expect(await sender.send(aMessage({ country: "FR" }), inTime())).toMatchObject({
+    outcome: "rejected",
+    reason: "not sent: option from names no sender for FR",
+  });
+  expect(await sender.send(aMessage(), { signal: AbortSignal.abort(), deadline: 0 })).toMatchObject({ outcome: "rejected" });
+  expect(seen).toHaveLength(1);
+});
+
+it.each<[string, unknown, string, string]>([
+  ["a validation", fault("ValidationException", "client", 400), "rejected", "ValidationException"],
+  ["throttling", fault("ThrottlingException", "client", 400), "rejected", "ThrottlingException"],
+  ["an internal error", fault("InternalServerException", "server", 500), "unknown", "InternalServerException"],
+  ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "rejected", "CredentialsProviderError"],
+  [
+    "no connection",
+    Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect", $metadata: { attempts: 1 } }),
+    "rejected",
+    "not sent: no connection to the carrier",
+  ],
+  ["a cut connection", Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }), "unknown", "Error"],
+  ["a time-out", Object.assign(new Error("x"), { name: "TimeoutError" }), "unknown", "TimeoutError"],
+  ["nothing", undefined, "unknown", "an error without a name"],
+])("the SDK's client throws %s", async (_, error, outcome, reason) => {
+  const { sender } = clientThat(() => Promise.reject(error));
+  expect(await sender.send(aMessage(), inTime())).toEqual({ outcome, reason });
+});
+
+it("the SDK's client is told when the time is over", async () => {
+  const abort = new AbortController();
+  const { sender } = clientThat(
+    (_, { abortSignal }) =>
+      new Promise((_, reject) => abortSignal.addEventListener("abort", () => reject(Object.assign(new Error("x"), { name: "AbortError" })))),
+  );
+  const sending = sender.send(aMessage(), { signal: abort.signal, deadline: 0 });
+  abort.abort();
+  expect(await sending).toEqual({ outcome: "unknown", reason: "no answer in time" });
+});
+
+it("an answer of the SDK's client without an id is of unknown outcome", async () => {
+  const { sender } = clientThat(async () => "garbage");
+  expect(await sender.send(aMessage(), inTime())).toMatchObject({ outcome: "unknown" });
+});
+
+/** A stand-in for SNS' own addresses. */
+function sns(answers: (url: string) => Response | Promise<Response>) {
+  const seen: string[] = [];
+  const fetch: Fetch = async (url, init) => {
+    seen.push(url);
+    expect(init).toMatchObject({ method: "GET", redirect: "manual" });
+    return answers(url);
+  };
+  return { seen, source: awsReceipts({ topicArn, fetch }) };
+}
+
+const event = JSON.stringify({ eventType: "TEXT_DELIVERED", messageId: "m1" });
+const delivered = { receipts: [{ messageId: "m1", status: "delivered" }] };
+
+it("reads signatures of both versions, with a subject and without, and fetches the certificate once", async () => {
+  const { seen, source } = sns(() => new Response(snsCertificate));
+  const fields = [{ SignatureVersion: "1" }, { SignatureVersion: "2" }, { Subject: "sms" }];
+  const readings = await Promise.all(fields.map((field) => source.read(signSns({ Message: event, ...field }, { at: now }), now)));
+  expect(readings).toEqual([delivered, delivered, delivered]);
+  expect(seen).toEqual([certificateUrl]);
+});
+
+it.each([
+  ["another topic, well signed by SNS", { TopicArn: "arn:aws:sns:eu-west-1:999999999999:sms-events" }],
+  ["a certificate from elsewhere", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com.evil.example/SimpleNotificationService-0123.pem" }],
+  ["a certificate from a bucket", { SigningCertURL: "https://s3.eu-west-1.amazonaws.com/SimpleNotificationService-0123.pem" }],
+  ["a certificate from another region", { SigningCertURL: "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-0123.pem" }],
+  ["a certificate by http", { SigningCertURL: "http://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123.pem" }],
+  ["a certificate from another port", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com:8443/SimpleNotificationService-0123.pem" }],
+  ["a certificate with a name before the host", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com@evil.example/SimpleNotificationService-0123.pem" }],
+  ["a certificate at another path", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com/?x=SimpleNotificationService-0123.pem" }],
+  ["a certificate that is no URL", { SigningCertURL: "SimpleNotificationService.pem" }],
+])("refuses %s, without fetching anything", async (_, fields) => {
+  const { seen, source } = sns(() => new Response(snsCertificate));
+  expect(await source.read(signSns({ Message: event, ...fields }, { at: now }), now)).toMatchObject({ refused: "signature" });
+  expect(seen).toEqual([]);
+});
+
+it("refuses a certificate whose time is over or has not come, and one that is none", async () => {
+  const { source } = sns(() => new Response(snsCertificate));
+  for (const then of [Date.UTC(2019, 0, 1), Date.UTC(2200, 0, 1)])
+    expect(await source.read(signSns({ Message: event }, { at: then }), then)).toMatchObject({ refused: "signature" });
+  for (const answer of [
+    new Response("not a certificate"),
+    new Response(snsCertificate, { status: 403 }),
+    new Response(null, { status: 302, headers: { location: "https://evil.example" } }),
+  ]) {
+    expect(await sns(() => answer).source.read(signSns({ Message: event }, { at: now }), now)).toMatchObject({ refused: "signature" });
+  }
+});
+
+it("asks SNS to come again while its certificate cannot be fetched, and keeps no failure", async () => {
+  const answers = [() => Promise.reject(new TypeError("fetch failed")), () => new Response(null, { status: 503 }), () => new Response(snsCertificate)];
+  const { seen, source } = sns(() => answers[seen.length - 1]!());
+  const request = signSns({ Message: event }, { at: now });
+  expect(await source.read(request, now)).toMatchObject({ receipts: [], reply: { status: 503 } });
+  expect(await source.read(request, now)).toMatchObject({ receipts: [], reply: { status: 503 } });
+  expect(await source.read(request, now)).toEqual(delivered);
+});
+
+it("keeps a bounded number of certificates", async () => {
+  const { seen, source } = sns(() => new Response(snsCertificate));
+  const read = (i: number) =>
+    source.read(signSns({ Message: event, SigningCertURL: `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${i}.pem` }, { at: now }), now);
+  for (let i = 0; i < 20; i += 1) await read(i);
+  await read(19);
+  expect(seen).toHaveLength(20);
+  await read(0);
+  expect(seen).toHaveLength(21);
+});
+
+const confirmation = (subscribeUrl: string) => ({
+  Type: "SubscriptionConfirmation",
+  Message: "You have chosen to subscribe",
+  Token: "2336412f37",
+  SubscribeURL: subscribeUrl,
+});
+const confirmUrl = `https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${topicArn}&Token=2336412f37`;
+
+it("confirms a subscription by its URL, once the message is verified", async () => {
+  const { seen, source } = sns((url) => new Response(url === certificateUrl ? snsCertificate : "<ConfirmSubscriptionResponse/>"));
+  expect(await source.read(signSns(confirmation(confirmUrl), { at: now }), now)).toEqual({ receipts: [] });
+  expect(seen).toEqual([certificateUrl, confirmUrl]);
+});
+
+it.each([
+  ["elsewhere", "https://evil.example/?Action=ConfirmSubscription"],
+  ["inside the network", `http://169.254.169.254/?Action=ConfirmSubscription&TopicArn=${topicArn}`],
+  ["another region", confirmUrl.replace("sns.eu-west-1", "sns.us-east-1")],
+  ["another action", confirmUrl.replace("ConfirmSubscription", "Publish")],
+  ["another topic", confirmUrl.replace("123456789012", "999999999999")],
+])("does not fetch a SubscribeURL that points %s", async (_, url) => {
+  const { seen, source } = sns(() => new Response(snsCertificate));
+  expect(await source.read(signSns(confirmation(url), { at: now }), now)).toMatchObject({ refused: "signature" });
+  expect(seen).toEqual([certificateUrl]);
+});
+
+it("does not confirm what is not signed, or old; asks SNS to come again when the confirmation fails", async () => {
+  const { seen, source } = sns((url) => (url === certificateUrl ? new Response(snsCertificate) : new Response(null, { status: 500 })));
+  expect(await source.read(signSns(confirmation(confirmUrl), { at: now, secret: "another" }), now)).toMatchObject({ refused: "signature" });
+  expect(await source.read(signSns(confirmation(confirmUrl), { at: now - 3_600_001 }), now)).toMatchObject({ refused: "expired" });
+  expect(seen).toEqual([certificateUrl]);
+  expect(await source.read(signSns(confirmation(confirmUrl), { at: now }), now)).toMatchObject({ receipts: [], reply: { status: 503 } });
+});
+
+it("takes note of the end of a subscription, and refuses raw delivery with the mend", async () => {
+  const { source } = sns(() => new Response(snsCertificate));
+  expect(await source.read(signSns({ ...confirmation(confirmUrl), Type: "UnsubscribeConfirmation" }, { at: now }), now)).toEqual({ receipts: [] });
+  expect(await source.read(aReceipt({ body: event }), now)).toEqual({ refused: "malformed", reason: expect.stringContaining("raw message delivery") });
+});

@@ -1,0 +1,125 @@
+import { expect, it } from "vitest";
+import type { Fetch } from "../../adapters/sms/carrier-options.js";
+import { type HttpSenderOptions, httpSender } from "../../adapters/sms/http.js";
+import { aMessage, authentication, inTime } from "../support/carriers/messages.js";
+
+/** Sends one message and shows the request. */
+async function request(options: HttpSenderOptions, message = aMessage()) {
+  const seen: { url: string; method: string; headers: Record<string, string>; body?: string }[] = [];
+  const fetch: Fetch = async (url, { method, headers, body }) => {
+    seen.push({ url, method, headers, ...(body === undefined ? {} : { body }) });
+    return new Response("ok");
+  };
+  expect(await httpSender({ ...options, fetch }).send(message, inTime())).toEqual({ outcome: "accepted" });
+  return seen[0]!;
+}
+
+const awkward = aMessage({ text: 'a&b=c#d?e%20 "{code}" {to}\r\nünï 😀', receipt_url: "https://otp.example/r?a=1&t=x" });
+
+it("fills a URL, every value percent-encoded", async () => {
+  const made = await request({ url: "https://sms.example/send?to={to}&n={to_digits}&m={text}&ref={reference}&cb={receipt_url}&c={country}" }, awkward);
+  const query = new URL(made.url).searchParams;
+  expect(made.method).toBe("GET");
+  expect(Object.fromEntries(query)).toEqual({
+    to: "+14155552671",
+    n: "14155552671",
+    m: awkward.text,
+    ref: `${authentication}/2`,
+    cb: awkward.receipt_url,
+    c: "US",
+  });
+});
+
+it("fills a form, JSON and headers; nothing inside a value is a placeholder or a line break of a header", async () => {
+  const form = await request({ url: "https://sms.example/send", form: { dest: "{to}", msg: "{text}", kind: "otp" } }, awkward);
+  expect(form).toMatchObject({ method: "POST", headers: { "content-type": "application/x-www-form-urlencoded" } });
+  expect(Object.fromEntries(new URLSearchParams(form.body))).toEqual({ dest: "+14155552671", msg: awkward.text, kind: "otp" });
+  const made = await request(
+    {
+      url: "https://sms.example/send",
+      method: "PUT",
+      headers: { "X-Text": "{text}", "Content-Type": "application/vnd.sms+json" },
+      json: { list: [{ "{to}": "{text}", n: 1, yes: true, none: null }], code: "{code}" },
+    },
+    awkward,
+  );
+  expect(made.method).toBe("PUT");
+  expect(JSON.parse(made.body ?? "")).toEqual({ list: [{ "{to}": awkward.text, n: 1, yes: true, none: null }], code: "493817" });
+  expect(made.headers["x-text"]).toBe('a&b=c#d?e%20 "{code}" {to} ünï 😀');
+  expect(made.headers["content-type"]).toBe("application/vnd.sms+json");
+});
+
+it("takes a body that the user makes", async () => {
+  const made = await request({
+    url: "https://sms.example/send",
+    headers: { "content-type": "text/xml" },
+    from: "ACME",
+    body: ({ to }, from) => `<sms from="${from}" to="${to}"/>`,
+  });
+  expect(made).toMatchObject({ method: "POST", body: '<sms from="ACME" to="+14155552671"/>' });
+});
+
+it("what the message has no value for becomes empty", async () => {
+  const { country: _, ...message } = aMessage();
+  expect((await request({ url: "https://sms.example/?t={text}&c={country}&r={receipt_url}&f={from}", from: "ACME" }, message)).url).toBe(
+    "https://sms.example/?t=Your%20code%20is%20493817.&c=&r=&f=ACME",
+  );
+});
+
+it.each<[string, Partial<HttpSenderOptions>, Response, object]>([
+  ["any 2xx", {}, new Response("whatever"), { outcome: "accepted" }],
+  [
+    "a function's yes",
+    { accepted: ({ status }) => status === 201, messageId: ({ text }) => text },
+    new Response("m1", { status: 201 }),
+    { outcome: "accepted", messageId: "m1" },
+  ],
+  ["a function's no", { accepted: ({ status }) => status === 201 }, new Response("m1"), { outcome: "unknown" }],
+  ["a pattern with a memory", { accepted: /ok/gy }, new Response("ok"), { outcome: "accepted" }],
+  [
+    "a number in JSON",
+    { accepted: { path: "code", values: [0] }, messageId: "id" },
+    Response.json({ code: 0, id: 12 }),
+    { outcome: "accepted", messageId: "12" },
+  ],
+  ["an own path only", { accepted: { path: "constructor.name", values: ["Object"] } }, Response.json({}), { outcome: "unknown" }],
+  ["an id that is no id", { messageId: "id" }, Response.json({ id: "two words" }), { outcome: "accepted" }],
+  ["rejected before accepted", { accepted: /./, rejected: /barred/ }, new Response("barred"), { outcome: "rejected", reason: "refused by the carrier" }],
+  [
+    "rejected at 500",
+    { rejected: { path: "sent", values: [false] }, errorCode: "error" },
+    Response.json({ sent: false, error: "E9" }, { status: 500 }),
+    { outcome: "rejected", reason: "refused by the carrier, code E9" },
+  ],
+  ["a code that is the number", { errorCode: "error" }, Response.json({ error: "14155552671" }, { status: 400 }), { outcome: "rejected", reason: "HTTP 400" }],
+  ["500 without more", {}, new Response("", { status: 500 }), { outcome: "unknown", reason: "HTTP 500" }],
+])("reads an answer: %s", async (_, options, answer, outcome) => {
+  const sender = httpSender({ url: "https://sms.example/?t={text}", fetch: async () => answer, ...options });
+  const first = await sender.send(aMessage(), inTime());
+  expect(first).toMatchObject(outcome);
+  if (!("messageId" in outcome)) expect(first).not.toHaveProperty("messageId");
+});
+
+it("a pattern with a memory is as good for the second message", async () => {
+  const sender = httpSender({ url: "https://sms.example/?t={text}", fetch: async () => new Response("ok 1"), accepted: /ok/g, messageId: /ok (\d)/g });
+  for (let i = 0; i < 3; i += 1) expect(await sender.send(aMessage(), inTime())).toEqual({ outcome: "accepted", messageId: "1" });
+});
+
+it.each<[HttpSenderOptions, RegExp]>([
+  [{} as never, /^httpSender: option url is missing\. Pass the carrier's address/],
+  [{ url: "/send?t={text}" }, /option url is not a URL/],
+  [{ url: "https://sms.example/send" }, /option url, form or json has neither \{text\} nor \{code\} in it/],
+  [{ url: "https://sms.example/?t={text}&x={phone}" }, /has an unknown placeholder \{phone\}\. Those known are \{to\}/],
+  [{ url: "https://sms.example/", json: { a: [{ b: "{txt}" }] } }, /has an unknown placeholder \{txt\}/],
+  [{ url: "https://sms.example/", form: { a: "{text}" }, json: { a: "{text}" } }, /option form json and body exclude each other/],
+  [{ url: "https://sms.example/", method: "GET", form: { a: "{text}" } }, /option method GET takes no body/],
+  [{ url: "https://sms.example/?t={text}&f={from}" }, /option from is missing, and the template has \{from\} in it/],
+  [{ url: "https://sms.example/?t={text}", from: "ACME" }, /option from is not used/],
+  [{ url: "https://sms.example/?t={text}", accepted: "ok" as never }, /option accepted is no test/],
+  [{ url: "https://sms.example/?t={text}", rejected: { path: "a" } as never }, /option rejected is no test/],
+  [{ url: "https://sms.example/?t={text}", messageId: "" }, /option messageId must be a non-empty string/],
+  [{ url: "https://sms.example/?t={text}", timeout: -1 }, /option timeout/],
+])("a fault in the options is told at construction: %j", (options, message) => {
+  expect(() => httpSender(options)).toThrow(TypeError);
+  expect(() => httpSender(options)).toThrow(message);
+});

@@ -1,0 +1,573 @@
+import { describe, expect, it } from "vitest";
+import { africasTalkingReceipts } from "../../adapters/sms/africastalking.js";
+import { awsReceipts } from "../../adapters/sms/aws.js";
+import { httpReceipts } from "../../adapters/sms/http.js";
+import { infobipReceipts } from "../../adapters/sms/infobip.js";
+import { messageBirdReceipts } from "../../adapters/sms/messagebird.js";
+import { plivoReceipts } from "../../adapters/sms/plivo.js";
+import { sinchReceipts } from "../../adapters/sms/sinch.js";
+import { telnyxReceipts } from "../../adapters/sms/telnyx.js";
+import { twilioReceipts } from "../../adapters/sms/twilio.js";
+import { vonageReceipts } from "../../adapters/sms/vonage.js";
+import type { Receipt, ReceiptRequest, ReceiptSource } from "../../src/ports/receipts.js";
+import { aReceipt, authentication } from "../support/carriers/messages.js";
+import {
+  type Signer,
+  signAws,
+  signMessageBird,
+  signPlivo,
+  signSinch,
+  signTelnyx,
+  signTwilio,
+  signVonage,
+  telnyxPublicKey,
+  topicArn,
+} from "../support/carriers/receipts.js";
+import { snsCertificate } from "../support/carriers/sns-key.js";
+
+const now = Date.UTC(2027, 0, 1, 12, 0, 0, 250);
+const minute = 60_000;
+
+interface Signed {
+  readonly source: ReceiptSource;
+  readonly sign: Signer;
+  /** A report with this status. */
+  readonly report: (status: string) => Record<string, unknown>;
+  readonly delivered: Receipt;
+  readonly statuses: Readonly<Record<string, Receipt["status"]>>;
+  /** How long a signed time is good for, in milliseconds; undefined where none is signed. */
+  readonly lifetime?: number;
+  /** Names of the headers that hold signatures; the body holds SNS' own. */
+  readonly signatureHeader?: string;
+}
+
+const reference = { authentication_uuid: authentication, attempt: 2 };
+
+const signed: Readonly<Record<string, Signed>> = {
+  twilio: {
+    source: twilioReceipts({ authToken: "twilio-auth-token" }),
+    sign: signTwilio,
+    signatureHeader: "x-twilio-signature",
+    report: (status) => ({
+      MessageSid: "SM1",
+      SmsSid: "SM1",
+      MessageStatus: status,
+      SmsStatus: status,
+      To: "+14155552671",
+      From: "+15005550006",
+      AccountSid: "AC1",
+      ApiVersion: "2010-04-01",
+    }),
+    delivered: { messageId: "SM1", status: "delivered" },
+    statuses: {
+      queued: "submitted",
+      accepted: "submitted",
+      scheduled: "submitted",
+      sending: "submitted",
+      sent: "in_transit",
+      delivered: "delivered",
+      read: "delivered",
+      undelivered: "undeliverable",
+      failed: "undeliverable",
+      canceled: "undeliverable",
+    },
+  },
+  vonage: {
+    source: vonageReceipts({ signatureSecret: "vonage-signature-secret" }),
+    sign: signVonage,
+    signatureHeader: "authorization",
+    report: (status) => ({
+      message_uuid: "aaaaaaaa-bbbb-4ccc-8ddd-0123456789ab",
+      to: "14155552671",
+      from: "ACME",
+      timestamp: "2027-01-01T11:59:59.000Z",
+      status,
+      channel: "sms",
+      client_ref: `${authentication}/2`,
+      usage: { currency: "EUR", price: "0.0333" },
+    }),
+    delivered: { messageId: "aaaaaaaa-bbbb-4ccc-8ddd-0123456789ab", status: "delivered", at: Date.UTC(2027, 0, 1, 11, 59, 59), ...reference },
+    statuses: { submitted: "submitted", delivered: "delivered", read: "delivered", rejected: "undeliverable", undeliverable: "undeliverable" },
+    lifetime: 5 * minute,
+  },
+  aws: {
+    source: awsReceipts({ topicArn, fetch: async () => new Response(snsCertificate) }),
+    sign: signAws,
+    report: (status) => ({
+      eventType: `TEXT_${status}`,
+      eventVersion: "1.0",
+      eventTimestamp: now - 1000,
+      isFinal: false,
+      destinationPhoneNumber: "+14155552671",
+      isoCountryCode: "US",
+      messageId: "862a8790-60c0-4430-9b2b-658bd0000001",
+      messageStatus: status,
+      context: { authentication_uuid: authentication, attempt: "2" },
+    }),
+    delivered: { messageId: "862a8790-60c0-4430-9b2b-658bd0000001", status: "delivered", at: now - 1000, ...reference },
+    statuses: {
+      QUEUED: "submitted",
+      PENDING: "in_transit",
+      SENT: "in_transit",
+      SUCCESSFUL: "in_transit",
+      DELIVERED: "delivered",
+      INVALID: "undeliverable",
+      INVALID_MESSAGE: "undeliverable",
+      UNREACHABLE: "undeliverable",
+      CARRIER_UNREACHABLE: "undeliverable",
+      BLOCKED: "undeliverable",
+      CARRIER_BLOCKED: "undeliverable",
+      PROTECT_BLOCKED: "undeliverable",
+      SPAM: "undeliverable",
+      TTL_EXPIRED: "undeliverable",
+      UNKNOWN: "unknown",
+    },
+    lifetime: 60 * minute,
+  },
+  messagebird: {
+    source: messageBirdReceipts({ signingKey: "messagebird-signing-key" }),
+    sign: signMessageBird,
+    signatureHeader: "messagebird-signature-jwt",
+    report: (status) => ({
+      id: "e8077d803532c0b5937c639b60216938",
+      reference: `${authentication}/2`,
+      recipient: "14155552671",
+      status,
+      statusDatetime: "2027-01-01T11:59:59+00:00",
+      statusErrorCode: "0",
+    }),
+    delivered: { messageId: "e8077d803532c0b5937c639b60216938", status: "delivered", at: Date.UTC(2027, 0, 1, 11, 59, 59), ...reference },
+    statuses: {
+      scheduled: "submitted",
+      buffered: "in_transit",
+      sent: "in_transit",
+      delivered: "delivered",
+      expired: "undeliverable",
+      delivery_failed: "undeliverable",
+    },
+    lifetime: minute + 5000,
+  },
+  plivo: {
+    source: plivoReceipts({ authToken: "plivo-auth-token" }),
+    sign: signPlivo,
+    signatureHeader: "x-plivo-signature-v3",
+    report: (status) => ({
+      MessageUUID: "db3ce55a-7f1d-11e1-8ea7-1231380bc196",
+      Status: status,
+      To: "14155552671",
+      From: "14155550100",
+      Units: "1",
+      SentTime: "2027-01-01 11:59:58.123456",
+      DeliveryReportTime: "2027-01-01 11:59:59.654321",
+    }),
+    delivered: { messageId: "db3ce55a-7f1d-11e1-8ea7-1231380bc196", status: "delivered", at: Date.UTC(2027, 0, 1, 11, 59, 59, 654) },
+    statuses: {
+      queued: "submitted",
+      sent: "in_transit",
+      delivered: "delivered",
+      read: "delivered",
+      undelivered: "undeliverable",
+      failed: "undeliverable",
+      rejected: "undeliverable",
+    },
+  },
+  sinch: {
+    source: sinchReceipts({ webhookSecret: "sinch-webhook-secret" }),
+    sign: signSinch,
+    signatureHeader: "x-sinch-webhook-signature",
+    report: (status) => ({
+      type: "recipient_delivery_report_sms",
+      batch_id: "01FC66621XXXXX119Z8PMV1QPQ",
+      recipient: "14155552671",
+      code: 401,
+      status,
+      at: "2027-01-01T11:59:58.000Z",
+      operator_status_at: "2027-01-01T11:59:59.000Z",
+      client_reference: `${authentication}/2`,
+    }),
+    delivered: { messageId: "01FC66621XXXXX119Z8PMV1QPQ", status: "delivered", at: Date.UTC(2027, 0, 1, 11, 59, 59), ...reference },
+    statuses: {
+      Queued: "submitted",
+      Dispatched: "in_transit",
+      Delivered: "delivered",
+      Aborted: "undeliverable",
+      Cancelled: "undeliverable",
+      Rejected: "undeliverable",
+      Deleted: "undeliverable",
+      Failed: "undeliverable",
+      Expired: "undeliverable",
+      Unknown: "unknown",
+    },
+    lifetime: 5 * minute,
+  },
+  telnyx: {
+    source: telnyxReceipts({ publicKey: telnyxPublicKey }),
+    sign: signTelnyx,
+    signatureHeader: "telnyx-signature-ed25519",
+    report: (status) => ({
+      data: {
+        event_type: "message.finalized",
+        id: "evt",
+        occurred_at: "2027-01-01T11:59:59.000+00:00",
+        payload: { id: "40385f64-5717-4562-b3fc-2c963f66afa6", direction: "outbound", to: [{ phone_number: "+14155552671", status }], errors: [] },
+        record_type: "event",
+      },
+      meta: { attempt: 1 },
+    }),
+    delivered: { messageId: "40385f64-5717-4562-b3fc-2c963f66afa6", status: "delivered", at: Date.UTC(2027, 0, 1, 11, 59, 59) },
+    statuses: {
+      queued: "submitted",
+      sending: "submitted",
+      sent: "in_transit",
+      delivered: "delivered",
+      sending_failed: "undeliverable",
+      delivery_failed: "undeliverable",
+      delivery_unconfirmed: "unknown",
+    },
+    lifetime: 5 * minute,
+  },
+};
+
+/** The word for "delivered" in a carrier's language. */
+const deliveredWord = (carrier: Signed) => Object.entries(carrier.statuses).find(([, status]) => status === "delivered")?.[0] ?? "";
+const good = (carrier: Signed, signing: { at?: number; secret?: string } = {}) =>
+  Promise.resolve(carrier.sign(carrier.report(deliveredWord(carrier)), { at: now, ...signing }));
+
+function withHeader(request: ReceiptRequest, name: string, change: (value: string) => string | undefined): ReceiptRequest {
+  return { ...request, header: (asked) => (asked === name ? change(request.header(asked) ?? "") : request.header(asked)) };
+}
+
+describe.each(Object.entries(signed))("%s", (name, carrier) => {
+  const { source } = carrier;
+
+  it("says who it is, and that it is signed", () => {
+    expect(source).toMatchObject({ provider: name, signed: true });
+  });
+
+  it("reads a good receipt, and the same one when it is repeated", async () => {
+    const request = await good(carrier);
+    expect(await source.read(request, now)).toEqual({ receipts: [carrier.delivered] });
+    expect(await source.read(request, now + 1000)).toEqual({ receipts: [carrier.delivered] });
+  });
+
+  it.each(Object.entries(carrier.statuses))("reads %s as %s", async (word, status) => {
+    const reading = await source.read(await carrier.sign(carrier.report(word), { at: now }), now);
+    expect(reading).toMatchObject({ receipts: [{ status, messageId: carrier.delivered.messageId }] });
+  });
+
+  it("passes over a status that it does not know, which must not end a message's life", async () => {
+    expect(await source.read(await carrier.sign(carrier.report("invented"), { at: now }), now)).toEqual({ receipts: [] });
+  });
+
+  it("refuses a tampered receipt", async () => {
+    const request = await good(carrier);
+    // One bit of each byte in turn would do; the word for the state is what an attacker wants to change.
+    const tampered =
+      name === "messagebird"
+        ? { ...request, url: request.url.replace("delivered", "scheduled") }
+        : {
+            ...request,
+            body: Buffer.from(
+              Buffer.from(request.body)
+                .toString()
+                .replace(/delivered/i, "queued"),
+            ),
+          };
+    expect(tampered).not.toEqual(request);
+    expect(await source.read(tampered, now)).toMatchObject({ refused: "signature" });
+  });
+
+  it("refuses a signature under another secret", async () => {
+    expect(await source.read(await good(carrier, { secret: "another" }), now)).toMatchObject({ refused: "signature" });
+  });
+
+  const header = carrier.signatureHeader;
+  if (header !== undefined) {
+    it("refuses a receipt without its signature, and with a part of it, with more than it, or with another case of it", async () => {
+      const request = await good(carrier);
+      expect(
+        await source.read(
+          withHeader(request, header, () => undefined),
+          now,
+        ),
+      ).toMatchObject({ refused: "signature" });
+      const changes: ((value: string) => string)[] = [
+        () => "",
+        (value) => value.slice(0, -4),
+        (value) => value.slice(0, value.length >> 1),
+        (value) => value.slice(0, 1),
+        (value) => `${value}AAAA`,
+        (value) => `${value}.AAAA`,
+        (value) => value.replace(/[a-z]/, (letter) => letter.toUpperCase()),
+      ];
+      for (const change of changes) {
+        // The scheme before a token is in any case.
+        const changed = withHeader(request, header, (value) => (header === "authorization" ? `Bearer ${change(value.slice(7))}` : change(value)));
+        expect(await source.read(changed, now)).toMatchObject({ refused: "signature" });
+      }
+    });
+  }
+
+  const lifetime = carrier.lifetime;
+  if (lifetime !== undefined) {
+    it(`refuses a signed time more than ${lifetime / 1000} s old, or from the future`, async () => {
+      const second = Math.floor(now / 1000) * 1000;
+      expect(await source.read(await good(carrier, { at: second }), second + lifetime - 1)).toEqual({ receipts: [carrier.delivered] });
+      expect(await source.read(await good(carrier, { at: second }), second + lifetime + 1)).toMatchObject({ refused: "expired" });
+      const ahead = name === "messagebird" ? 5000 : lifetime;
+      expect(await source.read(await good(carrier, { at: second + ahead }), second)).toEqual({ receipts: [carrier.delivered] });
+      expect(await source.read(await good(carrier, { at: second + ahead + 1000 }), second)).toMatchObject({ refused: "expired" });
+    });
+  }
+
+  it("refuses an authentic report that is none as malformed", async () => {
+    for (const content of [
+      { nothing: "1" },
+      {
+        ...carrier.report("delivered"),
+        MessageSid: "",
+        MessageUUID: "",
+        id: "",
+        message_uuid: "x".repeat(300),
+        client_ref: 7,
+        reference: "no",
+        data: [],
+        batch_id: null,
+        client_reference: {},
+        messageId: {},
+        context: null,
+      },
+    ]) {
+      expect(await source.read(await carrier.sign(content, { at: now }), now)).toMatchObject({ refused: "malformed" });
+    }
+  });
+
+  it("never leaks the number, and refuses any nonsense without an error", async () => {
+    const request = await good(carrier);
+    const bodies = [
+      "",
+      "null",
+      "[]",
+      "{}",
+      '"',
+      "{",
+      '{"a":',
+      '{"data":{"payload":{"to":null}}}',
+      "a=b&c",
+      "%zz=%",
+      "\u0000",
+      '{"__proto__":{"x":1}}',
+      "9".repeat(5000),
+    ].map((text) => Buffer.from(text));
+    for (const body of [...bodies, Buffer.from([0xff, 0xfe, 0x80]), Buffer.alloc(70_000, 0x5b)]) {
+      for (const changed of [
+        { ...request, body },
+        aReceipt({ body }),
+        aReceipt({ body, url: "nonsense", method: "PURGE" }),
+        { ...request, url: "", body },
+        withHeader({ ...request, body }, "authorization", () => "Bearer a.b.c"),
+      ]) {
+        const reading = await source.read(changed, now);
+        if ("receipts" in reading) expect(name, "only a GET carrier may take a request whose body is empty").toBe("messagebird");
+        else expect(reading.reason).not.toMatch(/4155552671/);
+      }
+    }
+  });
+});
+
+describe("secrets while they are being changed", () => {
+  it("takes the old one and the new one, and no third", async () => {
+    const sources: [Signed, ReceiptSource][] = [
+      [signed["twilio"]!, twilioReceipts({ authToken: ["new", "twilio-auth-token"] })],
+      [signed["vonage"]!, vonageReceipts({ signatureSecret: ["new", "vonage-signature-secret"] })],
+      [signed["messagebird"]!, messageBirdReceipts({ signingKey: ["new", "messagebird-signing-key"] })],
+      [signed["plivo"]!, plivoReceipts({ authToken: ["new", "plivo-auth-token"] })],
+      [signed["sinch"]!, sinchReceipts({ webhookSecret: ["new", "sinch-webhook-secret"] })],
+    ];
+    for (const [carrier, source] of sources) {
+      expect(await source.read(await good(carrier), now)).toHaveProperty("receipts.length", 1);
+      expect(await source.read(await good(carrier, { secret: "new" }), now)).toHaveProperty("receipts.length", 1);
+      expect(await source.read(await good(carrier, { secret: "third" }), now)).toHaveProperty("refused", "signature");
+    }
+  });
+
+  it("keeps to the tolerance that was asked for", async () => {
+    const strict = sinchReceipts({ webhookSecret: "sinch-webhook-secret", tolerance: 10 });
+    expect(await strict.read(await good(signed["sinch"]!, { at: now - 12_000 }), now)).toMatchObject({ refused: "expired" });
+    expect(await strict.read(await good(signed["sinch"]!, { at: now - 9000 }), now)).toHaveProperty("receipts.length", 1);
+  });
+});
+
+describe("what carriers say of failures", () => {
+  it.each([
+    ["twilio", { MessageSid: "SM1", MessageStatus: "undelivered", ErrorCode: "30003" }, "30003"],
+    ["twilio", { MessageSid: "SM1", MessageStatus: "failed", ErrorCode: "The number +14155552671" }, undefined],
+    [
+      "vonage",
+      {
+        message_uuid: "m1",
+        status: "rejected",
+        error: { type: "https://developer.vonage.com/api-errors/messages#1260", title: "1260", detail: "to 14155552671" },
+      },
+      "1260",
+    ],
+    ["vonage", { message_uuid: "m1", status: "rejected", error: { title: "1260" } }, "1260"],
+    ["plivo", { MessageUUID: "m1", Status: "failed", ErrorCode: "300" }, "300"],
+    ["plivo", { MessageUUID: "m1", Status: "delivered", ErrorCode: "000" }, undefined],
+    ["messagebird", { id: "m1", status: "delivery_failed", statusErrorCode: "104" }, "104"],
+    ["sinch", { type: "recipient_delivery_report_sms", batch_id: "m1", status: "Failed", code: 402 }, "402"],
+    ["sinch", { type: "recipient_delivery_report_sms", batch_id: "m1", status: "Delivered", code: 0 }, undefined],
+    [
+      "telnyx",
+      {
+        data: {
+          event_type: "message.finalized",
+          payload: { id: "m1", to: [{ status: "delivery_failed" }], errors: [{ code: "40008", detail: "+14155552671" }] },
+        },
+      },
+      "40008",
+    ],
+    ["aws", { eventType: "TEXT_CARRIER_BLOCKED", messageId: "m1", messageStatus: "CARRIER_BLOCKED" }, "CARRIER_BLOCKED"],
+  ])("%s: %j has the error %s", async (name, content, error) => {
+    const carrier = signed[name]!;
+    const reading = await carrier.source.read(await carrier.sign(content, { at: now }), now);
+    if (!("receipts" in reading)) throw new Error(reading.reason);
+    expect(reading.receipts).toHaveLength(1);
+    expect(reading.receipts[0]?.error).toBe(error);
+  });
+});
+
+it("aws: a final TEXT_SUCCESSFUL is the last word where the carrier gives no other: delivered", async () => {
+  const { source, report, sign } = signed["aws"]!;
+  expect(await source.read(await sign({ ...report("SUCCESSFUL"), isFinal: true }, { at: now }), now)).toMatchObject({ receipts: [{ status: "delivered" }] });
+});
+
+it.each([
+  ["aws", { eventType: "VOICE_COMPLETED", messageId: "m1" }],
+  ["aws", { eventType: "MEDIA_DELIVERED", messageId: "m1" }],
+  ["sinch", { type: "delivery_report_sms", batch_id: "m1", statuses: [], total_message_count: 1 }],
+  ["telnyx", { data: { event_type: "message.received", payload: { id: "m1" } } }],
+])("%s: other events at the same URL are authentic and say nothing: %j", async (name, content) => {
+  const { source, sign } = signed[name]!;
+  expect(await source.read(await sign(content, { at: now }), now)).toEqual({ receipts: [] });
+});
+
+describe("carriers that sign nothing", () => {
+  it("infobip: several results at once, intermediate ones in transit", async () => {
+    const source = infobipReceipts();
+    expect(source).toMatchObject({ provider: "infobip", signed: false });
+    const result = (groupName: string, name: string, error = "NO_ERROR") => ({
+      messageId: `${authentication}/2`,
+      to: "14155552671",
+      doneAt: "2027-01-01T11:59:59.000+0000",
+      status: { groupName, name },
+      error: { name: error },
+      callbackData: `${authentication}/2`,
+    });
+    const body = JSON.stringify({
+      results: [
+        result("PENDING", "PENDING_WAITING_DELIVERY"),
+        result("DELIVERED", "DELIVERED_TO_OPERATOR"),
+        result("DELIVERED", "DELIVERED_TO_HANDSET"),
+        result("EXPIRED", "EXPIRED_EXPIRED", "EC_ABSENT_SUBSCRIBER"),
+        result("REJECTED", "REJECTED_NETWORK"),
+        result("UNDELIVERABLE", "UNDELIVERABLE_NOT_DELIVERED"),
+        result("OK", "OTHER"),
+      ],
+    });
+    const reading = await source.read(aReceipt({ body }), now);
+    const base = { messageId: `${authentication}/2`, at: Date.UTC(2027, 0, 1, 11, 59, 59), ...reference };
+    expect(reading).toEqual({
+      receipts: [
+        { ...base, status: "in_transit" },
+        { ...base, status: "in_transit" },
+        { ...base, status: "delivered" },
+        { ...base, status: "undeliverable", error: "EC_ABSENT_SUBSCRIBER" },
+        { ...base, status: "undeliverable" },
+        { ...base, status: "undeliverable" },
+      ],
+    });
+    for (const nonsense of ["", "{}", '{"results":{}}', '{"results":[null]}', '{"results":[{"messageId":"m"}]}']) {
+      expect(await source.read(aReceipt({ body: nonsense }), now)).toMatchObject({ refused: "malformed" });
+    }
+  });
+
+  it.each([
+    ["Sent", "submitted"],
+    ["Submitted", "in_transit"],
+    ["Buffered", "in_transit"],
+    ["Success", "delivered"],
+    ["Rejected", "undeliverable"],
+    ["Failed", "undeliverable"],
+  ])("africastalking: %s is %s", async (word, status) => {
+    const source = africasTalkingReceipts();
+    expect(source).toMatchObject({ provider: "africastalking", signed: false });
+    const form = new URLSearchParams({
+      id: "ATXid_1",
+      status: word,
+      phoneNumber: "+254712345678",
+      networkCode: "63902",
+      failureReason: word === "Failed" ? "UserInBlackList" : "",
+      retryCount: "0",
+    });
+    const reading = await source.read(aReceipt({ body: form.toString() }), now);
+    expect(reading).toEqual({ receipts: [{ messageId: "ATXid_1", status, ...(word === "Failed" ? { error: "UserInBlackList" } : {}) }] });
+  });
+
+  it("africastalking: nonsense is malformed", async () => {
+    for (const body of ["", "id=1", "status=Success", "{}", "id=a%20b&status=Success"])
+      expect(await africasTalkingReceipts().read(aReceipt({ body }), now)).toMatchObject({ refused: "malformed" });
+    expect(await africasTalkingReceipts().read(aReceipt({ body: Buffer.from([0xff]) }), now)).toMatchObject({ refused: "malformed" });
+  });
+
+  it("http: reads a query, a form and JSON by the names it was given", async () => {
+    const kannel = httpReceipts({
+      provider: "kannel",
+      status: "type",
+      messageId: "mid",
+      statuses: { "1": "delivered", "2": "undeliverable", "8": "submitted" },
+    });
+    expect(kannel).toMatchObject({ provider: "kannel", signed: false });
+    expect(await kannel.read(aReceipt({ method: "GET", url: "https://otp.example/receipts/kannel?a=1&t=x&type=1&mid=77" }), now)).toEqual({
+      receipts: [{ messageId: "77", status: "delivered" }],
+    });
+    expect(await kannel.read(aReceipt({ url: "https://otp.example/receipts/kannel?a=1", body: "type=2&mid=77" }), now)).toEqual({
+      receipts: [{ messageId: "77", status: "undeliverable" }],
+    });
+    expect(await kannel.read(aReceipt({ body: '{"type":8,"mid":77}' }), now)).toEqual({ receipts: [{ messageId: "77", status: "submitted" }] });
+    const deep = httpReceipts({
+      status: "data.state",
+      messageId: "data.id",
+      reference: "data.ref",
+      at: "data.when",
+      error: "data.error",
+      statuses: { DELIVRD: "delivered", UNDELIV: "undeliverable" },
+    });
+    const body = JSON.stringify({ data: { state: "undeliv", id: "m1", ref: `${authentication}/2`, when: "2027-01-01T00:00:00Z", error: "E7" } });
+    expect(await deep.read(aReceipt({ body }), now)).toEqual({
+      receipts: [{ messageId: "m1", status: "undeliverable", at: Date.UTC(2027, 0, 1), error: "E7", ...reference }],
+    });
+    expect(await deep.read(aReceipt({ body: JSON.stringify({ data: { state: "ENROUTE", id: "m1" } }) }), now)).toEqual({ receipts: [] });
+    for (const nonsense of ["", "[]", "null", "{", '{"data":[]}'])
+      expect(await deep.read(aReceipt({ body: nonsense }), now)).toMatchObject({ refused: "malformed" });
+  });
+});
+
+it.each<[string, () => unknown, RegExp]>([
+  ["twilio", () => twilioReceipts({} as never), /twilioReceipts: option authToken is missing\. Pass /],
+  ["twilio", () => twilioReceipts({ authToken: [] }), /option authToken is an empty list/],
+  ["vonage", () => vonageReceipts({ signatureSecret: " " }), /vonageReceipts: option signatureSecret must be a non-empty string/],
+  ["vonage", () => vonageReceipts({ signatureSecret: "x", tolerance: 0 }), /option tolerance must be a number of seconds above 0/],
+  ["aws", () => awsReceipts({} as never), /awsReceipts: option topicArn is missing/],
+  ["aws", () => awsReceipts({ topicArn: [] }), /option topicArn is an empty list/],
+  ["aws", () => awsReceipts({ topicArn: "sms-events" }), /option topicArn is not the ARN of an SNS topic/],
+  ["messagebird", () => messageBirdReceipts({ signingKey: ["a", ""] }), /option signingKey must be a non-empty string/],
+  ["plivo", () => plivoReceipts({} as never), /option authToken is missing/],
+  ["sinch", () => sinchReceipts({ webhookSecret: "s", tolerance: Number.NaN }), /option tolerance/],
+  ["telnyx", () => telnyxReceipts({ publicKey: "c2hvcnQ=" }), /option publicKey is not an Ed25519 key/],
+  ["http", () => httpReceipts({ statuses: {} }), /option statuses is missing/],
+  ["http", () => httpReceipts({ provider: "My Carrier", statuses: { a: "delivered" } }), /option provider must be lower-case letters/],
+])("%s: a fault in the options is told at construction, with the mend", (_, make, message) => {
+  expect(make).toThrow(TypeError);
+  expect(make).toThrow(message);
+});

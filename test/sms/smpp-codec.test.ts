@@ -1,0 +1,148 @@
+import fc from "fast-check";
+import smpp from "smpp";
+import { describe, expect, it } from "vitest";
+import { bindBody, commands, cString, encodePdu, type Pdu, pduReader, readDeliver, readString, submitBody } from "../../adapters/sms/smpp/pdu.js";
+import { encodeText } from "../../adapters/sms/smpp/text.js";
+
+/** Characters of GSM 03.38 with the octets of the standard's tables 6.2.1 and 6.2.1.1. */
+const gsm: readonly (readonly [string, string])[] = [
+  ["@£$¥èéùìòÇ", "00010203040506070809"],
+  ["\nØø\rÅå", "0a0b0c0d0e0f"],
+  ["Δ_ΦΓΛΩΠΨΣΘΞ", "101112131415161718191a"],
+  ["ÆæßÉ", "1c1d1e1f"],
+  [" !\"#¤%&'()*+,-./", "202122232425262728292a2b2c2d2e2f"],
+  ["0123456789:;<=>?", "303132333435363738393a3b3c3d3e3f"],
+  ["¡AZÄÖÑÜ§", "40415a5b5c5d5e5f"],
+  ["¿azäöñüà", "60617a7b7c7d7e7f"],
+  ["\f^{}\\[~]|€", "1b0a1b141b281b291b2f1b3c1b3d1b3e1b401b65"],
+];
+
+describe("text", () => {
+  it.each(gsm)("the default alphabet, one octet per septet: %j", (text, octets) => {
+    expect(encodeText(text)).toEqual({ dataCoding: 0, text: Buffer.from(octets, "hex") });
+  });
+
+  it.each([
+    ["кот", "043a043e0442"],
+    ["ç", "00e7"],
+    ["a\x1b", "0061001b"],
+    ["😀", "d83dde00"],
+  ])("UCS-2, big-endian, as soon as one character is not in it: %j", (text, octets) => {
+    expect(encodeText(text)).toEqual({ dataCoding: 8, text: Buffer.from(octets, "hex") });
+  });
+});
+
+describe("PDUs as npm smpp reads them", () => {
+  const read = (command: number, body: Buffer) => new smpp.PDU(encodePdu({ command, status: 0, sequence: 7, body }));
+  const submit = {
+    serviceType: "OTP",
+    source: { ton: 5, npi: 0, address: "Acme" },
+    destination: { ton: 1, npi: 1, address: "14155552671" },
+    registeredDelivery: 1,
+  } as const;
+
+  it("bind_transceiver", () => {
+    expect(read(commands.bindTransceiver, bindBody("me", "secret", "sms"))).toMatchObject({
+      command: "bind_transceiver",
+      sequence_number: 7,
+      system_id: "me",
+      password: "secret",
+      system_type: "sms",
+      interface_version: 0x34,
+    });
+  });
+
+  it("submit_sm, in both alphabets", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ maxLength: 70 }), fc.string({ unit: "binary", maxLength: 35 })), (text) => {
+        const pdu = read(commands.submitSm, submitBody({ ...submit, ...encodeText(text) }));
+        // npm smpp reads coding 0 in its default alphabet, GSM 03.38.
+        expect(pdu).toMatchObject({ command: "submit_sm", service_type: "OTP", source_addr: "Acme", destination_addr: "14155552671", registered_delivery: 1 });
+        expect(String(pdu.short_message?.message ?? "")).toBe(text);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it.each([
+    ["160 septets", "x".repeat(160), "short_message"],
+    ["161 septets", "x".repeat(161), "message_payload"],
+    ["80 septets with escapes", "€".repeat(80), "short_message"],
+    ["70 units", "я".repeat(70), "short_message"],
+    ["71 units", "я".repeat(71), "message_payload"],
+  ] as const)("a text of %s travels as %s", (_, text, field) => {
+    const pdu = read(commands.submitSm, submitBody({ ...submit, ...encodeText(text) }));
+    expect(pdu[field]?.message).toBe(text);
+    expect(field === "short_message" ? pdu.message_payload : pdu.short_message?.message?.length).toBe(field === "short_message" ? undefined : 0);
+  });
+});
+
+describe("deliver_sm as npm smpp writes it", () => {
+  const write = (fields: Record<string, unknown>) => new smpp.PDU("deliver_sm", fields).toBuffer().subarray(16);
+  const full = write({
+    source_addr: "1",
+    destination_addr: "2",
+    esm_class: 4,
+    short_message: "id:1 stat:DELIVRD",
+    receipted_message_id: "x1",
+    message_state: 2,
+  });
+
+  it("its text and parameters", () => {
+    const deliver = readDeliver(full);
+    expect(deliver).toMatchObject({ esmClass: 4, text: Buffer.from("id:1 stat:DELIVRD") });
+    expect(readString(deliver?.parameters.get(0x1e) as Buffer)).toBe("x1");
+    expect(deliver?.parameters.get(0x427)).toEqual(Buffer.of(2));
+  });
+
+  it("message_payload where short_message is empty", () => {
+    expect(readDeliver(write({ short_message: "", message_payload: Buffer.from("id:2") }))?.text).toEqual(Buffer.from("id:2"));
+  });
+
+  it("cut short anywhere: no throw, and nothing read before its text is whole", () => {
+    const parameters = full.length - (4 + 3) - (4 + 1);
+    for (let length = 0; length < full.length; length += 1) expect(readDeliver(full.subarray(0, length)) === undefined, `${length}`).toBe(length < parameters);
+  });
+
+  it("any octets: no throw", () => {
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (octets) => void readDeliver(Buffer.from(octets))));
+  });
+});
+
+describe("framing", () => {
+  const pdu = fc.record({
+    command: fc.nat(0xffffffff),
+    status: fc.nat(0xffffffff),
+    sequence: fc.nat(0xffffffff),
+    body: fc.uint8Array({ maxLength: 40 }).map((octets) => Buffer.from(octets)),
+  });
+
+  it("PDUs come out whole and in order, wherever the stream is cut", () => {
+    fc.assert(
+      fc.property(fc.array(pdu, { maxLength: 6 }), fc.array(fc.nat(60), { maxLength: 20 }), (pdus, lengths) => {
+        let stream = Buffer.concat(pdus.map(encodePdu));
+        const read = pduReader();
+        const out: Pdu[] = [];
+        for (const length of [...lengths, stream.length]) {
+          out.push(...read(stream.subarray(0, length)).pdus);
+          stream = stream.subarray(length);
+        }
+        expect(out).toEqual(pdus);
+      }),
+    );
+  });
+
+  it.each([0, 15, 70_001, 0xffffffff])("a length of %i is a fault, after the PDUs before it", (length) => {
+    const good = encodePdu({ command: 0x15, status: 0, sequence: 1, body: cString("") });
+    const bad = Buffer.alloc(4);
+    bad.writeUInt32BE(length);
+    const { pdus, fault } = pduReader()(Buffer.concat([good, bad]));
+    expect(pdus).toHaveLength(1);
+    expect(fault).toContain(String(length));
+  });
+
+  it("the longest PDU that a peer can send is taken", () => {
+    const body = Buffer.alloc(65_535 + 300);
+    expect(pduReader()(encodePdu({ command: 5, status: 0, sequence: 1, body })).pdus).toHaveLength(1);
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { type SmppOptions, smppSender } from "../../adapters/sms/smpp/index.js";
+import { aMessage, stoppedClock } from "../support/smpp.js";
+
+const good = { host: "127.0.0.1", systemId: "me", password: "secret" };
+
+describe("options that cannot work are told at construction, with the mend", () => {
+  it("none at all", () => {
+    expect(() => smppSender(undefined as unknown as SmppOptions)).toThrow("smppSender({ host, systemId, password })");
+  });
+
+  it.each([
+    ["host", undefined, "as your carrier gave it to you"],
+    ["host", "", "1 to 253"],
+    ["systemId", undefined, "as your carrier gave it to you"],
+    ["systemId", "x".repeat(16), "1 to 15 ASCII"],
+    ["password", undefined, "as your carrier gave it to you"],
+    ["password", "pass\0word", "ASCII"],
+    ["password", 7, "a text"],
+    ["systemType", "x".repeat(13), "1 to 12"],
+    ["serviceType", "é", "ASCII"],
+    ["port", 0, "1 to 65535"],
+    ["port", "2775", "a whole number"],
+    ["tls", "yes", "true, or options for tls.connect"],
+    ["tls", null, "true, or options for tls.connect"],
+    ["tls", { cert: "not a PEM text" }, "PEM"],
+    ["source", "", undefined],
+    ["source", "A name too long", "11 ASCII characters"],
+    ["source", "Añejo", "11 ASCII characters"],
+    ["source", "123456789", "8 digits"],
+    ["source", "+44", "15 digits"],
+    ["source", 60777, "short code"],
+    ["sourceTon", 256, "0 to 255"],
+    ["sourceNpi", -1, "0 to 255"],
+    ["destinationTon", 1.5, "0 to 255"],
+    ["destinationNpi", "1", "0 to 255"],
+    ["window", 0, "1 to 1000"],
+    ["window", 1001, "1 to 1000"],
+    ["bindTimeout", 0, "seconds above 0"],
+    ["responseTimeout", Number.NaN, "seconds above 0"],
+    ["enquireLinkAfter", -1, "seconds above 0"],
+    ["throttlePause", 100_000, "at most 86400"],
+    ["drainTimeout", "5", "seconds above 0"],
+    ["rebind", 5, "{ min, max }"],
+    ["rebind.min", { min: 0 }, "seconds above 0"],
+    ["rebind.max", { min: 5, max: 1 }, "at least rebind.min"],
+    ["onReceipt", "log", "a function"],
+    ["receiptIds", "hex", '"same"'],
+    ["logger", {}, "info, warn and error"],
+    ["clock", {}, "now and after"],
+  ])("%s: %j", (name, value, mend) => {
+    const build = () => smppSender({ ...good, [name.split(".")[0] as string]: value } as SmppOptions);
+    if (mend === undefined) return expect(build).not.toThrow();
+    expect(build).toThrow(`option \`${name}\` must be`);
+    expect(build).toThrow(mend);
+    if (name === "password" && typeof value === "string") expect(build).not.toThrow(value);
+  });
+});
+
+describe("messages that cannot be sent are rejected before anything is connected", () => {
+  const clock = stoppedClock();
+
+  it.each([
+    ["a source function that answers nonsense", { source: () => "A name too long" }, {}, "`source`"],
+    [
+      "a source function that throws",
+      {
+        source: () => {
+          throw new Error("+14155552671");
+        },
+      },
+      {},
+      "`source` threw",
+    ],
+    ["a destination that is not E.164", {}, { to: "4155552671" }, "E.164"],
+    ["a deadline that has passed", {}, {}, "deadline"],
+  ])("%s", async (name, options, change, reason) => {
+    const sender = smppSender({ ...good, ...options, clock });
+    const outcome = await sender.send(aMessage(change), clock.context(name.includes("deadline") ? 0 : 5_000));
+    expect(outcome).toEqual({ outcome: "rejected", reason: expect.stringContaining(reason) });
+    expect(JSON.stringify(outcome)).not.toContain("4155552671");
+    expect(sender.status().state).toBe("idle");
+    await sender.close();
+    expect(sender.status().state).toBe("closed");
+  });
+});

@@ -1,0 +1,116 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type SmppOptions, type SmppSender, smppSender } from "../../adapters/sms/smpp/index.js";
+import type { Receipt } from "../../src/ports/receipts.js";
+import { aMessage, eventually, password, stoppedClock, systemId } from "../support/smpp.js";
+import { netSmppIsInstalled, type PerlPdu, type PerlPeer, startPerlPeer } from "../support/smpp-perl.js";
+
+const peers: PerlPeer[] = [];
+const senders: SmppSender[] = [];
+
+afterEach(async () => {
+  for (const sender of senders.splice(0)) await sender.close();
+  for (const peer of peers.splice(0)) await peer.stop();
+});
+
+async function setUp(change: Partial<SmppOptions> = {}) {
+  const peer = await startPerlPeer(password);
+  peers.push(peer);
+  const clock = stoppedClock();
+  const receipts: Receipt[] = [];
+  const onReceipt = (receipt: Receipt) => void receipts.push(receipt);
+  const sender = smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, source: "Acme", clock, onReceipt, ...change });
+  senders.push(sender);
+  return { peer, clock, receipts, sender, send: (to = "+14155552677", text = "Your code is 482913") => sender.send(aMessage({ to, text }), clock.context()) };
+}
+
+const ascii = (hex: string | number | undefined) => Buffer.from(String(hex), "hex").toString("latin1");
+
+describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Perl's Net::SMPP", () => {
+  it("binds, and the peer's enquire_link is answered", async () => {
+    const { peer, sender } = await setUp();
+    await sender.connect();
+    await eventually(() => expect(peer.of("enquire_link_resp")).toHaveLength(1));
+    const bind = peer.of("bind_transceiver")[0] as PerlPdu;
+    expect([ascii(bind["system_id"]), ascii(bind["password"]), bind["interface_version"]]).toEqual([systemId, password, 0x34]);
+  });
+
+  it("a text in the default alphabet, octet for octet", async () => {
+    const { peer, send } = await setUp();
+    expect(await send(undefined, "Code {482913} @ £5 €")).toEqual({ outcome: "accepted", messageId: "perl-1" });
+    const submit = peer.of("submit_sm")[0] as PerlPdu;
+    expect(submit).toMatchObject({
+      source_addr: Buffer.from("Acme").toString("hex"),
+      source_addr_ton: 5,
+      source_addr_npi: 0,
+      destination_addr: Buffer.from("14155552677").toString("hex"),
+      dest_addr_ton: 1,
+      dest_addr_npi: 1,
+      registered_delivery: 1,
+      data_coding: 0,
+    });
+    expect(submit["short_message"]).toBe(`${Buffer.from("Code ").toString("hex")}1b28${Buffer.from("482913").toString("hex")}1b29200020013520${"1b65"}`);
+  });
+
+  it("a text in UCS-2", async () => {
+    const { peer, send } = await setUp();
+    await send(undefined, "Код 482913");
+    const submit = peer.of("submit_sm")[0] as PerlPdu;
+    expect(submit["data_coding"]).toBe(8);
+    expect(Buffer.from(String(submit["short_message"]), "hex").swap16().toString("utf16le")).toBe("Код 482913");
+  });
+
+  it.each([
+    ["its text", "+14155552675", "UNDELIV 034"],
+    ["its parameters", "+14155552676", "UNDELIV"],
+    ["both", "+14155552677", "UNDELIV 034"],
+  ])("a receipt from %s is handed on and acknowledged", async (_, to, error) => {
+    const { peer, send, receipts } = await setUp();
+    await send(to);
+    await eventually(() => expect(peer.of("deliver_sm_resp")[0]).toMatchObject({ status: 0 }));
+    expect(receipts).toEqual([{ messageId: "perl-1", status: "undeliverable", error }]);
+  });
+
+  it.each([
+    ["+14155550001", { outcome: "rejected", reason: "ESME_RINVDSTADR (0x0000000B)" }],
+    ["+14155550002", { outcome: "rejected", reason: "ESME_RTHROTTLED (0x00000058)" }],
+    ["+14155550004", { outcome: "unknown", reason: expect.stringContaining("connection lost") }],
+  ])("what it refuses, throttles or cuts off: %s", async (to, outcome) => {
+    const { send } = await setUp();
+    expect(await send(to)).toEqual(outcome);
+  });
+
+  it("what it does not answer is unknown, and it is asked whether it lives", async () => {
+    const { peer, send, sender, clock } = await setUp({ responseTimeout: 2 });
+    const outcome = send("+14155550003");
+    await eventually(() => expect(peer.of("submit_sm")).toHaveLength(1));
+    clock.advance(2_000);
+    expect(await outcome).toMatchObject({ outcome: "unknown" });
+    await eventually(() => expect(peer.of("enquire_link")).toHaveLength(1));
+    expect(sender.status().state).toBe("bound");
+  });
+
+  it("wrong password", async () => {
+    const { sender, send } = await setUp({ password: "wrong" });
+    await expect(sender.connect()).rejects.toThrow("ESME_RINVPASWD");
+    expect(await send()).toMatchObject({ outcome: "rejected", reason: expect.stringContaining("ESME_RINVPASWD") });
+  });
+
+  it("binds again after it was killed and started anew", async () => {
+    const { peer, sender, send, clock } = await setUp();
+    expect(await send()).toMatchObject({ outcome: "accepted" });
+    await peer.stop();
+    await eventually(() => expect(sender.status().state).toBe("waiting"));
+    peers.push(await startPerlPeer(password, peer.port));
+    clock.advance(1_000);
+    expect(await send()).toMatchObject({ outcome: "accepted" });
+  });
+
+  it("five hundred messages in a window of fifty, each with its receipt; close unbinds", async () => {
+    const { peer, sender, send, receipts } = await setUp({ window: 50 });
+    const outcomes = await Promise.all(Array.from({ length: 500 }, (_, index) => send(`+1415555${1000 + index}`)));
+    expect(new Set(outcomes.map((outcome) => (outcome.outcome === "accepted" ? outcome.messageId : outcome.outcome))).size).toBe(500);
+    await eventually(() => expect(new Set(receipts.map(({ messageId }) => messageId)).size).toBe(500));
+    await sender.close();
+    await eventually(() => expect(peer.of("unbind")).toHaveLength(1));
+  });
+});

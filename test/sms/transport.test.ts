@@ -1,0 +1,172 @@
+import { createServer as createPlainServer } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, it, vi } from "vitest";
+import type { Fetch } from "../../adapters/sms/carrier-options.js";
+import { twilioSender } from "../../adapters/sms/twilio.js";
+import { aMessage, inTime } from "../support/carriers/messages.js";
+import { type Mood, type RunningCarrier, startCarrier } from "../support/carriers/server.js";
+import { snsCertificate, snsKey } from "../support/carriers/sns-key.js";
+import { twilioCarrier, twilioOptions } from "../support/carriers/twilio.js";
+
+let running: RunningCarrier | undefined;
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  await running?.close();
+});
+
+async function start(mood: Mood): Promise<RunningCarrier> {
+  running = await startCarrier(twilioCarrier, mood);
+  return running;
+}
+
+const sendTo = (baseUrl: string, options: { timeout?: number; fetch?: Fetch } = {}) =>
+  twilioSender({ ...twilioOptions, baseUrl, ...options }).send(aMessage(), inTime());
+
+it("the sender's own timeout ends the wait before the send's deadline", async () => {
+  const { url } = await start("withholds");
+  expect(await sendTo(url, { timeout: 0.1 })).toEqual({ outcome: "unknown", reason: "no answer in time" });
+});
+
+it("a message whose time is over before it starts is not sent", async () => {
+  const { url, requests } = await start("accepts");
+  const outcome = await twilioSender({ ...twilioOptions, baseUrl: url }).send(aMessage(), { signal: AbortSignal.abort(), deadline: 0 });
+  expect(outcome).toEqual({ outcome: "rejected", reason: "not sent: the time for it was over" });
+  expect(requests).toEqual([]);
+});
+
+it("a timeout leaves no timer and no listener behind", async () => {
+  const { url } = await start("accepts");
+  const { signal } = new AbortController();
+  const added = vi.spyOn(signal, "addEventListener");
+  const removed = vi.spyOn(signal, "removeEventListener");
+  const cleared = vi.spyOn(globalThis, "clearTimeout");
+  await twilioSender({ ...twilioOptions, baseUrl: url, timeout: 3600 }).send(aMessage(), { signal, deadline: Date.now() + 1000 });
+  expect(removed.mock.calls.length).toBe(added.mock.calls.length);
+  expect(cleared.mock.calls.some(([timer]) => timer !== undefined)).toBe(true);
+  cleared.mockRestore();
+});
+
+it("an answer that breaks off: unknown where it had to hold the id, rejected where its status says so", async () => {
+  const { url } = await start("breaks off");
+  expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's answer is not in its form" });
+  const broken = () => new ReadableStream({ pull: (stream) => stream.error(new Error("cut")) });
+  expect(await sendTo(url, { fetch: async () => new Response(broken(), { status: 400 }) })).toEqual({ outcome: "rejected", reason: "HTTP 400" });
+});
+
+it("an answer without end is not read to its end", async () => {
+  const { url } = await start("endless");
+  expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's answer is not in its form" });
+  let parts = 0;
+  let cancelled = false;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(stream) {
+      parts += 1;
+      stream.enqueue(new Uint8Array(16_384).fill(0x78));
+    },
+    cancel() {
+      cancelled = true;
+    },
+  });
+  expect(await sendTo(url, { fetch: async () => new Response(endless, { status: 201 }) })).toMatchObject({ outcome: "unknown" });
+  expect(parts).toBeLessThan(10);
+  expect(cancelled).toBe(true);
+});
+
+it("a redirect is not followed, and the credentials go nowhere else", async () => {
+  const elsewhere = await startCarrier(twilioCarrier, "accepts");
+  const server = createPlainServer((_, response) =>
+    response.writeHead(307, { location: `${elsewhere.url}/2010-04-01/Accounts/${twilioOptions.accountSid}/Messages.json` }).end(),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  expect(await sendTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).toEqual({ outcome: "unknown", reason: "HTTP 307" });
+  expect(elsewhere.requests).toEqual([]);
+  await elsewhere.close();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+it("a name that does not exist: rejected, nothing was written", async () => {
+  expect(await sendTo("http://carrier.invalid")).toEqual({ outcome: "rejected", reason: "not sent: no connection to the carrier" });
+});
+
+it("a certificate that nobody vouches for: rejected, nothing was written", async () => {
+  let requests = 0;
+  const server = createServer({ key: snsKey, cert: snsCertificate }, () => {
+    requests += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  expect(await sendTo(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)).toEqual({
+    outcome: "rejected",
+    reason: "not sent: no connection to the carrier",
+  });
+  expect(requests).toBe(0);
+  await new Promise((resolve) => server.close(resolve));
+});
+
+it.each([
+  [
+    "Node, refused on every address",
+    new TypeError("fetch failed", {
+      cause: Object.assign(
+        new AggregateError([
+          Object.assign(new Error("a"), { code: "ECONNREFUSED", syscall: "connect" }),
+          Object.assign(new Error("b"), { code: "ETIMEDOUT", syscall: "connect" }),
+        ]),
+        { code: "ECONNREFUSED" },
+      ),
+    }),
+    "rejected",
+  ],
+  ["Node, no connection in time", new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "UND_ERR_CONNECT_TIMEOUT" }) }), "rejected"],
+  [
+    "Node, a certificate for another name",
+    new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" }) }),
+    "rejected",
+  ],
+  ["Bun, refused", Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" }), "rejected"],
+  ["Node, cut", new TypeError("fetch failed", { cause: Object.assign(new Error("other side closed"), { code: "UND_ERR_SOCKET" }) }), "unknown"],
+  ["Node, reset while reading", new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNRESET", syscall: "read" }) }), "unknown"],
+  [
+    "Node, refused on one address and reset on another",
+    new TypeError("fetch failed", {
+      cause: new AggregateError([
+        Object.assign(new Error("a"), { code: "ECONNREFUSED", syscall: "connect" }),
+        Object.assign(new Error("b"), { code: "ECONNRESET", syscall: "read" }),
+      ]),
+    }),
+    "unknown",
+  ],
+  ["no error at all", undefined, "unknown"],
+  [
+    "an error that is its own cause",
+    Object.defineProperty(new Error("x"), "cause", {
+      get: function (this: Error) {
+        return this;
+      },
+    }),
+    "unknown",
+  ],
+])("what fetch throws: %s", async (_, error, outcome) => {
+  expect(await sendTo("http://127.0.0.1:9", { fetch: () => Promise.reject(error) })).toMatchObject({ outcome });
+});
+
+it("the global fetch is looked up for each message, so that tools which replace it are heard", async () => {
+  const sender = twilioSender(twilioOptions);
+  const seen: string[] = [];
+  vi.stubGlobal("fetch", async (url: string) => {
+    seen.push(url);
+    return new Response(JSON.stringify({ sid: "SM9", status: "queued" }), { status: 201 });
+  });
+  expect(await sender.send(aMessage(), inTime())).toEqual({ outcome: "accepted", messageId: "SM9" });
+  expect(seen).toEqual([`https://api.twilio.com/2010-04-01/Accounts/${twilioOptions.accountSid}/Messages.json`]);
+});
+
+it("a base URL with a path and slashes at its end is kept to", async () => {
+  const seen: string[] = [];
+  const fetch: Fetch = async (url) => {
+    seen.push(url);
+    return new Response(null, { status: 400 });
+  };
+  expect(await sendTo("https://mock.example/twilio//", { fetch })).toEqual({ outcome: "rejected", reason: "HTTP 400" });
+  expect(seen[0]).toBe(`https://mock.example/twilio/2010-04-01/Accounts/${twilioOptions.accountSid}/Messages.json`);
+});
