@@ -18,7 +18,7 @@ if (command.kind === "help") {
   process.once("SIGTERM", () => stopping.abort());
   const code = await runWorker(command.settings, { out, err }, stopping.signal);
   // Clients that the module opened would keep the process alive: they are nobody's now. What was written goes out first.
-  process.stdout.write("", () => void (process.exitCode = code));
+  process.stdout.write("", () => process.exit(code));
 } else if (process.env.NODE_ENV === "production") {
   err(
     "phoneproof: dev shows every code and the API key to whoever opens its page, and NODE_ENV is production. Unset NODE_ENV to try it on your own machine; in production mount createVerifier in your app.\n",

@@ -76,8 +76,8 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
 function readStore(url: string, env: Environment): StoreSettings {
   if (/^rediss?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "redis", url };
   if (/^mongodb(\+srv)?:\/\/./i.test(url)) return { driver: "mongodb", url };
-  // The token goes with every request: in the clear only where it does not leave the machine.
-  if (URL.canParse(url) && (/^https:\/\//i.test(url) || /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(\/|$)/i.test(url))) {
+  // The token goes with every request: in the clear only where it does not leave the machine. Upstash takes no user name and password.
+  if (URL.canParse(url) && /^(https:\/\/[^@]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/?)$/i.test(url)) {
     const token = env["UPSTASH_REDIS_REST_TOKEN"];
     if (!token) throw new TypeError("--store https://… needs the environment variable UPSTASH_REDIS_REST_TOKEN: the REST token of your Upstash database");
     return { driver: "@upstash/redis", url, token };

@@ -27,14 +27,13 @@ const startTimeout = 3_000;
 /**
  * Opens the store that `--store` names, or one in memory, and sees to it that its server answers.
  *
- * @throws Error when the driver is not installed or the server cannot be used; the message names `--store` and the mend, and never the URL, which may hold a password.
+ * @throws Error when the driver is not installed or the server cannot be used; the message names `--store` and the mend. The URL may hold a password: no driver puts that into its errors.
  */
 export async function openStore(settings: StoreSettings | undefined): Promise<OpenStore> {
   if (settings === undefined) return { store: memoryStore(), name: "the memory store", async close() {} };
   const explained = (error: unknown) => {
     const { message, code } = error as { message?: string; code?: string };
-    const reason = (message || code || String(error)).replaceAll(settings.url, "--store");
-    return new Error(`--store: the server cannot be used (${reason}). Start it, or correct the URL.`);
+    return new Error(`--store: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`);
   };
   let candidate: Candidate;
   try {

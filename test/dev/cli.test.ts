@@ -4,22 +4,13 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildCommand, type Demo, runCommand, spawnCommand, startDemo } from "./demo.js";
+import { buildCommand, type Demo, post, runCommand, spawnCommand, startDemo } from "./demo.js";
 
 let command: Awaited<ReturnType<typeof buildCommand>>;
 beforeAll(async () => {
   command = await buildCommand();
 }, 60_000);
 afterAll(() => command?.remove());
-
-async function post(demo: Demo, path: string, fields: object): Promise<Record<string, unknown>> {
-  const response = await fetch(`${demo.url}/v1/${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": demo.api_key },
-    body: JSON.stringify({ customer_uuid: demo.customer_uuid, ...fields }),
-  });
-  return { http: response.status, ...((await response.json()) as Record<string, unknown>) };
-}
 
 async function withDemo(args: readonly string[], run: (demo: Demo) => Promise<void>, env?: Readonly<Record<string, string>>) {
   const demo = await startDemo(command.path, args, env);
@@ -153,6 +144,16 @@ describe("phoneproof dev", { timeout: 20_000 }, () => {
     [["dev", "--lifetime", "0"], "--lifetime"],
     [["dev", "--cooldown", "30,,60"], "--cooldown"],
     [["dev", "surplus"], "surplus"],
+    [["dev", "--store", "postgres://127.0.0.1/codes"], "--store"],
+    [["dev", "--store", "redis://"], "--store"],
+    [["dev", "--store", "https://eu1-example.upstash.io"], "UPSTASH_REDIS_REST_TOKEN"],
+    [["dev", "--store", "https://user:password@eu1-example.upstash.io"], "--store takes"],
+    [["dev", "--store", "http://eu1-example.upstash.io"], "--store"],
+    [["worker"], "./verifier.js"],
+    [["worker", "./verifier.js", "surplus"], "surplus"],
+    [["worker", "./verifier.js", "--interval", "0"], "--interval"],
+    [["worker", "./verifier.js", "--once", "--interval", "5"], "--interval"],
+    [["worker", "./verifier.js", "--port", "0"], "--port"],
     [["serve"], "serve"],
     [[], "dev"],
   ])("%j: exit code 2, the fault and the usage on stderr, nothing on stdout", async (args, named) => {
@@ -176,7 +177,8 @@ describe("phoneproof dev", { timeout: 20_000 }, () => {
   test("--help prints the usage on stdout", async () => {
     const { code, stdout } = await runCommand(command.path, ["--help"]);
     expect(code).toBe(0);
-    for (const option of ["--port", "--host", "--json", "--lifetime", "--cooldown"]) expect(stdout).toContain(option);
+    for (const option of ["--port", "--host", "--store", "--json", "--lifetime", "--cooldown", "worker MODULE", "--interval", "--once"])
+      expect(stdout).toContain(option);
   });
 
   test("a port that is taken: a fault if it was asked for, else the next free one", async () => {

@@ -22,26 +22,45 @@ export interface Demo {
   stop(signal?: "SIGTERM" | "SIGINT"): Promise<number | null>;
 }
 
-/** The command, bundled from the sources as the package is, in a folder where its dependencies are found. */
-export async function buildCommand(): Promise<{ readonly path: string; remove(): Promise<void> }> {
+export interface BuiltCommand {
+  /** The file to run. */
+  readonly path: string;
+  /** The folder it is in, with the other entries beside it. */
+  readonly folder: string;
+  remove(): Promise<void>;
+}
+
+/** The command, bundled from the sources as the package is, in a folder where its dependencies are found; and more entries, by their names there. */
+export async function buildCommand(more: Readonly<Record<string, string>> = {}): Promise<BuiltCommand> {
   const cache = join(root, "node_modules/.cache");
   await mkdir(cache, { recursive: true });
   const outDir = await mkdtemp(join(cache, "phoneproof-dev-"));
   await build({
-    entry: { dev: join(root, "src/dev/cli.ts") },
+    entry: { dev: join(root, "src/dev/cli.ts"), ...more },
     outDir,
     format: "esm",
     target: "node20",
     config: false,
     silent: true,
+    loader: { ".lua": "text" },
     esbuildPlugins: [rawText()],
   });
-  return { path: join(outDir, "dev.js"), remove: () => rm(outDir, { recursive: true }) };
+  return { path: join(outDir, "dev.js"), folder: outDir, remove: () => rm(outDir, { recursive: true }) };
 }
 
 /** The command as a process of its own, without what the test runner's environment says. */
 export function spawnCommand(path: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcessByStdio<null, Readable, Readable> {
   return spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "pipe"], env: { NODE_ENV: "development", PATH: process.env.PATH, ...env } });
+}
+
+/** A call of the demo's service, with its HTTP status as `http` beside the answer's fields. */
+export async function post(demo: Demo, path: string, fields: object): Promise<Record<string, unknown>> {
+  const response = await fetch(`${demo.url}/v1/${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": demo.api_key },
+    body: JSON.stringify({ customer_uuid: demo.customer_uuid, ...fields }),
+  });
+  return { http: response.status, ...((await response.json()) as Record<string, unknown>) };
 }
 
 /** Runs the command to its end. */

@@ -12,6 +12,7 @@ const session = createSession({
   customer_uuid: "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f",
   api_key: "k".repeat(32),
   secret: "s".repeat(32),
+  unset: [],
   host: "",
   json: false,
   lifetime: 600,

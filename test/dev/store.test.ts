@@ -1,0 +1,248 @@
+import { randomUUID } from "node:crypto";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { MongoClient } from "mongodb";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { dropDatabase, type MongoServer, mongoServer, newDatabase } from "../support/mongo.js";
+import { freePort, type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { startUpstash, type UpstashServer } from "../support/upstash.js";
+import { type BuiltCommand, buildCommand, type Demo, post, runCommand, startDemo } from "./demo.js";
+
+let command: BuiltCommand;
+beforeAll(async () => {
+  command = await buildCommand();
+}, 60_000);
+afterAll(() => command?.remove());
+
+const shared = () => ({
+  PHONEPROOF_DEV_CUSTOMER_UUID: randomUUID(),
+  PHONEPROOF_DEV_API_KEY: `pp_${randomUUID()}`,
+  PHONEPROOF_DEV_SECRET: randomUUID(),
+});
+
+/** Two processes of the demo on one store, which must both end with 0. */
+async function withTwo(url: string, env: Readonly<Record<string, string>>, run: (first: Demo, second: Demo) => Promise<void>): Promise<void> {
+  const demos: Demo[] = [];
+  try {
+    for (const _ of [1, 2]) demos.push(await startDemo(command.path, ["--port", "0", "--store", url], env));
+    await run(demos[0] as Demo, demos[1] as Demo);
+  } finally {
+    expect(await Promise.all(demos.map((demo) => demo.stop()))).toEqual(demos.map(() => 0));
+  }
+}
+
+const wrongFor = (code: string) => (code === "000000" ? "000001" : "000000");
+
+/** What one process stores, the other one has. */
+async function shareOne(first: Demo, second: Demo): Promise<void> {
+  const check = async (demo: Demo, authentication_uuid: string, check_code: string) => (await post(demo, "check", { authentication_uuid, check_code })).status;
+
+  const { authentication_uuid: one } = (await post(first, "authentication", { phone_number: "+33612345601" })) as { authentication_uuid: string };
+  const { code } = await first.sms();
+  const wrong = [];
+  for (const demo of [second, first, second, first, second]) wrong.push(await check(demo, one, wrongFor(code)));
+  expect(wrong).toEqual(Array(5).fill("invalid"));
+  expect([await check(first, one, code), await check(second, one, code)]).toEqual(["rate_limited", "rate_limited"]);
+
+  const { authentication_uuid: two } = (await post(first, "authentication", { phone_number: "+33612345602" })) as { authentication_uuid: string };
+  const right = (await first.sms()).code;
+  expect([await check(first, two, wrongFor(right)), await check(second, two, right), await check(first, two, right)]).toEqual([
+    "invalid",
+    "valid",
+    "already_validated",
+  ]);
+
+  const sent = [];
+  for (const demo of [first, second, first, second, first, second]) sent.push((await post(demo, "authentication", { phone_number: "+33612345603" })).status);
+  expect(sent).toEqual([...Array(5).fill("pending"), "rate_limited"]);
+}
+
+/** Starts that must fail: the exit code, what was printed, and the time it took in milliseconds. */
+async function refused(url: string, env: Readonly<Record<string, string>> = {}, path = command.path) {
+  const started = performance.now();
+  const ended = await runCommand(path, ["dev", "--port", "0", "--store", url], env);
+  const ms = performance.now() - started;
+  expect(ended).toMatchObject({ code: 1, stdout: "" });
+  expect(ended.stderr).toMatch(/^phoneproof: --store[^\n]+\n$/);
+  expect(ms).toBeLessThan(8_000);
+  return ended.stderr;
+}
+
+describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --store on Redis", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis?.stop());
+
+  test("two processes share redis://…", () => withTwo(redis.url, shared(), shareOne));
+
+  test("without the three variables it says that they are needed to share; with some of them, which", async () => {
+    await withTwo(redis.url, {}, async (first, second) => {
+      await expect.poll(first.stderr).toContain("Ctrl+C");
+      expect(first.stderr()).toContain("with Redis");
+      expect(first.stderr()).toContain("set alike in each: PHONEPROOF_DEV_CUSTOMER_UUID, PHONEPROOF_DEV_API_KEY, PHONEPROOF_DEV_SECRET.");
+      expect(first.customer_uuid).not.toBe(second.customer_uuid);
+    });
+    await withTwo(redis.url, { ...shared(), PHONEPROOF_DEV_SECRET: "" }, async (first) => {
+      await expect.poll(first.stderr).toContain("Ctrl+C");
+      expect(first.stderr()).toContain("set alike in each: PHONEPROOF_DEV_SECRET.");
+    });
+    await withTwo(redis.url, shared(), async (first) => {
+      await expect.poll(first.stderr).toContain("Ctrl+C");
+      expect(first.stderr()).not.toContain("set alike");
+    });
+  });
+
+  test("the memory store needs none of it said", async () => {
+    const demo = await startDemo(command.path);
+    try {
+      await expect.poll(demo.stderr).toContain("Ctrl+C");
+      expect(demo.stderr()).toContain("with the memory store");
+      expect(demo.stderr()).not.toContain("set alike");
+    } finally {
+      expect(await demo.stop()).toBe(0);
+    }
+  });
+
+  test("answers 503 while the server is away and 200 after it is back, and ends when told to even without it", async () => {
+    const own = await startRedis();
+    const demo = await startDemo(command.path, ["--port", "0", "--store", own.url], shared());
+    const create = () => post(demo, "authentication", { phone_number: "+33612345604" });
+    try {
+      expect(await create()).toMatchObject({ http: 200, status: "pending" });
+      await own.signal("SIGKILL");
+      expect(await create()).toMatchObject({ http: 503, code: "unavailable" });
+      await own.restart();
+      await expect.poll(create, { timeout: 10_000 }).toMatchObject({ http: 200, status: "pending" });
+    } finally {
+      await own.stop();
+      expect(await demo.stop("SIGINT")).toBe(0);
+    }
+  });
+
+  test("a port that is taken ends it, although the client is connected", async () => {
+    const taken = await startDemo(command.path);
+    const ended = await runCommand(command.path, ["dev", "--port", new URL(taken.url).port, "--store", redis.url]);
+    expect(await taken.stop()).toBe(0);
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining("is taken") });
+  });
+
+  test("a wrong password: the server's reason, without the password", async () => {
+    const own = await startRedis();
+    try {
+      await own.cli("CONFIG", "SET", "requirepass", "right");
+      const stderr = await refused(`redis://:hunter2@127.0.0.1:${own.port}`);
+      expect(stderr).toContain("WRONGPASS");
+      expect(stderr).not.toContain("hunter2");
+    } finally {
+      await own.stop();
+    }
+  });
+
+  describe("through Upstash's protocol", () => {
+    let upstash: UpstashServer;
+    beforeAll(async () => {
+      upstash = await startUpstash(redis.url);
+    });
+    afterAll(() => upstash?.close());
+
+    test("two processes share it", () => withTwo(upstash.url, { ...shared(), UPSTASH_REDIS_REST_TOKEN: upstash.token }, shareOne));
+
+    test("a wrong token: the server's reason, without the token", async () => {
+      const stderr = await refused(upstash.url, { UPSTASH_REDIS_REST_TOKEN: "hunter2" });
+      expect(stderr).toContain("Unauthorized");
+      expect(stderr).not.toContain("hunter2");
+    });
+  });
+});
+
+const mongo: MongoServer | undefined = await mongoServer("dev --store on MongoDB");
+afterAll(() => mongo?.stop());
+
+describe.skipIf(mongo === undefined)("phoneproof dev --store on MongoDB", () => {
+  const { url } = mongo ?? { url: "" };
+
+  test("two processes share mongodb://…, with its indexes", async () => {
+    const name = newDatabase();
+    const own = new URL(url);
+    own.pathname = `/${name}`;
+    try {
+      await withTwo(own.href, shared(), shareOne);
+      const client = await MongoClient.connect(url);
+      const indexes = await client.db(name).collection("phoneproof_authentications").indexes();
+      await client.close();
+      expect(indexes.map((index) => index.name)).toContain("wakeAt");
+    } finally {
+      await dropDatabase(url, name);
+    }
+  });
+});
+
+describe("a server that cannot be used: a message that names --store, exit code 1, within a few seconds", () => {
+  const token = { UPSTASH_REDIS_REST_TOKEN: "hunter2" };
+  const sockets = new Set<Socket>();
+  /** Takes connections and says nothing. */
+  const silent = createServer((socket) => void sockets.add(socket.on("error", () => {})));
+  beforeAll(() => new Promise<void>((done) => silent.listen(0, "127.0.0.1", done)));
+  afterAll(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((done) => silent.close(done));
+  });
+
+  test.each(["redis://127.0.0.1", "rediss://user:hunter2@127.0.0.1", "mongodb://user:hunter2@127.0.0.1", "http://127.0.0.1"])(
+    "%s: nobody listens",
+    async (url) => {
+      const stderr = await refused(`${url}:${await freePort()}`, token);
+      expect(stderr).toContain("Start it, or correct the URL.");
+      expect(stderr).not.toContain("hunter2");
+    },
+  );
+
+  test.each(["redis://127.0.0.1", "rediss://127.0.0.1", "mongodb://127.0.0.1", "http://127.0.0.1"])("%s: nobody answers", async (url) => {
+    expect(await refused(`${url}:${(silent.address() as AddressInfo).port}`, token)).toContain("Start it, or correct the URL.");
+  });
+
+  test.each([
+    "mongodb://user:hunter2@127.0.0.1:port",
+    "mongodb://user:hun/ter2@127.0.0.1",
+    "mongodb://user:ter2@127.0.0.1/?nonsense=hunter2",
+    "redis://user:hunter2@127.0.0.1/nonsense",
+    "redis://user:hun%ter2@127.0.0.1",
+  ])("a URL that its driver refuses: %s", async (url) => {
+    expect(await refused(url)).not.toContain("ter2");
+  });
+});
+
+describe("where the driver is not installed", () => {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "phoneproof-dev-"));
+    await cp(command.folder, join(folder, "dist"), { recursive: true });
+    const { dependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { dependencies: Record<string, string> };
+    await mkdir(join(folder, "node_modules"));
+    for (const name of Object.keys(dependencies)) await symlink(join(root, "node_modules", name), join(folder, "node_modules", name));
+    await cp(join(root, "package.json"), join(folder, "package.json"));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test.each([
+    ["redis", "redis://127.0.0.1"],
+    ["redis", "rediss://127.0.0.1"],
+    ["mongodb", "mongodb://127.0.0.1"],
+    ["mongodb", "mongodb+srv://cluster.example"],
+    ["@upstash/redis", "https://eu1-example.upstash.io"],
+  ])("it names npm install %s for %s", async (name, url) => {
+    const stderr = await refused(url, { UPSTASH_REDIS_REST_TOKEN: "hunter2" }, join(folder, "dist/dev.js"));
+    expect(stderr).toMatch(new RegExp(`npm install ${name}\n$`));
+  });
+
+  test("the memory store needs none", async () => {
+    const demo = await startDemo(join(folder, "dist/dev.js"));
+    expect(await demo.stop()).toBe(0);
+  });
+});
