@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { type MessageTemplate, type MessageText, type Recipient, templateFault } from "./domain/message.js";
+import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, guessBudgetFault, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { SpamRule } from "./domain/spam.js";
 import { VerifierError } from "./errors.js";
@@ -132,11 +133,10 @@ export interface Settings {
   readonly storeTimeout: number;
   readonly lookupTimeout: number;
   readonly clockSkew: number;
-  readonly phoneValidation: "valid" | "possible";
+  readonly numberRules: NumberRules;
   /** By number; with `undefined` for those that are sent to. */
   readonly testNumbers: ReadonlyMap<string, TestNumber | undefined>;
   readonly blocked: (number: string) => boolean;
-  readonly ambiguousLineType: "Unknown" | "Mobile";
   readonly spamRules: readonly SpamRule[];
   /** Public address for receipts, without a slash at its end; `undefined`: none are taken. */
   readonly receiptBase: string | undefined;
@@ -150,173 +150,185 @@ export interface Settings {
   readonly docUrl: string;
 }
 
-const seconds = z.number("must be a number of seconds").positive("must be more than 0").max(31_536_000, "must be at most a year, in seconds");
-const secret = z.string("must be a string").min(32, "must have at least 32 characters; make one with: openssl rand -base64 32");
-const e164 = z.string("must be a string").regex(/^\+[1-9]\d{1,14}$/, "must be in E.164 form, for example +447700900123");
+/** The schemas, made when the first verifier is built: importing the library costs nothing for them. */
+function makeSchemas() {
+  const seconds = z.number("must be a number of seconds").positive("must be more than 0").max(31_536_000, "must be at most a year, in seconds");
+  const secret = z.string("must be a string").min(32, "must have at least 32 characters; make one with: openssl rand -base64 32");
+  const e164 = z.string("must be a string").regex(/^\+[1-9]\d{1,14}$/, "must be in E.164 form, for example +447700900123");
 
-const methods = (what: string, names: readonly string[]) =>
-  z.custom<object>(
-    (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
-    `must be ${what}: an object with the methods ${names.join(", ")}`,
+  const methods = (what: string, names: readonly string[]) =>
+    z.custom<object>(
+      (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
+      `must be ${what}: an object with the methods ${names.join(", ")}`,
+    );
+
+  const caps = z.array(
+    z.strictObject({
+      limit: z.int("must be a whole number").min(1, "must be 1 or more; switch a rule off with an empty list"),
+      window: seconds,
+    }),
+    "must be a list of { limit, window } with the window in seconds",
   );
 
-const caps = z.array(
-  z.strictObject({
-    limit: z.int("must be a whole number").min(1, "must be 1 or more; switch a rule off with an empty list"),
-    window: seconds,
-  }),
-  "must be a list of { limit, window } with the window in seconds",
-);
+  const policyFields = z.strictObject({
+    codeLength: z.int("must be a whole number").min(4, "must be 4 to 10").max(10, "must be 4 to 10"),
+    lifetime: seconds,
+    tombstone: seconds,
+    checks: z.int("must be a whole number").min(1, "must be 1 or more: the check budget cannot be switched off"),
+    retryCooldowns: z.array(z.number().min(0, "must be 0 or more seconds"), "must be a list of seconds").max(20, "must have at most 20 entries"),
+    acceptPreviousCode: z.boolean("must be true or false"),
+    maxGuessOdds: z.number("must be a number").positive("must be more than 0").max(1, "must be at most 1"),
+    limits: z
+      .strictObject({
+        perNumber: caps.min(1, "must hold at least one cap: limits per number cannot be switched off"),
+        perDevice: caps,
+        numbersPerDevice: caps,
+        perIp: caps,
+        numbersPerIp: caps,
+        perCustomer: caps,
+        lookups: caps,
+      })
+      .partial(),
+  });
 
-const policyFields = z.strictObject({
-  codeLength: z.int("must be a whole number").min(4, "must be 4 to 10").max(10, "must be 4 to 10"),
-  lifetime: seconds,
-  tombstone: seconds,
-  checks: z.int("must be a whole number").min(1, "must be 1 or more: the check budget cannot be switched off"),
-  retryCooldowns: z.array(z.number().min(0, "must be 0 or more seconds"), "must be a list of seconds").max(20, "must have at most 20 entries"),
-  acceptPreviousCode: z.boolean("must be true or false"),
-  maxGuessOdds: z.number("must be a number").positive("must be more than 0").max(1, "must be at most 1"),
-  limits: z
-    .strictObject({
-      perNumber: caps.min(1, "must hold at least one cap: limits per number cannot be switched off"),
-      perDevice: caps,
-      numbersPerDevice: caps,
-      perIp: caps,
-      numbersPerIp: caps,
-      perCustomer: caps,
-      lookups: caps,
-    })
-    .partial(),
-});
+  /** What a customer or the options may change of the policy. */
+  const PolicyOverrideSchema = policyFields.partial();
 
-/** What a customer or the options may change of the policy. */
-const PolicyOverrideSchema = policyFields.partial();
+  const sha256 = /^sha256:[0-9a-f]{64}$/i;
 
-const sha256 = /^sha256:[0-9a-f]{64}$/i;
-
-const CustomerConfigSchema = z.strictObject({
-  customer_uuid: z.guid("must be a UUID"),
-  keys: z
-    .array(
-      z
-        .string("must be a string")
-        .refine(
-          (key) => sha256.test(key) || (key.length >= 32 && !key.startsWith("sha256:")),
-          "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits",
-        ),
-    )
-    .min(1, "must hold at least one API key"),
-  policy: PolicyOverrideSchema.optional(),
-  webhookSecrets: z
-    .array(z.string("must be a string").regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "must be whsec_ and 24 to 64 bytes in base64"), "must be a list")
-    .min(1, "must hold at least one secret")
-    .optional(),
-});
-
-const OptionsSchema = z.strictObject({
-  store: methods("a store, for example memoryStore()", ["find", "compareAndSwap", "reserve", "count", "due", "get", "put"]),
-  sender: methods("an SMS sender", ["send"]),
-  secret: z.union(
-    [secret, z.tuple([secret, secret])],
-    "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32",
-  ),
-  countries: z.union(
-    [
-      z.literal("all"),
-      z
-        .array(z.string("must be a string").regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"'))
-        .min(1, "must name at least one country"),
-    ],
-    'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
-  ),
-  customers: z.union(
-    [z.array(CustomerConfigSchema).min(1, "must hold at least one customer"), methods("a customer source", ["findByKeyDigest", "find"])],
-    "must be a list of { customer_uuid, keys, policy? }, or an object with the methods findByKeyDigest and find",
-  ),
-  lookup: methods("a lookup provider", ["lookup"]).optional(),
-  policy: PolicyOverrideSchema.optional(),
-  message: z
-    .strictObject({
-      text: z
-        .union(
-          [z.string(), z.record(z.string(), z.string("must be a string")), z.custom<MessageText>((value) => typeof value === "function")],
-          "must be a string, a map from language to string, or a function",
-        )
-        .optional(),
-      locale: z.custom<object>((value) => typeof value === "function", "must be a function").optional(),
-      maxSegments: z.int("must be a whole number").min(1, "must be 1 to 10").max(10, "must be 1 to 10").optional(),
-      domain: z
-        .string()
-        .regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com")
-        .optional(),
-    })
-    .optional(),
-  sendTimeout: seconds.optional(),
-  storeTimeout: seconds.optional(),
-  lookupTimeout: seconds.optional(),
-  clockSkew: z.number("must be a number of seconds").min(0, "must be 0 or more").max(60, "must be at most 60").optional(),
-  phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').optional(),
-  testNumbers: z
-    .array(
-      z.union([
-        e164,
-        z.strictObject({
-          number: e164,
-          code: z
-            .string("must be a string")
-            .regex(/^\d{4,10}$/, "must be 4 to 10 digits")
-            .optional(),
-          outcome: z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"').optional(),
-        }),
-      ]),
-      "must be a list of numbers",
-    )
-    .optional(),
-  blockedNumbers: z
-    .array(z.string("must be a string").regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *"), "must be a list of numbers")
-    .optional(),
-  ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').optional(),
-  spamRules: z
-    .array(
-      methods("a spam rule", ["judge"]).refine((rule) => "name" in rule && typeof rule.name === "string", "must have a name"),
-      "must be a list",
-    )
-    .optional(),
-  receipts: z
-    .strictObject({
-      baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
-      sources: z.array(
-        methods("a receipt source", ["read"]).refine(
-          (source) => "provider" in source && typeof source.provider === "string" && /^[a-z0-9-]+$/.test(source.provider),
-          "must name its provider in lower-case letters",
-        ),
-        "must be a list",
-      ),
-    })
-    .optional(),
-  callbacks: z
-    .strictObject({
-      allowOrigins: z.array(
+  const CustomerConfigSchema = z.strictObject({
+    customer_uuid: z.guid("must be a UUID"),
+    keys: z
+      .array(
         z
           .string("must be a string")
-          .refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, "must be an origin, for example http://localhost:3000"),
-      ),
-      fullNumber: z.boolean("must be true or false"),
-      worker: z.boolean("must be true or false"),
-      pollInterval: seconds,
-      waitUntil: z.custom<object>((value) => typeof value === "function", "must be a function"),
-      sender: methods("a callback sender", ["post"]),
-    })
-    .partial()
-    .optional(),
-  docUrl: z.string("must be a string").optional(),
-  logger: methods("a logger", ["info", "warn", "error"]).optional(),
-  clock: methods("a clock", ["now", "after"]).optional(),
-});
+          .refine(
+            (key) => sha256.test(key) || (key.length >= 32 && !key.startsWith("sha256:")),
+            "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits",
+          ),
+      )
+      .min(1, "must hold at least one API key"),
+    policy: PolicyOverrideSchema.optional(),
+    webhookSecrets: z
+      .array(z.string("must be a string").regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "must be whsec_ and 24 to 64 bytes in base64"), "must be a list")
+      .min(1, "must hold at least one secret")
+      .optional(),
+  });
+
+  const OptionsSchema = z.strictObject({
+    store: methods("a store, for example memoryStore()", ["find", "compareAndSwap", "reserve", "count", "due", "get", "put"]),
+    sender: methods("an SMS sender", ["send"]),
+    secret: z.union(
+      [secret, z.tuple([secret, secret])],
+      "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32",
+    ),
+    countries: z.union(
+      [
+        z.literal("all"),
+        z
+          .array(z.string("must be a string").regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"'))
+          .min(1, "must name at least one country"),
+      ],
+      'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
+    ),
+    customers: z.union(
+      [z.array(CustomerConfigSchema).min(1, "must hold at least one customer"), methods("a customer source", ["findByKeyDigest", "find"])],
+      "must be a list of { customer_uuid, keys, policy? }, or an object with the methods findByKeyDigest and find",
+    ),
+    lookup: methods("a lookup provider", ["lookup"]).optional(),
+    policy: PolicyOverrideSchema.optional(),
+    message: z
+      .strictObject({
+        text: z
+          .union(
+            [z.string(), z.record(z.string(), z.string("must be a string")), z.custom<MessageText>((value) => typeof value === "function")],
+            "must be a string, a map from language to string, or a function",
+          )
+          .optional(),
+        locale: z.custom<object>((value) => typeof value === "function", "must be a function").optional(),
+        maxSegments: z.int("must be a whole number").min(1, "must be 1 to 10").max(10, "must be 1 to 10").optional(),
+        domain: z
+          .string()
+          .regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com")
+          .optional(),
+      })
+      .optional(),
+    sendTimeout: seconds.optional(),
+    storeTimeout: seconds.optional(),
+    lookupTimeout: seconds.optional(),
+    clockSkew: z.number("must be a number of seconds").min(0, "must be 0 or more").max(60, "must be at most 60").optional(),
+    phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').optional(),
+    testNumbers: z
+      .array(
+        z.union([
+          e164,
+          z.strictObject({
+            number: e164,
+            code: z
+              .string("must be a string")
+              .regex(/^\d{4,10}$/, "must be 4 to 10 digits")
+              .optional(),
+            outcome: z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"').optional(),
+          }),
+        ]),
+        "must be a list of numbers",
+      )
+      .optional(),
+    blockedNumbers: z
+      .array(z.string("must be a string").regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *"), "must be a list of numbers")
+      .optional(),
+    ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').optional(),
+    spamRules: z
+      .array(
+        methods("a spam rule", ["judge"]).refine((rule) => "name" in rule && typeof rule.name === "string", "must have a name"),
+        "must be a list",
+      )
+      .optional(),
+    receipts: z
+      .strictObject({
+        baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
+        sources: z.array(
+          methods("a receipt source", ["read"]).refine(
+            (source) => "provider" in source && typeof source.provider === "string" && /^[a-z0-9-]+$/.test(source.provider),
+            "must name its provider in lower-case letters",
+          ),
+          "must be a list",
+        ),
+      })
+      .optional(),
+    callbacks: z
+      .strictObject({
+        allowOrigins: z.array(
+          z
+            .string("must be a string")
+            .refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, "must be an origin, for example http://localhost:3000"),
+        ),
+        fullNumber: z.boolean("must be true or false"),
+        worker: z.boolean("must be true or false"),
+        pollInterval: seconds,
+        waitUntil: z.custom<object>((value) => typeof value === "function", "must be a function"),
+        sender: methods("a callback sender", ["post"]),
+      })
+      .partial()
+      .optional(),
+    docUrl: z.string("must be a string").optional(),
+    logger: methods("a logger", ["info", "warn", "error"]).optional(),
+    clock: methods("a clock", ["now", "after"]).optional(),
+  });
+
+  return { OptionsSchema, PolicyOverrideSchema };
+}
+
+let made: ReturnType<typeof makeSchemas> | undefined;
+
+function schemas(): ReturnType<typeof makeSchemas> {
+  made ??= makeSchemas();
+  return made;
+}
 
 /** Checks the options and fills in the defaults. Throws `VerifierError` `invalid_options`, which names each option's path and the mend. */
 export function readOptions(options: VerifierOptions): Settings {
-  const parsed = OptionsSchema.safeParse(options);
+  const parsed = schemas().OptionsSchema.safeParse(options);
   if (!parsed.success) throw invalidOptions(parsed.error.issues.flatMap(leaves).map(({ path, message }) => `${path.join(".") || "options"} ${message}`));
 
   const policy = withOverride(defaultPolicy, options.policy);
@@ -330,6 +342,9 @@ export function readOptions(options: VerifierOptions): Settings {
   }
   if (faults.length > 0) throw invalidOptions(faults);
 
+  const testNumbers = new Map<string, TestNumber | undefined>(
+    (options.testNumbers ?? []).map((entry) => (typeof entry === "string" ? [entry, undefined] : [entry.number, entry])),
+  );
   return {
     secrets: typeof options.secret === "string" ? [options.secret] : [...options.secret],
     countries: options.countries === "all" ? "all" : new Set(options.countries),
@@ -339,10 +354,13 @@ export function readOptions(options: VerifierOptions): Settings {
     storeTimeout: (options.storeTimeout ?? defaultOptions.storeTimeout) * 1000,
     lookupTimeout: (options.lookupTimeout ?? defaultOptions.lookupTimeout) * 1000,
     clockSkew: (options.clockSkew ?? defaultOptions.clockSkew) * 1000,
-    phoneValidation: options.phoneValidation ?? defaultOptions.phoneValidation,
-    testNumbers: new Map((options.testNumbers ?? []).map((entry) => (typeof entry === "string" ? [entry, undefined] : [entry.number, entry]))),
+    numberRules: {
+      validation: options.phoneValidation ?? defaultOptions.phoneValidation,
+      testNumbers,
+      ambiguousLineType: options.ambiguousLineType ?? defaultOptions.ambiguousLineType,
+    },
+    testNumbers,
     blocked: blockList(options.blockedNumbers ?? []),
-    ambiguousLineType: options.ambiguousLineType ?? defaultOptions.ambiguousLineType,
     spamRules: options.spamRules ?? [],
     receiptBase: options.receipts?.baseUrl.replace(/\/$/, ""),
     receiptSources: options.receipts?.sources ?? [],
@@ -357,7 +375,7 @@ export function readOptions(options: VerifierOptions): Settings {
 
 /** A customer's policy from a source that is asked at run time, held to the same rules as the configuration. Throws `VerifierError` `invalid_options`. */
 export function readCustomerPolicy(settings: Settings, override: PolicyOverride): Policy {
-  const parsed = PolicyOverrideSchema.safeParse(override);
+  const parsed = schemas().PolicyOverrideSchema.safeParse(override);
   if (!parsed.success) throw invalidOptions(parsed.error.issues.map((issue) => `policy.${issue.path.join(".")} ${issue.message}`));
   const policy = withOverride(settings.policy, override);
   const faults: string[] = [];

@@ -87,7 +87,9 @@ function readStream(stream: Readable, limit: number): Promise<HttpBody> {
       stream.off("data", onData);
       resolve({ kind: "refused", reason: "too_large" });
     };
-    const onClose = () => reject(new Error("the connection closed before the whole body was there"));
+    const onClose = () => {
+      if (!stream.readableEnded) reject(new Error("the connection closed before the whole body was there"));
+    };
     stream.on("data", onData);
     stream.on("end", () => resolve({ kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) }));
     stream.on("error", reject);

@@ -40,6 +40,8 @@ export function guardedSender({ resolve = resolveName, isPublic = isPublicAddres
 type Client = (url: URL, options: RequestOptions, answered: (response: IncomingMessage) => void) => ClientRequest;
 
 async function socketClient(protocol: string): Promise<Client | undefined> {
+  // Workers have node:https, but no sockets below it: it fetches, and refuses `lookup`.
+  if ((globalThis as { readonly navigator?: { readonly userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers") return undefined;
   try {
     const { request } = protocol === "https:" ? await import("node:https") : await import("node:http");
     return request;

@@ -31,8 +31,10 @@ export function parsePhoneNumber(input: string, rules: NumberRules): PhoneNumber
   const number = parsed?.number ?? input;
   const test = rules.testNumbers.has(number);
   if (parsed === undefined) return test ? { number, lineType: "Unknown", test } : undefined;
-  if (!test && !(rules.validation === "possible" ? parsed.isPossible() : parsed.isValid())) return undefined;
-  const lineType = toLineType(parsed.getType(), rules.ambiguousLineType);
+  // A number has a type if it is valid, and both are found by the same costly search; but for numbers of kinds that the plan does not name.
+  const type = parsed.getType();
+  if (!test && type === undefined && !(rules.validation === "possible" ? parsed.isPossible() : parsed.isValid())) return undefined;
+  const lineType = toLineType(type, rules.ambiguousLineType);
   return { number, lineType, test, ...(parsed.country !== undefined && { country: parsed.country }) };
 }
 

@@ -17,22 +17,22 @@ export type Period = ReadonlyMap<string, Tallies>;
 
 /** When a route counts as worse. */
 export interface HealthRules {
-  /** For each signal, the part of what is expected that a route may fall short by for good. */
+  /** For each signal, by how much the share of good events may lie below what is expected for good; 0.05 is five percentage points. */
   readonly tolerance: Readonly<Record<Signal, number>>;
   /** A signal with fewer events says nothing. */
   readonly minSample: number;
 }
 
 /** Standard deviations of the confidence intervals. Far more than the usual 1.96: routes are looked at over and over again, and chance gets as many tries. */
-const deviations = Number(process.env["Z"] ?? 3.3);
+const deviations = Number(process.env["Z"] ?? 2.8);
 
 /** The part of those deviations at which weight begins to move. */
-const onset = Number(process.env["ONSET"] ?? 0.7);
+const onset = Number(process.env["ONSET"] ?? 0.5);
 
 /** What a route is held against where there is nothing else: hand-overs are expected to work and to be quick. */
 const faultless: Tally = { good: 1e6, all: 1e6 };
 
-/** How far a share falls short of another, as a part of the other. */
+/** How far one share lies below another. */
 export interface Shortfall {
   /** As counted. Negative where the sample is the better one. */
   readonly counted: number;
@@ -42,14 +42,11 @@ export interface Shortfall {
   readonly most: number;
 }
 
-/** Newcombe's interval for the difference of two shares (his method 10, made of two Wilson intervals), divided by the expected share. It is wide where samples are small. */
+/** Newcombe's interval for the difference of two shares (his method 10, made of two Wilson intervals). It is wide where samples are small. */
 export function shortfall(sample: Tally, expected: Tally): Shortfall {
   const [a, b] = [wilson(expected), wilson(sample)];
-  if (a.share === 0) return { counted: 0, chance: 0, most: 0 };
-  const difference = a.share - b.share;
-  const chance = Math.hypot(a.share - a.low, b.high - b.share);
-  const most = difference + Math.hypot(a.high - a.share, b.share - b.low);
-  return { counted: difference / a.share, chance: chance / a.share, most: most / a.share };
+  const counted = a.share - b.share;
+  return { counted, chance: Math.hypot(a.share - a.low, b.high - b.share), most: counted + Math.hypot(a.high - a.share, b.share - b.low) };
 }
 
 /** Wilson's score interval. */
@@ -64,40 +61,49 @@ function wilson({ good, all }: Tally): { readonly share: number; readonly low: n
 /**
  * How strained a route is, by its worst signal: how much of its shortfall is beyond tolerance, measured by what chance may do. 1 or more: it is surely worse than tolerated, and its breaker opens.
  *
- * `periods`, oldest first, are those of one country. The route is compared with the other routes of the country over the newest period, the newest two, and so on: a sudden fall shows in the newest ones, a slow one in all together,
+ * `periods`, oldest first, are those of one country. The route is compared with the other routes of the country over the newest period, the newest two, three, five and so on, each stretch about 1.4 times the one before: a sudden fall shows in the newest ones, a slow one in all together,
  * and what happens to the whole country (users who rarely finish, a night, an attack) happens to the others too. `others` that had too few events in that time are replaced by the route's own earlier ones, or, for hand-overs and their
  * latency, by faultlessness. Receipts can be missing or made up: those of a route that conversion proves sound count for nothing.
  */
 export function strain(periods: readonly Period[], route: string, others: readonly string[], rules: HealthRules): number {
-  const whole = signals.map((signal) => total(periods, [route], signal));
-  const own = signals.map(() => ({ good: 0, all: 0 }));
-  const theirs = signals.map(() => ({ good: 0, all: 0 }));
+  const whole = sums();
+  for (const period of periods) addTo(whole, period.get(route));
+  const own = sums();
+  const theirs = sums();
   let worst = 0;
-  for (let newest = periods.length - 1; newest >= 0; newest--) {
-    const period = periods[newest]!;
+  let nextLook = 1;
+  for (let length = 1; length <= periods.length; length++) {
+    const period = periods[periods.length - length]!;
     addTo(own, period.get(route));
     for (const other of others) addTo(theirs, period.get(other));
+    if (length < nextLook && length < periods.length) continue;
+    nextLook = Math.ceil(length * 1.4);
     let sound = false;
-    for (const [i, signal] of signals.entries()) {
-      const sample = own[i]!;
+    for (const signal of signals) {
+      const sample = own[signal];
       if (sample.all < rules.minSample || (signal === "receipts" && sound)) continue;
-      const expected = expectation(signal, sample, whole[i]!, theirs[i]!, rules.minSample);
-      if (expected === undefined || expected.good === 0) continue;
+      const expected = expectation(signal, sample, whole[signal], theirs[signal], rules.minSample);
+      if (expected === undefined) continue;
       const tolerance = rules.tolerance[signal];
-      if (signal !== "conversion" && sample.good / sample.all >= (1 - tolerance) * (expected.good / expected.all)) continue;
       const { counted, chance, most } = shortfall(sample, expected);
-      if (signal === "conversion") sound = most < rules.tolerance.receipts;
+      if (signal === "conversion") sound = sample.good > 0 && most < rules.tolerance.receipts;
       worst = Math.max(worst, (counted - tolerance) / chance);
     }
   }
   return worst;
 }
 
-function addTo(sums: { good: number; all: number }[], tallies: Tallies | undefined): void {
+type Sums = Record<Signal, { good: number; all: number }>;
+
+function sums(): Sums {
+  return { conversion: { good: 0, all: 0 }, handOver: { good: 0, all: 0 }, receipts: { good: 0, all: 0 }, latency: { good: 0, all: 0 } };
+}
+
+function addTo(into: Sums, tallies: Tallies | undefined): void {
   if (tallies === undefined) return;
-  for (const [i, signal] of signals.entries()) {
-    sums[i]!.good += tallies[signal].good;
-    sums[i]!.all += tallies[signal].all;
+  for (const signal of signals) {
+    into[signal].good += tallies[signal].good;
+    into[signal].all += tallies[signal].all;
   }
 }
 
@@ -114,7 +120,7 @@ export function healthFactor(strained: number, floor: number): number {
 }
 
 /**
- * Whether the probes of a half-open route speak for it: no signal falls short by more than its tolerance. No interval here: the route has been found worse, so it is up to the probes to show that it no longer is.
+ * Whether the probes of a half-open route speak for it: no signal falls short by more than its tolerance and one standard deviation. That is a narrow gate: the route has been found worse, so it is up to the probes to show that it no longer is.
  * Where the others had nothing in that time, hand-overs must be as good as `faultless` allows, and conversion is not judged.
  */
 export function probesPass(periods: readonly Period[], route: string, others: readonly string[], rules: HealthRules): boolean {
@@ -123,7 +129,9 @@ export function probesPass(periods: readonly Period[], route: string, others: re
     if (sample.all === 0) return true;
     const theirs = total(periods, others, signal);
     const expected = theirs.all >= rules.minSample ? theirs : signal === "handOver" || signal === "latency" ? faultless : sample;
-    return sample.good / sample.all >= (1 - rules.tolerance[signal]) * (expected.good / expected.all);
+    const share = expected.good / expected.all;
+    const chance = Math.sqrt((share * (1 - share)) / sample.all);
+    return sample.good / sample.all >= share - rules.tolerance[signal] - chance;
   });
 }
 

@@ -4,7 +4,7 @@ import type { BaseParts } from "./parts.js";
 
 /** The number, parsed once a request. Throws `invalid_phone_number`. */
 export function readNumber({ settings }: BaseParts, phoneNumber: string): PhoneNumber {
-  const phone = parsePhoneNumber(phoneNumber, { ...settings, validation: settings.phoneValidation });
+  const phone = parsePhoneNumber(phoneNumber, settings.numberRules);
   if (phone !== undefined) return phone;
   throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
 }
@@ -25,5 +25,5 @@ export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNum
 
 /** The country of a number that was accepted before. */
 export function countryOf({ settings }: BaseParts, number: string): string | undefined {
-  return parsePhoneNumber(number, { ...settings, validation: "possible" })?.country;
+  return parsePhoneNumber(number, { ...settings.numberRules, validation: "possible" })?.country;
 }

@@ -64,8 +64,13 @@ async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: Tes
 
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (contract.md, send outcome). */
 async function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SentReport> {
-  const abort = new AbortController();
-  const context = { signal: abort.signal, deadline: clock.now() + settings.sendTimeout };
+  const abort = lazyAbort();
+  const context = {
+    get signal() {
+      return abort.signal();
+    },
+    deadline: clock.now() + settings.sendTimeout,
+  };
   const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to) };
   try {
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
@@ -76,11 +81,28 @@ async function send({ sender, clock, logger, settings }: Parts, message: SmsMess
       logger.warn({ ...fields, reason: reasonOf(answer, message) }, "a sender's answer left the outcome unknown; it counts as sent");
     return report;
   } catch (error) {
-    if (error instanceof TimedOut) abort.abort(error);
+    if (error instanceof TimedOut) abort.now(error);
     const outcome = outcomeOf(error) === "rejected" ? "rejected" : "unknown";
     logger.warn({ ...fields, outcome, reason: reasonOf(error, message) }, "the sender failed");
     return { result: outcome };
   }
+}
+
+/** An AbortController that is made when somebody asks for its signal: most senders in tests, and those that have a time limit of their own, never do. */
+function lazyAbort(): { signal(): AbortSignal; now(reason: unknown): void } {
+  let controller: AbortController | undefined;
+  let aborted: { readonly reason: unknown } | undefined;
+  return {
+    signal() {
+      controller ??= new AbortController();
+      if (aborted !== undefined) controller.abort(aborted.reason);
+      return controller.signal;
+    },
+    now(reason) {
+      aborted = { reason };
+      controller?.abort(reason);
+    },
+  };
 }
 
 /** The route of a sender's answer, and the steps of a router as decisions. */

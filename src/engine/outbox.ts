@@ -73,6 +73,7 @@ export function createOutbox(parts: OutboxParts): Outbox {
   const taken = new Set<string>();
   const running = new Set<Promise<void>>();
   let stopPolling: (() => void) | undefined;
+  let looking: Promise<void> | undefined;
   let stopped = false;
 
   const budget = () => storeBudget(clock, logger, settings.storeTimeout);
@@ -158,7 +159,7 @@ export function createOutbox(parts: OutboxParts): Outbox {
   };
 
   const advance = (host: string, lane: Lane, tell: (step: Step) => void): void => {
-    while (lane.active < maxPerHost && running.size < maxDeliveries) {
+    while (!stopped && lane.active < maxPerHost && running.size < maxDeliveries) {
       const auth = lane.waiting.shift();
       if (auth === undefined) break;
       lane.active++;
@@ -190,7 +191,7 @@ export function createOutbox(parts: OutboxParts): Outbox {
     const tell = (done: Step) => {
       if (done === "delivered" || done === "failed" || done === "dead") report[done]++;
     };
-    while ((await fetchDue(tell)) > 0) await idle();
+    while (!stopped && (await fetchDue(tell)) > 0) await idle();
     return report;
   };
 
@@ -204,13 +205,19 @@ export function createOutbox(parts: OutboxParts): Outbox {
 
   const poll = () => {
     if (stopped) return;
-    stopPolling = clock.after(settings.pollInterval, () => void look().then(poll), "background");
+    stopPolling = clock.after(
+      settings.pollInterval,
+      () => {
+        looking = look().then(poll);
+      },
+      "background",
+    );
   };
 
   /** One look of the worker: until less than a batch is left to start on. */
   const look = async (): Promise<void> => {
     try {
-      while ((await fetchDue(() => undefined)) >= batch && !stopped) await Promise.race(running);
+      while ((await fetchDue(() => undefined)) >= batch && !stopped) if (running.size > 0) await Promise.race(running);
     } catch (err) {
       logger.error({ err }, "the look for due callbacks failed; it is tried again");
     }
@@ -223,10 +230,17 @@ export function createOutbox(parts: OutboxParts): Outbox {
       settings.waitUntil?.(idle());
     },
     flush,
-    start: poll,
+    start() {
+      try {
+        poll();
+      } catch (err) {
+        logger.warn({ err }, "this runtime allows no timer here: callbacks are delivered after the answers, and by flush()");
+      }
+    },
     async stop() {
       stopped = true;
       stopPolling?.();
+      await looking;
       await idle();
     },
     async deadLetters(limit) {

@@ -34,7 +34,7 @@ export interface HealthOptions {
   readonly slowAfter?: number | undefined;
   /** A signal of fewer events says nothing. Default 20. */
   readonly minSample?: number | undefined;
-  /** By which part of what the others reach a route may surely fall short before its breaker opens. Default `{ conversion: 0.1, handOver: 0.3, receipts: 0.3, latency: 0.5 }`. */
+  /** By how much a route's share of good events may lie below the others' for good; 0.05 is five percentage points. Beyond, its weight falls and its breaker opens as soon as chance cannot explain it. Default `{ conversion: 0.05, handOver: 0.3, receipts: 0.3, latency: 0.5 }`. */
   readonly tolerance?: Partial<Record<"conversion" | "handOver" | "receipts" | "latency", number>> | undefined;
   /** From the opening of a breaker to its first probes; doubles with each round that fails. Default 60. */
   readonly probeAfter?: number | undefined;
@@ -74,7 +74,7 @@ export const routerDefaults = {
     settle: 60,
     slowAfter: 2,
     minSample: 20,
-    tolerance: { conversion: 0.1, handOver: 0.3, receipts: 0.3, latency: 0.5 },
+    tolerance: { conversion: 0.05, handOver: 0.3, receipts: 0.3, latency: 0.5 },
     probeAfter: 60,
     probeShare: 0.05,
     probes: 20,

@@ -1,4 +1,4 @@
 export type { ContractCase } from "./contract-case.js";
 export { type FixedClock, fixedClock } from "./fixed-clock.js";
-export { type StoreSubject, storeContract } from "./store-contract.js";
 export { type CarrierBehaviour, type SenderBench, type SenderSubject, senderContract } from "./sender-contract.js";
+export { type StoreSubject, storeContract } from "./store-contract.js";

@@ -49,6 +49,7 @@ const floors: readonly (readonly [path: string, floor: number])[] = [
   ["src/testing/", 5],
   ["src/http/", 6],
   ["src/callbacks/", 6],
+  ["src/routing/", 6],
   ["src/composition.ts", 7],
   ["src/create-verifier.ts", 8],
   ["src/index.ts", 9],

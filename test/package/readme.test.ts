@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { callerFaultCodes, transportFaultCodes } from "../../src/contract/fault.js";
-import { checkStatuses } from "../../src/contract/check.js";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
+import { checkStatuses } from "../../src/contract/check.js";
+import { callerFaultCodes, transportFaultCodes } from "../../src/contract/fault.js";
 import { retryStatuses } from "../../src/contract/retry.js";
 import { defaultPolicy } from "../../src/domain/policy.js";
 import { VerifierError } from "../../src/errors.js";
@@ -59,7 +59,16 @@ describe("README.md: the snippets", () => {
     writeFileSync(
       join(folder, "tsconfig.json"),
       JSON.stringify({
-        compilerOptions: { target: "ES2022", module: "NodeNext", moduleResolution: "NodeNext", strict: true, noEmit: true, skipLibCheck: true, types: ["node"], lib: ["ES2023"] },
+        compilerOptions: {
+          target: "ES2022",
+          module: "NodeNext",
+          moduleResolution: "NodeNext",
+          strict: true,
+          noEmit: true,
+          skipLibCheck: true,
+          types: ["node"],
+          lib: ["ES2023"],
+        },
         include: ["*.ts"],
       }),
     );
@@ -75,12 +84,17 @@ describe("README.md: the snippets", () => {
   });
 
   it("all compile, strictly, against the built package", async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder], { cwd: root }).catch((error: { stdout: string }) => error);
+    const { stdout } = await promisify(execFile)(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder], { cwd: root }).catch(
+      (error: { stdout: string }) => error,
+    );
     expect(stdout).toBe("");
   });
 
   it("the direct calls run", async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(root, "node_modules/tsx/dist/cli.mjs"), join(folder, "direct.ts")], { cwd: folder, timeout: 30_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [join(root, "node_modules/tsx/dist/cli.mjs"), join(folder, "direct.ts")], {
+      cwd: folder,
+      timeout: 30_000,
+    });
     expect(stdout).toContain("SMS to +33612345678");
     expect(stdout).toMatch(/^pending$/m);
   });

@@ -134,7 +134,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     async ensureIndexes(): Promise<void> {
       for (const [name, collection] of Object.entries(collections)) {
         try {
-          await ask(() => collection.createIndexes(name === "authentications" ? [wake, expiry] : [expiry]));
+          await ask(() => collection.createIndexes((name === "authentications" ? [wake, expiry] : [expiry]) as never));
         } catch (error) {
           throw new Error(`${(error as Error).message} (creating the indexes of ${prefix}${name})`);
         }

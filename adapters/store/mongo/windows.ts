@@ -60,7 +60,7 @@ export function createWindows({ windows, members }: Pick<Collections, "windows" 
       { updateOne: { filter: { _id: window }, update: { $pull: { members: { ticket } } } } },
       ...(slot === undefined ? [] : [giveBack(window, slot)]),
     ]);
-    await windows.bulkWrite(statements, { ordered: false });
+    await windows.bulkWrite(statements as never, { ordered: false });
   }
 
   /** The member of a granted charge stays counted in one sub-window: the latest. */
@@ -76,7 +76,7 @@ export function createWindows({ windows, members }: Pick<Collections, "windows" 
     };
     const before = (await members.findOneAndUpdate({ _id }, [{ $set: moved }], { returnDocument: "before" })) as Slot | null;
     // None: it was cleared away in between, having been counted where nothing counts any more.
-    if (before !== null) await windows.bulkWrite([giveBack(window, before.end < slot.end ? before : slot)], {});
+    if (before !== null) await windows.bulkWrite([giveBack(window, before.end < slot.end ? before : slot)] as never, {});
   }
 
   return {
@@ -86,10 +86,7 @@ export function createWindows({ windows, members }: Pick<Collections, "windows" 
       let done = 0;
       for (let race = 0; done < charges.length; race++) {
         try {
-          await windows.bulkWrite(
-            charges.slice(done).map((charge) => take(charge, ticket)),
-            { ordered: true },
-          );
+          await windows.bulkWrite(charges.slice(done).map((charge) => take(charge, ticket)) as never, { ordered: true });
           done = charges.length;
         } catch (error) {
           const stopped = stoppedAt(error);

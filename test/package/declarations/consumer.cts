@@ -8,7 +8,20 @@ import next = require("phoneproof/next");
 import node = require("phoneproof/node");
 import redis = require("phoneproof/redis");
 import console_ = require("phoneproof/senders/console");
+import africastalking = require("phoneproof/senders/africastalking");
+import aws = require("phoneproof/senders/aws");
+import http = require("phoneproof/senders/http");
+import inbox = require("phoneproof/senders/inbox");
+import infobip = require("phoneproof/senders/infobip");
+import messagebird = require("phoneproof/senders/messagebird");
+import plivo = require("phoneproof/senders/plivo");
+import sinch = require("phoneproof/senders/sinch");
+import smpp = require("phoneproof/senders/smpp");
+import telnyx = require("phoneproof/senders/telnyx");
+import twilio = require("phoneproof/senders/twilio");
+import vonage = require("phoneproof/senders/vonage");
 import testing = require("phoneproof/testing");
+import webhooks = require("phoneproof/webhooks");
 
 const verifier: phoneproof.Verifier = phoneproof.createVerifier({
   store: memory.memoryStore(),
@@ -23,4 +36,19 @@ express.expressHandlers(verifier);
 fastify.fastifyPlugin(verifier);
 fetch.fetchHandler(verifier);
 testing.storeContract();
+export const others = [
+  africastalking.africasTalkingSender,
+  aws.awsSender,
+  http.httpSender,
+  inbox.inboxSender,
+  infobip.infobipSender,
+  messagebird.messageBirdSender,
+  plivo.plivoSender,
+  sinch.sinchSender,
+  smpp.smppSender,
+  telnyx.telnyxSender,
+  twilio.twilioSender,
+  vonage.vonageSender,
+  webhooks.verifyWebhook,
+];
 export const stores: readonly [typeof redis.redisStore, typeof mongo.mongoStore] = [redis.redisStore, mongo.mongoStore];

@@ -19,8 +19,21 @@ import { mongoStore } from "phoneproof/mongo";
 import { nextHandlers } from "phoneproof/next";
 import { nodeHandler } from "phoneproof/node";
 import { redisStore } from "phoneproof/redis";
+import { africasTalkingSender } from "phoneproof/senders/africastalking";
+import { awsSender } from "phoneproof/senders/aws";
 import { consoleSender } from "phoneproof/senders/console";
-import { fixedClock, storeContract } from "phoneproof/testing";
+import { httpSender } from "phoneproof/senders/http";
+import { inboxSender } from "phoneproof/senders/inbox";
+import { infobipSender } from "phoneproof/senders/infobip";
+import { messageBirdSender } from "phoneproof/senders/messagebird";
+import { plivoSender } from "phoneproof/senders/plivo";
+import { sinchSender } from "phoneproof/senders/sinch";
+import { smppSender } from "phoneproof/senders/smpp";
+import { telnyxSender } from "phoneproof/senders/telnyx";
+import { twilioSender } from "phoneproof/senders/twilio";
+import { vonageSender } from "phoneproof/senders/vonage";
+import { fixedClock, senderContract, storeContract } from "phoneproof/testing";
+import { verifyWebhook } from "phoneproof/webhooks";
 
 const store: Store = memoryStore({} satisfies MemoryStoreOptions);
 const sender: SmsSender = consoleSender();
@@ -38,6 +51,21 @@ const options: VerifierOptions = {
   countries: ["FR"],
   customers: [{ customer_uuid: "5f0c7f3e-1d2b-4c3a-9e8f-7a6b5c4d3e2f", keys: [key] }],
 };
+export const senders: readonly ((options: never) => SmsSender)[] = [
+  africasTalkingSender,
+  awsSender,
+  httpSender,
+  inboxSender,
+  infobipSender,
+  messageBirdSender,
+  plivoSender,
+  sinchSender,
+  smppSender,
+  telnyxSender,
+  twilioSender,
+  vonageSender,
+];
+export const others = [senderContract, verifyWebhook];
 export const verifier: Verifier = createVerifier(options);
 
 export async function verify(customer_uuid: string, phone_number: string, typed: string): Promise<"valid" | "no"> {

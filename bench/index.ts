@@ -1,0 +1,22 @@
+/** `npm run bench`, or `npm run bench -- frameworks redis` for some parts. */
+import { enginePart } from "./engine.js";
+import { expiryPart } from "./expiry.js";
+import { frameworksPart } from "./frameworks.js";
+import { importsPart } from "./imports.js";
+import { memoryPart } from "./memory.js";
+import { mongoPart } from "./mongo.js";
+import { redisPart } from "./redis.js";
+import { machine, type Part, print } from "./report.js";
+
+const parts: readonly Part[] = [frameworksPart, enginePart, importsPart, memoryPart, expiryPart, redisPart, mongoPart];
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !parts.some((part) => part.name === name));
+if (unknown.length > 0) throw new Error(`no part ${unknown.join(", ")}; the parts are ${parts.map((part) => part.name).join(", ")}`);
+
+console.log(machine());
+const started = performance.now();
+for (const part of parts) {
+  if (asked.length === 0 || asked.includes(part.name)) print(part.title, await part.measure());
+}
+console.log(`\n${Math.round((performance.now() - started) / 1000)} s; ${machine()}`);

@@ -1,0 +1,44 @@
+import { createVerifier, type SmsMessage, type Store, type Verifier, type VerifierOptions } from "phoneproof";
+
+/** Creates that one customer gets under the default policy in a day, with some to spare. */
+const perCustomer = 9_000;
+
+/** UUID of customer `index`. */
+export function customerOf(index: number): string {
+  return `5e1fe9f6-3a0c-4d27-9a3e-${String(index).padStart(12, "0")}`;
+}
+
+/** API key of customer `index`. */
+export function keyOf(index: number): string {
+  return `pp_bench-${String(index).padStart(40, "0")}`;
+}
+
+/** A number of its own for every create, a valid French mobile up to 17 million. */
+export function numberOf(index: number): string {
+  return `+336${12_000_000 + index}`;
+}
+
+/** The customer of create `index`: so many that the default caps hold none of them up. */
+export function customerFor(index: number): number {
+  return Math.floor(index / perCustomer);
+}
+
+/** A verifier on the default policy, whose sender keeps the codes and takes no time. */
+export function benchVerifier(store: Store, options: Partial<VerifierOptions> = {}): { readonly verifier: Verifier; readonly codes: Map<string, string> } {
+  const codes = new Map<string, string>();
+  const verifier = createVerifier({
+    store,
+    sender: {
+      async send(message: SmsMessage) {
+        codes.set(message.authentication_uuid, message.code);
+        return { outcome: "accepted" };
+      },
+    },
+    secret: "a secret of the bench, long enough to be one",
+    countries: "all",
+    customers: Array.from({ length: 128 }, (_, index) => ({ customer_uuid: customerOf(index), keys: [keyOf(index)] })),
+    callbacks: { worker: false },
+    ...options,
+  });
+  return { verifier, codes };
+}

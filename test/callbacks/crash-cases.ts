@@ -1,0 +1,195 @@
+import { randomInt, randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import type { DeliveryStatusEvent } from "../../src/index.js";
+import { type Received, type Receiver, receiver } from "../support/receiver.js";
+import { until } from "../support/redis.js";
+import { numberOf } from "../support/verifier.js";
+import { bundleWorkers, type Worker, type Workers } from "./crash-processes.js";
+import type { WorkerSetup } from "./crash-worker.js";
+
+/** Creates under way in one process. */
+const parallel = 16;
+const processes = 2;
+const kills = 50;
+/** Milliseconds. Longer than a lease (30 s), the deadline of a send (15 s with this store's time limit) and the wait of what is too much for a host (60 s). */
+const longEnough = 61_000;
+const lease = 30_000;
+
+/** Numbers from 0 up to 1 (mulberry32). */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const webhookId = ({ headers }: Received) => headers["webhook-id"] as string;
+const dataOf = ({ body }: Received) => (JSON.parse(body) as DeliveryStatusEvent).data;
+
+/** The received deliveries, under their webhook-ids. */
+function byId(received: readonly Received[]): Map<string, Received[]> {
+  const found = new Map<string, Received[]>();
+  for (const one of received) found.set(webhookId(one), [...(found.get(webhookId(one)) ?? []), one]);
+  return found;
+}
+
+/** Processes that are killed and held, on one store. Registers its tests with vitest; `emptyStore` gives each the URL of one. `CRASH_SEED` in the environment repeats when and which processes are killed, `CRASH_EVENTS` goes before `usualEvents`. */
+export function crashCases(store: string, usualEvents: number, entry: URL, emptyStore: () => Promise<string>): void {
+  const events = Number(process.env["CRASH_EVENTS"] ?? usualEvents);
+  let workers: Workers;
+  let receivers: Receiver[];
+  let setup: WorkerSetup;
+
+  beforeAll(async () => {
+    workers = await bundleWorkers(entry);
+  });
+  afterAll(() => workers?.remove());
+
+  beforeEach(async () => {
+    receivers = await Promise.all(Array.from({ length: 4 }, receiver));
+    setup = { url: await emptyStore(), customer: randomUUID(), origins: receivers.map(({ origin }) => origin), worker: true };
+  });
+  afterEach(async () => {
+    await workers.killAll();
+    await Promise.all(receivers.map((one) => one.close()));
+  });
+
+  const hookFor = (index: number) => `${setup.origins[index % setup.origins.length]}/hook`;
+  const received = () => receivers.flatMap((one) => one.received);
+
+  it(`${events} events, with ${kills} kills at random points: none is lost, and duplicates have the same id and body`, async () => {
+    const seed = Number(process.env["CRASH_SEED"] ?? randomInt(2 ** 31));
+    console.log(`${store}: CRASH_SEED=${seed}`);
+    const random = randomNumbers(seed);
+    const started = Date.now();
+
+    const pending: string[] = [];
+    const faults: string[] = [];
+    const all: Worker[] = [];
+    const alive: Worker[] = [];
+    const starting: Promise<void>[] = [];
+    const creating: Promise<void>[] = [];
+    let numbers = 0;
+
+    const create = async (worker: Worker) => {
+      while (pending.length < events) {
+        const index = numbers++;
+        const answer = await worker.ask({ do: "create", number: numberOf(index), callbackUrl: hookFor(index) });
+        if (answer === undefined) return;
+        if (answer.status === "pending") pending.push(answer.id as string);
+        else faults.push(answer.status as string);
+      }
+    };
+    const launch = async () => {
+      const worker = await workers.start(setup);
+      all.push(worker);
+      alive.push(worker);
+      for (let at = 0; at < parallel; at++) creating.push(create(worker));
+    };
+
+    for (let at = 0; at < processes; at++) starting.push(launch());
+    const points = Array.from({ length: kills }, () => Math.floor(random() * events)).sort((a, b) => a - b);
+    for (const point of points) {
+      await until(`${point} creates are answered, and a process is there to kill`, async () => pending.length >= point && alive.length > 0, 200_000);
+      const [victim] = alive.splice(Math.floor(random() * alive.length), 1) as [Worker];
+      await victim.kill();
+      starting.push(launch());
+    }
+    await Promise.all(starting);
+    await Promise.all(creating);
+
+    // The survivors finish what they have under way; then time passes, and they deliver what the dead left behind.
+    await Promise.all(alive.map((worker) => worker.ask({ do: "rest" })));
+    for (let offset = longEnough, waiting = true; waiting; offset += longEnough) {
+      expect(offset / longEnough, "rounds until nothing waits").toBeLessThan(100);
+      await Promise.all(alive.map((worker) => worker.ask({ do: "advance", offset })));
+      const answers = await Promise.all(alive.map((worker) => worker.ask({ do: "flush" })));
+      waiting = answers.some((answer) => answer?.waiting !== false);
+    }
+
+    const told = byId(received());
+    const ids = new Map<string, number>();
+    for (const [one] of told.values()) {
+      const { authentication_uuid: id } = dataOf(one as Received);
+      ids.set(id, (ids.get(id) ?? 0) + 1);
+    }
+    // Answered or not: who has got a message is told of.
+    const handedOver = all.flatMap((worker) => worker.handedOver);
+    const lost = [...new Set([...pending, ...handedOver])].filter((id) => !ids.has(id));
+    const unknown = [...told.values()].filter(([one]) => dataOf(one as Received).status === "unknown").length;
+    const duplicates = received().length - told.size;
+    const seconds = ((Date.now() - started) / 1000).toFixed(1);
+    console.log(
+      `| ${store} | events ${told.size}, ${pending.length} of them of answered creates, ${unknown} of unknown outcome | kills ${kills} | delivered ${received().length} | lost ${lost.length} | duplicates ${duplicates} | ${seconds} s |`,
+    );
+
+    expect(faults).toEqual([]);
+    expect(handedOver.length).toBeGreaterThanOrEqual(pending.length);
+    expect(lost).toEqual([]);
+    expect(
+      [...ids].filter(([, count]) => count > 1),
+      "authentications with more than one event",
+    ).toEqual([]);
+    for (const [id, [first, ...again]] of told) {
+      const { authentication_uuid, status } = dataOf(first as Received);
+      expect(id).toBe(`msg_${authentication_uuid}_1`);
+      expect(status).toMatch(/^(submitted|unknown)$/);
+      for (const other of again) expect(other.body).toBe(first?.body);
+    }
+    // The kills hit something: outcomes that a crash took, and deliveries that it kept from being settled.
+    expect(unknown).toBeGreaterThan(0);
+    expect(duplicates).toBeGreaterThan(0);
+  }, 600_000);
+
+  it("two workers, one stopped beyond its lease: every event is delivered, and what the late one settles is fenced off", async () => {
+    const count = 60;
+    const [slow, other] = (await Promise.all(Array.from({ length: 2 }, () => workers.start({ ...setup, worker: false })))) as [Worker, Worker];
+    for (let index = 0; index < count; index++) {
+      expect((await slow.ask({ do: "create", number: numberOf(index), callbackUrl: hookFor(index) }))?.status).toBe("pending");
+    }
+
+    // The receivers keep the first worker waiting: four deliveries each.
+    const held = new Map<string, ServerResponse>();
+    for (const one of receivers) one.answer = (request, response) => void held.set(webhookId(request), response);
+    const lateFlush = slow.ask({ do: "flush" });
+    await until("the receivers hold what they get at a time", async () => held.size === 4 * receivers.length);
+    slow.signal("SIGSTOP");
+
+    // Its lease holds.
+    const refused = new Set([...held.keys()].filter((_, index) => index % 2 === 0));
+    for (const one of receivers) {
+      one.answer = (request, response) => {
+        if (refused.has(webhookId(request))) response.writeHead(503, { "retry-after": "600" });
+        else response.writeHead(204);
+        response.end();
+      };
+    }
+    expect(await other.ask({ do: "flush" })).toEqual({ delivered: count - held.size, waiting: true, errors: [] });
+    expect(received()).toHaveLength(count);
+
+    // The lease ends: the other takes over what the stopped one held, and half of it fails.
+    await other.ask({ do: "advance", offset: lease + 1_000 });
+    expect(await other.ask({ do: "flush" })).toEqual({ delivered: held.size / 2, waiting: true, errors: [] });
+
+    // The stopped one goes on and hears that all it sent was taken. None of that is its to settle any more.
+    slow.signal("SIGCONT");
+    await slow.ask({ do: "advance", offset: lease + 1_000 });
+    for (const response of held.values()) response.writeHead(204).end();
+    expect(await lateFlush).toEqual({ delivered: 0, waiting: true, errors: [] });
+
+    for (const one of receivers) one.answer = (_request, response) => void response.writeHead(204).end();
+    await other.ask({ do: "advance", offset: lease + 601_000 });
+    expect(await other.ask({ do: "flush" })).toEqual({ delivered: refused.size, waiting: false, errors: [] });
+
+    const told = byId(received());
+    expect(told.size).toBe(count);
+    for (const [id, deliveries] of told) {
+      expect(deliveries).toHaveLength(refused.has(id) ? 3 : held.has(id) ? 2 : 1);
+      expect(new Set(deliveries.map(({ body }) => body)).size).toBe(1);
+    }
+  }, 120_000);
+}
