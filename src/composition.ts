@@ -8,11 +8,11 @@ import { createOutbox, type Outbox } from "./engine/outbox.js";
 import type { Parts } from "./engine/parts.js";
 import { settleReceipts } from "./engine/receipts.js";
 import { createRecords } from "./engine/records.js";
+import { systemClock } from "./engine/system-clock.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createReceiptHandler } from "./http/receipts.js";
 import { type CustomerConfig, readOptions, type VerifierOptions } from "./options.js";
-import type { Clock } from "./ports/clock.js";
 import type { Customers } from "./ports/customers.js";
 import type { Logger } from "./ports/logger.js";
 import type { Receipt } from "./ports/receipts.js";
@@ -42,7 +42,7 @@ const tokens = {
 export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
   const logger = options.logger ?? consoleLogger;
-  const clock = options.clock ?? systemClock;
+  const clock = options.clock ?? systemClock();
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });
 
@@ -75,15 +75,6 @@ export function compose(options: VerifierOptions): Composed {
 function customersOf(customers: VerifierOptions["customers"]): Customers {
   return Array.isArray(customers) ? configuredCustomers(customers as readonly CustomerConfig[]) : (customers as Customers);
 }
-
-const systemClock: Clock = {
-  now: () => Date.now(),
-  after(ms, run, kind) {
-    const timer = setTimeout(run, ms);
-    if (kind === "background") timer.unref?.();
-    return () => clearTimeout(timer);
-  },
-};
 
 const consoleLogger: Logger = {
   info: () => undefined,

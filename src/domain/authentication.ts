@@ -13,7 +13,7 @@ export type SendState = "undecided" | "accepted" | "unknown";
 export interface Send {
   /** 1 for the first send tried, one more for each. */
   readonly attempt: number;
-  /** HMAC-SHA-256 of authentication and code, cut to its first 128 bits (RFC 2104, section 5), base64url; empty once the code is of no more use. */
+  /** HMAC-SHA-256 of authentication and code, cut to its first 132 bits (RFC 2104, section 5), base64url; empty once the code is of no more use. */
   readonly digest: string;
   readonly state: SendState;
   /** The route that takes it, where the sender names one. */

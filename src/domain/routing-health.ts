@@ -24,10 +24,10 @@ export interface HealthRules {
 }
 
 /** Standard deviations of the confidence intervals. Far more than the usual 1.96: routes are looked at over and over again, and chance gets as many tries. */
-const deviations = Number(process.env["Z"] ?? 2.8);
+const standardDeviations = 3.2;
 
 /** The part of those deviations at which weight begins to move. */
-const onset = Number(process.env["ONSET"] ?? 0.5);
+const onset = 0.4;
 
 /** What a route is held against where there is nothing else: hand-overs are expected to work and to be quick. */
 const faultless: Tally = { good: 1e6, all: 1e6 };
@@ -43,14 +43,14 @@ export interface Shortfall {
 }
 
 /** Newcombe's interval for the difference of two shares (his method 10, made of two Wilson intervals). It is wide where samples are small. */
-export function shortfall(sample: Tally, expected: Tally): Shortfall {
-  const [a, b] = [wilson(expected), wilson(sample)];
+export function shortfall(sample: Tally, expected: Tally, deviations = standardDeviations): Shortfall {
+  const [a, b] = [wilson(expected, deviations), wilson(sample, deviations)];
   const counted = a.share - b.share;
   return { counted, chance: Math.hypot(a.share - a.low, b.high - b.share), most: counted + Math.hypot(a.high - a.share, b.share - b.low) };
 }
 
 /** Wilson's score interval. */
-function wilson({ good, all }: Tally): { readonly share: number; readonly low: number; readonly high: number } {
+function wilson({ good, all }: Tally, deviations: number): { readonly share: number; readonly low: number; readonly high: number } {
   const share = good / all;
   const square = deviations * deviations;
   const middle = (share + square / (2 * all)) / (1 + square / all);
@@ -63,7 +63,7 @@ function wilson({ good, all }: Tally): { readonly share: number; readonly low: n
  *
  * `periods`, oldest first, are those of one country. The route is compared with the other routes of the country over the newest period, the newest two, three, five and so on, each stretch about 1.4 times the one before: a sudden fall shows in the newest ones, a slow one in all together,
  * and what happens to the whole country (users who rarely finish, a night, an attack) happens to the others too. `others` that had too few events in that time are replaced by the route's own earlier ones, or, for hand-overs and their
- * latency, by faultlessness. Receipts can be missing or made up: those of a route that conversion proves sound count for nothing.
+ * latency, by faultlessness. Receipts can be missing or made up: those of a route count for nothing where conversion proves that it loses less than their tolerance of what the others convert.
  */
 export function strain(periods: readonly Period[], route: string, others: readonly string[], rules: HealthRules): number {
   const whole = sums();
@@ -86,7 +86,7 @@ export function strain(periods: readonly Period[], route: string, others: readon
       if (expected === undefined) continue;
       const tolerance = rules.tolerance[signal];
       const { counted, chance, most } = shortfall(sample, expected);
-      if (signal === "conversion") sound = sample.good > 0 && most < rules.tolerance.receipts;
+      if (signal === "conversion") sound = most < (rules.tolerance.receipts * expected.good) / expected.all;
       worst = Math.max(worst, (counted - tolerance) / chance);
     }
   }

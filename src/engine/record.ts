@@ -44,20 +44,27 @@ export function encodeRecord(auth: Authentication): string {
     auth.wrongChecks,
     auth.sends.map(packSend),
   ];
-  const extras: Extras = {
-    ...(auth.decisions.length > 0 && { d: auth.decisions }),
-    ...(auth.deviceType !== undefined && { t: auth.deviceType }),
-    ...(auth.appRealm !== undefined && { a: auth.appRealm }),
-    ...(auth.callbackUrl !== undefined && { u: auth.callbackUrl }),
-    ...(auth.request !== undefined && { r: auth.request }),
-    ...(auth.checks.length > 0 && { k: auth.checks }),
-    ...(auth.settleBy !== undefined && { s: auth.settleBy }),
-    ...(auth.events > 0 && { n: auth.events }),
-    ...(auth.outbox.length > 0 && { o: auth.outbox }),
-    ...(auth.lease !== undefined && { l: auth.lease }),
-  };
-  if (Object.keys(extras).length > 0) fields.push(extras);
+  const extras = extrasOf(auth);
+  if (extras !== undefined) fields.push(extras);
   return JSON.stringify(fields);
+}
+
+function extrasOf(auth: Authentication): Extras | undefined {
+  const { decisions, deviceType, appRealm, callbackUrl, request, checks, settleBy, events, outbox, lease } = auth;
+  const plain = deviceType === undefined && callbackUrl === undefined && request === undefined && lease === undefined;
+  if (plain && decisions.length === 0 && checks.length === 0 && outbox.length === 0) return undefined;
+  return {
+    ...(decisions.length > 0 && { d: decisions }),
+    ...(deviceType !== undefined && { t: deviceType }),
+    ...(appRealm !== undefined && { a: appRealm }),
+    ...(callbackUrl !== undefined && { u: callbackUrl }),
+    ...(request !== undefined && { r: request }),
+    ...(checks.length > 0 && { k: checks }),
+    ...(settleBy !== undefined && { s: settleBy }),
+    ...(events > 0 && { n: events }),
+    ...(outbox.length > 0 && { o: outbox }),
+    ...(lease !== undefined && { l: lease }),
+  };
 }
 
 /** Reads what `encodeRecord` wrote. Throws `CorruptRecord`. */

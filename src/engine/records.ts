@@ -37,9 +37,9 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
   const recent = new Map<string, Held>();
 
   const remember = (held: Held): Held => {
-    const key = `${held.auth.customer}/${held.auth.id}`;
-    recent.delete(key);
-    recent.set(key, held);
+    const { id } = held.auth;
+    recent.delete(id);
+    recent.set(id, held);
     if (recent.size > remembered) recent.delete(recent.keys().next().value as string);
     return held;
   };
@@ -98,8 +98,8 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
       });
     },
     recall(customer, id) {
-      const held = recent.get(`${customer}/${id}`);
-      return held === undefined || isForgotten(held.auth, clock.now()) ? undefined : held;
+      const held = recent.get(id);
+      return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, clock.now()) ? undefined : held;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "../domain/routing.js";
-import type { Destination, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import type { Destination, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import { healthBook, type RouteHealth } from "./health-book.js";
 import { type HealthOptions, type Route, type RouteOptions, type RouterOptions, readRouterOptions } from "./router-options.js";
 import { type TryResult, tryRoute } from "./try-route.js";
@@ -8,7 +8,7 @@ export type { HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions }
 
 /** A sender made of senders. */
 export interface Router extends SmsSender {
-  plan(destination: Destination): { readonly route: string; readonly price?: number } | undefined;
+  plan(destination: Destination): Plan | undefined;
   /** How each route stands in each country that had messages, as this process knows it. */
   health(): readonly RouteHealth[];
 }

@@ -1,0 +1,48 @@
+import type { Clock } from "../ports/clock.js";
+
+/** How late a deadline may be noticed, in milliseconds. */
+const tick = 25;
+
+interface Deadline {
+  readonly at: number;
+  readonly run: () => void;
+}
+
+/**
+ * The system's clock. Deadlines share one timer, which runs while there are any: nearly all are called off within a millisecond, and a timer of their own would cost each request more than its work.
+ */
+export function systemClock(): Clock {
+  const deadlines = new Set<Deadline>();
+  let ticking = false;
+
+  const look = () => {
+    const now = performance.now();
+    for (const deadline of deadlines) {
+      if (deadline.at > now) continue;
+      deadlines.delete(deadline);
+      deadline.run();
+    }
+    ticking = deadlines.size > 0;
+    if (ticking) setTimeout(look, tick);
+  };
+
+  return {
+    now: () => Date.now(),
+    after(ms, run, kind) {
+      if (kind === "background") return inBackground(ms, run);
+      const deadline = { at: performance.now() + ms, run };
+      deadlines.add(deadline);
+      if (!ticking) {
+        ticking = true;
+        setTimeout(look, tick);
+      }
+      return () => deadlines.delete(deadline);
+    },
+  };
+}
+
+function inBackground(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms);
+  timer.unref?.();
+  return () => clearTimeout(timer);
+}
