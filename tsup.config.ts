@@ -14,6 +14,7 @@ export default defineConfig({
     next: "adapters/http/next.ts",
     fetch: "adapters/http/fetch.ts",
     node: "adapters/http/node.ts",
+    router: "src/routing/router.ts",
     webhooks: "adapters/callback/webhooks.ts",
     "senders/console": "adapters/sms/console.ts",
     "senders/africastalking": "adapters/sms/africastalking.ts",

@@ -46,7 +46,7 @@ export function compose(options: VerifierOptions): Composed {
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });
 
-  register<Accounts>(tokens.accounts, () => createAccounts(customersOf(options.customers), settings));
+  register<Accounts>(tokens.accounts, () => createAccounts(customersOf(options.customers), settings, clock, logger));
   register<Parts>(tokens.parts, (inner) => {
     const codes = createCodes(settings.secrets);
     const records = createRecords(options.store, codes, clock, logger);

@@ -2,7 +2,10 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Policy } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import { type CustomerConfig, readCustomerPolicy, type Settings } from "../options.js";
+import type { Clock } from "../ports/clock.js";
 import type { Customer, Customers } from "../ports/customers.js";
+import type { Logger } from "../ports/logger.js";
+import { unavailable, withTimeout } from "./budget.js";
 import { derivedWebhookSecret } from "./webhook.js";
 
 /** A customer that was let in, with the policy that holds for it. */
@@ -36,8 +39,19 @@ export function generateApiKey(): ApiKey {
   return { key, digest: `sha256:${keyDigest(key)}` };
 }
 
-export function createAccounts(source: Customers, settings: Settings): Accounts {
+export function createAccounts(source: Customers, settings: Settings, clock: Clock, logger: Logger): Accounts {
   const policies = new WeakMap<object, Policy>();
+
+  /** A source that fails, or takes longer than the store may, answers 503 as a store does. */
+  const ask = async (work: () => ReturnType<Customers["find"]>): Promise<Customer | undefined> => {
+    try {
+      const answer = work();
+      return answer instanceof Promise ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
+    } catch (cause) {
+      logger.error({ err: cause }, "the customer source failed; the request is answered 503");
+      throw unavailable(cause);
+    }
+  };
 
   const account = (customer: Customer): Account => {
     const override = customer.policy;
@@ -52,17 +66,17 @@ export function createAccounts(source: Customers, settings: Settings): Accounts 
   return {
     async byKey(apiKey) {
       // Longer than any key: not worth hashing.
-      const known = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512 ? await source.findByKeyDigest(keyDigest(apiKey)) : undefined;
+      const known = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512 ? await ask(() => source.findByKeyDigest(keyDigest(apiKey))) : undefined;
       if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
       return account(known);
     },
     async byUuid(customerUuid) {
-      const known = await source.find(customerUuid);
+      const known = await ask(() => source.find(customerUuid));
       if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
       return account(known);
     },
     async webhookSecrets(customerUuid) {
-      const known = await source.find(customerUuid);
+      const known = await ask(() => source.find(customerUuid));
       return known?.webhookSecrets ?? settings.secrets.map((secret) => derivedWebhookSecret(secret, customerUuid));
     },
   };

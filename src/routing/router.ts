@@ -16,8 +16,9 @@ export interface Router extends SmsSender {
 /**
  * A sender made of senders: chooses a route for each message by country, prefix and network, by priority, health and weight, and goes on to another when a route surely did not send it.
  *
- * What it knows of the routes' health is kept **in the memory of this process**: each process learns for itself and starts afresh. Events of messages that another process sent count for nothing here, so they may be
- * broadcast to all; where they reach the wrong process only, all routes seem to convert less, each in the same measure, and a failing one is found later.
+ * What it knows of the routes' health is kept **in the memory of this process**: each process learns for itself and starts afresh. Where checks reach another process than the one that sent the message, broadcast each
+ * `feedback` event to all processes: an event of a message that a process did not send counts for nothing there. Without that each process sees but a part of the codes typed, of all routes alike: no route is wronged, but
+ * one that converts less is then hardly found.
  *
  * @throws TypeError that names each faulty option and its mend.
  */

@@ -30,6 +30,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./senders/twilio": { exports: ["twilioReceipts", "twilioSender"], loads: [] },
   "./senders/vonage": { exports: ["vonageReceipts", "vonageSender"], loads: [] },
   "./webhooks": { exports: ["WebhookError", "verifyWebhook"], loads: [] },
+  "./router": { exports: ["router"], loads: ["zod"] },
   "./senders/console": { exports: ["consoleSender"], loads: [] },
   "./testing": { exports: ["fixedClock", "senderContract", "storeContract"], loads: [] },
 };

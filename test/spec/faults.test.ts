@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { generateApiKey } from "../../src/index.js";
-import { numberOf, setUp } from "../support/verifier.js";
+import { faultOf, numberOf, setUp } from "../support/verifier.js";
 
 const uuid = "11111111-2222-3333-4444-555555555555";
 
@@ -216,11 +216,38 @@ describe("contract.md, wire rule 6", () => {
   });
 
   it("500: same body shape, nothing internal in `message`, the log has it", async () => {
-    const set = setUp({ customers: { findByKeyDigest: () => Promise.reject(new Error("select * from secrets")), find: () => undefined } });
-    const response = await set.http("POST", "/v1/check", {});
-    expect([response.status, response.json.code]).toEqual([500, "internal_server_error"]);
+    const set = setUp();
+    const response = await set.verifier.handle({
+      method: "POST",
+      path: "/v1/check",
+      header: (name) => (name === "x-api-key" ? set.apiKey : undefined),
+      body: () => Promise.reject(new Error("select * from secrets")),
+    });
+    expect([response.status, JSON.parse(response.body).code]).toEqual([500, "internal_server_error"]);
     expect(response.body).not.toContain("secrets");
     expect(set.log.lines.some(({ fields }) => String(fields.err).includes("select"))).toBe(true);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("select * from customers");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("select * from customers"))],
+  ])("503 when a customer source of one's own %s, over HTTP and in direct calls", async (_what, find) => {
+    const set = setUp({ customers: { findByKeyDigest: find, find } });
+    const response = await set.http("POST", "/v1/check", {});
+    expect([response.status, response.json.code, response.body.includes("select")]).toEqual([503, "unavailable", false]);
+    expect(await faultOf(set.create())).toBe("unavailable");
+  });
+
+  it("a customer source that hangs is given up after `storeTimeout`", async () => {
+    const set = setUp({ customers: { findByKeyDigest: () => new Promise(() => undefined), find: () => undefined } });
+    const asked = set.http("POST", "/v1/check", {});
+    set.clock.advance(2000);
+    expect((await asked).status).toBe(503);
   });
 
   it("503 + `Retry-After` when the store cannot answer: same body shape, nothing sent", async () => {

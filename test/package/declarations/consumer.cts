@@ -7,6 +7,7 @@ import mongo = require("phoneproof/mongo");
 import next = require("phoneproof/next");
 import node = require("phoneproof/node");
 import redis = require("phoneproof/redis");
+import router = require("phoneproof/router");
 import console_ = require("phoneproof/senders/console");
 import africastalking = require("phoneproof/senders/africastalking");
 import aws = require("phoneproof/senders/aws");
@@ -36,7 +37,7 @@ express.expressHandlers(verifier);
 fastify.fastifyPlugin(verifier);
 fetch.fetchHandler(verifier);
 testing.storeContract();
-export const others = [
+export const others = [router.router, 
   africastalking.africasTalkingSender,
   aws.awsSender,
   http.httpSender,

@@ -21,6 +21,7 @@ import { nodeHandler } from "phoneproof/node";
 import { redisStore } from "phoneproof/redis";
 import { africasTalkingSender } from "phoneproof/senders/africastalking";
 import { awsSender } from "phoneproof/senders/aws";
+import { router } from "phoneproof/router";
 import { consoleSender } from "phoneproof/senders/console";
 import { httpSender } from "phoneproof/senders/http";
 import { inboxSender } from "phoneproof/senders/inbox";
@@ -65,6 +66,7 @@ export const senders: readonly ((options: never) => SmsSender)[] = [
   twilioSender,
   vonageSender,
 ];
+export const routed: SmsSender = router({ routes: [{ name: "one", sender }] });
 export const others = [senderContract, verifyWebhook];
 export const verifier: Verifier = createVerifier(options);
 

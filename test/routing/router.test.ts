@@ -1,0 +1,400 @@
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import type { Feedback, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import { router } from "../../src/routing/router.js";
+import type { RouteOptions, RouterOptions } from "../../src/routing/router-options.js";
+import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
+import { senderContract } from "../../src/testing/sender-contract.js";
+import { aMessage } from "../support/carriers/messages.js";
+import { seeded } from "./simulation.js";
+
+type Answer = SendOutcome | Error | "never" | ((message: SmsMessage, context: SendContext) => unknown);
+
+/** A sender that answers as told and keeps what it got. */
+function double(
+  answer: Answer = { outcome: "accepted", messageId: "id-1" },
+): SmsSender & { got: SmsMessage[]; contexts: SendContext[]; heard: Feedback[]; closed: number } {
+  const self = {
+    got: [] as SmsMessage[],
+    contexts: [] as SendContext[],
+    heard: [] as Feedback[],
+    closed: 0,
+    send(message: SmsMessage, context: SendContext): Promise<SendOutcome> {
+      self.got.push(message);
+      self.contexts.push(context);
+      if (answer === "never") return new Promise(() => {});
+      if (answer instanceof Error) return Promise.reject(answer);
+      return Promise.resolve((typeof answer === "function" ? answer(message, context) : answer) as SendOutcome);
+    },
+    feedback: (event: Feedback) => void self.heard.push(event),
+    close: async () => void self.closed++,
+  };
+  return self;
+}
+
+const rejected = { outcome: "rejected", reason: "no credit" } as const;
+const clocked = (clock: FixedClock, ms = 5000): SendContext => ({ signal: new AbortController().signal, deadline: clock.now() + ms });
+const first = (fields: Partial<SmsMessage> = {}) => aMessage({ attempt: 1, ...fields });
+const route = (name: string, sender: SmsSender, fields: Partial<RouteOptions> = {}): RouteOptions => ({ name, sender, ...fields });
+const set = (routes: RouteOptions[], options: Partial<RouterOptions> = {}) => {
+  const clock = fixedClock();
+  return { clock, sms: router({ routes, clock, random: () => 0.5, ...options }) };
+};
+
+describe("which route", () => {
+  it("takes the one that matches, by country, prefix and network", async () => {
+    const [fr, us, orange, rest] = [double(), double(), double(), double()];
+    const { sms, clock } = set(
+      [
+        route("fr", fr, { countries: ["FR"], priority: 2 }),
+        route("us", us, { countries: ["US"], prefixes: ["+1415"] }),
+        route("orange", orange, { networks: ["208-01"] }),
+        route("rest", rest, { countries: "all", priority: 3 }),
+      ],
+      { network: (to) => (to === "+33612345678" ? { mcc: "208", mnc: "01" } : undefined) },
+    );
+    const taken = async (fields: Partial<SmsMessage>) => (await sms.send(first(fields), clocked(clock))).route;
+    expect(await taken({ to: "+14155552671", country: "US" })).toBe("us");
+    expect(await taken({ to: "+12025550123", country: "US" })).toBe("rest");
+    expect(await taken({ to: "+33612345678", country: "FR" })).toBe("orange");
+    expect(await taken({ to: "+33700000000", country: "FR" })).toBe("fr");
+    const { country: _, ...nowhere } = first({ to: "+88213000000" });
+    expect((await sms.send(nowhere, clocked(clock))).route).toBe("rest");
+  });
+
+  it("refuses, naming the country, what no route takes; plans nothing", async () => {
+    const { sms, clock } = set([route("fr", double(), { countries: ["FR"] })]);
+    expect(await sms.send(first(), clocked(clock))).toEqual({ outcome: "rejected", reason: "no route for US" });
+    const { country: _, ...nowhere } = first();
+    expect(await sms.send(nowhere, clocked(clock))).toEqual({ outcome: "rejected", reason: "no route for a number without a country" });
+    expect(sms.plan(first())).toBeUndefined();
+  });
+
+  it("knows no network where the host's function fails", async () => {
+    const { sms, clock } = set([route("n", double(), { networks: ["310"] }), route("rest", double(), { priority: 2 })], {
+      network: () => {
+        throw new Error("cache gone");
+      },
+    });
+    expect(sms.plan(first())).toEqual({ route: "rest" });
+    expect((await sms.send(first(), clocked(clock))).route).toBe("rest");
+  });
+
+  it("never picks a route that does not match, never one twice, never more than maxRoutes (property)", async () => {
+    const outcomes = ["accepted", "rejected", "unknown"] as const;
+    const some = fc.array(
+      fc.record({
+        countries: fc.subarray(["FR", "US", "DE"], { minLength: 1 }),
+        outcome: fc.constantFrom(...outcomes),
+        priority: fc.integer({ min: 0, max: 2 }),
+      }),
+      { minLength: 1, maxLength: 6 },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        some,
+        fc.constantFrom("FR", "US", "DE"),
+        fc.boolean(),
+        fc.integer({ min: 1, max: 4 }),
+        fc.integer(),
+        async (list, country, afterUnknown, maxRoutes, seed) => {
+          const { sms, clock } = set(
+            list.map(({ countries, outcome, priority }, i) => route(`r${i}`, double({ outcome }), { countries, priority })),
+            { failover: { afterUnknown, maxRoutes }, random: seeded(seed) },
+          );
+          const fits = list.flatMap(({ countries }, i) => (countries.includes(country) ? [`r${i}`] : []));
+          const { steps = [], route: taken, outcome } = await sms.send(first({ country }), clocked(clock));
+          const names = steps.map((step) => step.route);
+          expect(names.every((name) => fits.includes(name))).toBe(true);
+          expect(new Set(names).size).toBe(names.length);
+          expect(names.length).toBeLessThanOrEqual(Math.min(maxRoutes, fits.length));
+          expect(names.length > 0).toBe(fits.length > 0);
+          for (const step of steps.slice(0, -1)) expect(step.outcome === "rejected" || (afterUnknown && step.outcome === "unknown")).toBe(true);
+          const priorities = names.map((name) => list[Number(name.slice(1))]!.priority);
+          expect(priorities).toEqual([...priorities].sort());
+          if (taken !== undefined) expect(steps.find((step) => step.route === taken)?.outcome).toBe(outcome);
+          if (outcome === "rejected") expect(steps.every((step) => step.outcome === "rejected")).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+describe("plan", () => {
+  it("names the route and its price, and the message takes it", async () => {
+    const { sms, clock } = set([route("a", double(), { price: 0.04 }), route("b", double(), { price: 0.05 }), route("c", double())], { random: seeded(7) });
+    for (let i = 0; i < 50; i++) {
+      const plan = sms.plan(first())!;
+      expect(plan).toEqual({ a: { route: "a", price: 0.04 }, b: { route: "b", price: 0.05 }, c: { route: "c" } }[plan.route]);
+      const outcome = await sms.send(first({ planned_route: plan.route }), clocked(clock));
+      expect(outcome.route).toBe(plan.route);
+      expect(outcome.steps).toEqual([{ route: plan.route, reason: "planned, weight 1 of 3", outcome: "accepted" }]);
+    }
+  });
+  it("is forgotten where its route does not match", async () => {
+    const { sms, clock } = set([route("a", double()), route("fr", double(), { countries: ["FR"] })]);
+    expect((await sms.send(first({ planned_route: "fr" }), clocked(clock))).route).toBe("a");
+  });
+});
+
+describe("failover", () => {
+  it("goes on after a sure rejection, in order of priority, and says each step", async () => {
+    const [a, b, c] = [double(rejected), double(Object.assign(new Error("blocked"), { outcome: "rejected" })), double()];
+    const { sms, clock } = set([route("c", c, { priority: 3 }), route("a", a), route("b", b, { priority: 2 })]);
+    expect(await sms.send(first(), clocked(clock))).toEqual({
+      outcome: "accepted",
+      messageId: "id-1",
+      route: "c",
+      steps: [
+        { route: "a", reason: "priority 1", outcome: "rejected" },
+        { route: "b", reason: "failover, rejected by a", outcome: "rejected" },
+        { route: "c", reason: "failover, rejected by b", outcome: "accepted" },
+      ],
+    });
+  });
+
+  const unknowns: [what: string, answer: Answer, reason: string][] = [
+    ["an unknown outcome", { outcome: "unknown", reason: "cut" }, "cut"],
+    ["an error", new Error("boom"), "boom"],
+    ["no outcome", () => ({ ok: true }), "the sender's answer is not an outcome"],
+    ["nothing", () => undefined, "the sender's answer is not an outcome"],
+    [
+      "a throw before any promise",
+      () => {
+        throw new Error("at once");
+      },
+      "at once",
+    ],
+  ];
+  it.each(unknowns)("stops at %s, unless told to go on", async (_, answer, reason) => {
+    const next = double();
+    const strict = set([route("a", double(answer)), route("b", next, { priority: 2 })]);
+    expect(await strict.sms.send(first(), clocked(strict.clock))).toMatchObject({ outcome: "unknown", route: "a", reason });
+    expect(next.got).toEqual([]);
+    const bold = set([route("a", double(answer)), route("b", next, { priority: 2 })], { failover: { afterUnknown: true } });
+    expect(await bold.sms.send(first(), clocked(bold.clock))).toMatchObject({ outcome: "accepted", route: "b" });
+  });
+
+  it("does not call a message rejected that an earlier route may have sent", async () => {
+    const { sms, clock } = set([route("a", double(new Error("cut"))), route("b", double(rejected), { priority: 2 })], { failover: { afterUnknown: true } });
+    const outcome = await sms.send(first(), clocked(clock));
+    expect(outcome).toMatchObject({ outcome: "unknown", route: "a" });
+    expect(outcome.steps?.map((step) => step.outcome)).toEqual(["unknown", "rejected"]);
+  });
+
+  it("says what the last route said when all reject, without the code or the number", async () => {
+    const { sms, clock } = set([route("a", double({ outcome: "rejected", reason: "493817 to +14155552671 refused" }))]);
+    expect(await sms.send(first(), clocked(clock))).toMatchObject({ outcome: "rejected", route: "a", reason: "****** to +… refused" });
+  });
+});
+
+describe("deadline", () => {
+  it("gives one try all that is left, tells it to stop, and answers before the deadline", async () => {
+    const slow = double("never");
+    const { sms, clock } = set([route("a", slow), route("b", double(), { priority: 2 })]);
+    const deadline = clock.now() + 5000;
+    const sending = sms.send(first(), clocked(clock));
+    expect(slow.contexts[0]?.deadline).toBe(deadline - 50);
+    clock.advance(4949);
+    expect(slow.contexts[0]?.signal.aborted).toBe(false);
+    clock.advance(1);
+    expect(await sending).toMatchObject({ outcome: "unknown", route: "a", reason: "no answer in time", steps: [{ route: "a", outcome: "unknown" }] });
+    expect(slow.contexts[0]?.signal.aborted).toBe(true);
+  });
+
+  it("shares the time where it goes on after an unknown outcome", async () => {
+    const { sms, clock } = set([route("a", double("never")), route("b", double("never"), { priority: 2 }), route("c", double(), { priority: 3 })], {
+      failover: { afterUnknown: true },
+    });
+    const sending = sms.send(first(), clocked(clock));
+    clock.advance(1650);
+    await vi.waitFor(() => expect(sms.health().find(({ route }) => route === "a")?.handOver.all).toBe(1));
+    clock.advance(1650);
+    expect(await sending).toMatchObject({ outcome: "accepted", route: "c" });
+  });
+
+  it("starts no try that has no time, and then is surely not sent", async () => {
+    const [late, next] = [double(), double()];
+    const { sms, clock } = set([
+      route(
+        "a",
+        double(() => {
+          clock.advance(4900);
+          return rejected;
+        }),
+      ),
+      route("b", next, { priority: 2 }),
+    ]);
+    expect(await sms.send(first(), clocked(clock))).toMatchObject({ outcome: "rejected", route: "a" });
+    expect(next.got).toEqual([]);
+    const other = set([route("a", late)]);
+    expect(await other.sms.send(first(), { signal: AbortSignal.abort(), deadline: other.clock.now() + 5000 })).toMatchObject({ outcome: "rejected" });
+    expect(late.got).toEqual([]);
+  });
+
+  it("stops when the caller does", async () => {
+    const slow = double("never");
+    const { sms, clock } = set([route("a", slow)]);
+    const abort = new AbortController();
+    const sending = sms.send(first(), { signal: abort.signal, deadline: clock.now() + 5000 });
+    abort.abort();
+    expect(await sending).toMatchObject({ outcome: "unknown" });
+    expect(slow.contexts[0]?.signal.aborted).toBe(true);
+  });
+});
+
+describe("a retry", () => {
+  it("prefers a route not used for the authentication, though of a lower priority", async () => {
+    const { sms, clock } = set([route("a", double()), route("b", double(), { priority: 2 })]);
+    const retry = aMessage({ attempt: 2, routes_tried: ["a"] });
+    expect(sms.plan(retry)).toEqual({ route: "b" });
+    expect((await sms.send(retry, clocked(clock))).steps).toEqual([{ route: "b", reason: "not used yet, priority 2", outcome: "accepted" }]);
+    expect(sms.plan(aMessage({ attempt: 3, routes_tried: ["a", "b"] }))).toEqual({ route: "a" });
+  });
+});
+
+describe("health", () => {
+  it("opens the breaker of a route whose hand-overs fail, keeps failing ones apart by country, and still sends when all are open", async () => {
+    const broken = new Set(["US"]);
+    const bad = double((message: SmsMessage) => (broken.has(message.country!) ? Promise.reject(new Error("cut")) : { outcome: "accepted" }));
+    const good = double();
+    const { sms, clock } = set([route("bad", bad), route("good", good, { priority: 2 })]);
+    const send = (country: string, i: number) => sms.send(first({ country, authentication_uuid: `${country}${i}` }), clocked(clock));
+    for (let i = 0; i < 30; i++) {
+      await send("US", i);
+      await send("FR", i);
+    }
+    const state = (country: string, name: string) => sms.health().find((entry) => entry.country === country && entry.route === name)?.breaker;
+    expect([state("US", "bad"), state("US", "good"), state("FR", "bad")]).toEqual(["open", "closed", "closed"]);
+    expect((await send("US", 99)).route).toBe("good");
+    expect((await send("FR", 99)).route).toBe("bad");
+
+    const alone = set([route("bad", bad)]);
+    for (let i = 0; i < 30; i++) await alone.sms.send(first({ authentication_uuid: `x${i}` }), clocked(alone.clock));
+    expect(alone.sms.health()[0]?.breaker).toBe("open");
+    expect(alone.sms.plan(first())).toEqual({ route: "bad" });
+  });
+
+  it("lets first messages probe a route whose breaker is half-open, closes it when it has healed, and holds nothing old against it", async () => {
+    let broken = true;
+    const bad = double(() => (broken ? Promise.reject(new Error("cut")) : { outcome: "accepted" }));
+    // The smallest draw: the first of equals, and a probe wherever one may go.
+    const { sms, clock } = set([route("bad", bad), route("good", double())], { random: () => 0 });
+    const state = () => sms.health().find((entry) => entry.route === "bad")?.breaker;
+    let sent = 0;
+    const send = () => sms.send(first({ authentication_uuid: `x${sent++}` }), clocked(clock));
+    while (state() !== "open") await send();
+    expect(sent).toBeLessThanOrEqual(30);
+    expect(sms.plan(first())).toEqual({ route: "good" });
+    broken = false;
+    clock.advance(60_000);
+    expect(sms.plan(aMessage({ attempt: 2, routes_tried: ["good"] }))).toEqual({ route: "good" });
+    expect(state()).toBe("half-open");
+    for (let probe = 0; probe < 20; probe++) expect((await send()).steps).toEqual([{ route: "bad", reason: "probe", outcome: "accepted" }]);
+    expect((await send()).route).toBe("good");
+    clock.advance(59_999);
+    expect(state()).toBe("half-open");
+    clock.advance(1);
+    expect(state()).toBe("closed");
+    for (let more = 0; more < 30; more++) expect((await send()).route).toBe("bad");
+    expect(sms.health().find((entry) => entry.route === "bad")).toMatchObject({ breaker: "closed", health: 1, handOver: { good: 50, all: 50 } });
+  });
+
+  it("counts a code once, at the age at which all are counted, and the events of other processes' messages never", async () => {
+    const sender = double();
+    const { sms, clock } = set([route("a", sender), route("b", double(), { priority: 2 })]);
+    for (const id of ["x", "y", "z"]) await sms.send(first({ authentication_uuid: id }), clocked(clock));
+    const event = (authentication_uuid: string, what: Feedback["event"], from = "a") =>
+      sms.feedback!({ route: from, country: "US", authentication_uuid, attempt: 1, event: what });
+    event("x", "validated");
+    event("x", "validated");
+    event("y", "undeliverable");
+    event("z", "validated", "b");
+    event("elsewhere", "validated");
+    clock.advance(59_999);
+    expect(sms.health()[0]).toMatchObject({ conversion: { good: 0, all: 0 }, handOver: { good: 3, all: 3 } });
+    clock.advance(1);
+    expect(sms.health()[0]).toMatchObject({ conversion: { good: 1, all: 3 }, receipts: { good: 0, all: 1 }, latency: { good: 3, all: 3 } });
+    event("y", "validated");
+    expect(sms.health()[0]).toMatchObject({ conversion: { good: 1, all: 3 } });
+    expect(sender.heard.map(({ authentication_uuid }) => authentication_uuid)).toEqual(["x", "x", "y", "elsewhere", "y"]);
+    clock.advance(3_600_000);
+    expect(sms.health()[0]).toMatchObject({ conversion: { good: 0, all: 0 }, handOver: { good: 0, all: 0 } });
+  });
+
+  it("compares alike crowds: retries, failovers and rejected messages are not waited for", async () => {
+    const { sms, clock } = set([route("a", double(rejected)), route("b", double(), { priority: 2 })]);
+    await sms.send(first({ authentication_uuid: "x" }), clocked(clock));
+    await sms.send(aMessage({ attempt: 2, routes_tried: ["a"] }), clocked(clock));
+    clock.advance(60_000);
+    expect(sms.health().map(({ conversion }) => conversion.all)).toEqual([0, 0]);
+  });
+
+  it("sees slow answers", async () => {
+    const { sms, clock } = set([
+      route(
+        "a",
+        double(() => {
+          clock.advance(2001);
+          return { outcome: "accepted" };
+        }),
+      ),
+    ]);
+    await sms.send(first(), clocked(clock));
+    expect(sms.health()[0]?.latency).toEqual({ good: 0, all: 1 });
+  });
+});
+
+it("closes each sender once, all of them though one fails", async () => {
+  const [shared, failing] = [double(), double()];
+  failing.close = () => Promise.reject(new Error("stuck"));
+  const { sms } = set([route("a", failing), route("b", shared), route("c", shared)]);
+  await expect(sms.close?.()).rejects.toThrow("stuck");
+  expect(shared.closed).toBe(1);
+});
+
+describe("options: a fault at construction names the option and the mend", () => {
+  const good = route("a", double());
+  const cases: [options: unknown, fault: string | RegExp][] = [
+    [undefined, /^router: options must be \{ routes/],
+    [{ routes: [] }, "router: routes must hold at least one route"],
+    [{ routes: [good, { ...good }] }, 'router: routes.1.name is "a", as is routes.0.name: give each route a name of its own'],
+    [{ routes: [{ ...good, name: "" }] }, /routes\.0\.name must be 1 to 64 letters/],
+    [{ routes: [{ ...good, sender: {} }] }, /routes\.0\.sender must be an SMS sender: an object with the methods send/],
+    [{ routes: [{ ...good, countries: [] }] }, "router: routes.0.countries must not be empty: leave it out for a route that takes all"],
+    [{ routes: [{ ...good, countries: ["fr"] }] }, /routes\.0\.countries\.0 must be an ISO 3166-1 alpha-2 code in capitals/],
+    [{ routes: [{ ...good, countries: "FR" }] }, /routes\.0\.countries must be "all" or a list/],
+    [{ routes: [{ ...good, prefixes: ["33"] }] }, /routes\.0\.prefixes\.0 must be the beginning of a number/],
+    [{ routes: [{ ...good, networks: ["20801"] }], network: () => undefined }, /routes\.0\.networks\.0 must be MCC or MCC-MNC/],
+    [{ routes: [{ ...good, networks: ["208"] }] }, /routes\.0\.networks needs the option network/],
+    [{ routes: [{ ...good, weight: 0 }] }, "router: routes.0.weight must be more than 0"],
+    [{ routes: [{ ...good, price: -1 }] }, "router: routes.0.price must be 0 or more"],
+    [{ routes: [{ ...good, wieght: 1 }] }, "router: routes.0.wieght is not an option: remove it or mend its spelling"],
+    [{ routes: [good], failover: { maxRoutes: 0 } }, "router: failover.maxRoutes must be 1 or more"],
+    [
+      { routes: [good], health: { probeShare: 2, tolerance: { speed: 1 } } },
+      /health\.tolerance\.speed is not an option.*; health\.probeShare must be at most 1|health\.probeShare must be at most 1/,
+    ],
+    [{ routes: [good], health: { window: 100 } }, /health\.settle is 60 and must be at most half of health\.window, which is 100/],
+    [{ routes: [good], clock: { now: () => 1 } }, /clock must be a clock/],
+  ];
+  it.each(cases)("%#", (options, fault) => {
+    expect(() => router(options as RouterOptions)).toThrow(TypeError);
+    expect(() => router(options as RouterOptions)).toThrow(fault);
+  });
+});
+
+describe("the sender contract, on the system's clock", () => {
+  for (const { name, run } of senderContract({ behaviours: ["accepts", "refuses", "fails", "garbles", "withholds"] })) {
+    it(name, () =>
+      run({
+        async open(behaviour) {
+          const answers: Record<string, Answer> = { refuses: rejected, fails: new Error("500"), garbles: () => "??", withholds: "never" };
+          let count = 0;
+          const carrier = double(answers[behaviour] ?? (() => ({ outcome: "accepted", messageId: `id-${count++}` })));
+          return { sender: router({ routes: [route("only", carrier)] }), received: () => carrier.got };
+        },
+      }),
+    );
+  }
+});

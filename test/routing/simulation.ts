@@ -1,0 +1,101 @@
+import { router } from "../../src/routing/router.js";
+import type { RouterOptions } from "../../src/routing/router-options.js";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
+
+/** Numbers from 0 up to, not including, 1 that are the same for the same seed (mulberry32). */
+export function seeded(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+export interface Scenario {
+  readonly seed: number;
+  readonly routes: readonly { readonly name: string; readonly weight?: number; readonly priority?: number }[];
+  readonly countries: readonly string[];
+  /** First messages for each country. */
+  readonly sends: number;
+  /** Milliseconds between two first messages to the same country. */
+  readonly every: number;
+  /** Probability that a code sent by a route is typed; `send` is the number of the message in its country. */
+  readonly conversion: (route: string, country: string, send: number) => number;
+  /** Processes; a user's check arrives at any of them. Default 1. */
+  readonly processes?: number;
+  /** Whether each event is told to all processes. Default false: to the one where the check arrived. */
+  readonly broadcast?: boolean;
+  readonly health?: RouterOptions["health"];
+}
+
+/** One first message of an authentication, and whether its code was typed. */
+export interface FirstSend {
+  readonly country: string;
+  readonly send: number;
+  readonly route: string;
+  readonly converted: boolean;
+}
+
+export interface Run {
+  readonly records: readonly FirstSend[];
+  /** Breakers that opened or closed, with the message of the country before which it was seen. Of the first process. */
+  readonly changes: readonly { readonly country: string; readonly route: string; readonly breaker: string; readonly send: number }[];
+}
+
+/** Users ask for a code, type it within seconds if it reaches them, and some ask again after 30 s if it does not. All through the router's public face, on a clock that stands still between events. */
+export async function simulate(scenario: Scenario): Promise<Run> {
+  const clock = fixedClock();
+  const random = seeded(scenario.seed);
+  const sender = { send: async () => ({ outcome: "accepted" as const }) };
+  const make = () =>
+    router({ routes: scenario.routes.map((route) => ({ ...route, sender })), clock, random, ...(scenario.health && { health: scenario.health }) });
+  const processes = Array.from({ length: scenario.processes ?? 1 }, make);
+  const any = () => processes[Math.floor(random() * processes.length)]!;
+  const records: FirstSend[] = [];
+  const changes: Run["changes"][number][] = [];
+  const states = new Map<string, string>();
+
+  const hand = async (country: string, send: number, attempt: number, tried: readonly string[]): Promise<string> => {
+    const authentication_uuid = `${country}-${send}`;
+    const mine = any();
+    const to = { to: "+4915112345678", authentication_uuid, customer_uuid: "c", attempt, country, ...(tried.length > 0 && { routes_tried: tried }) };
+    const plan = mine.plan(to);
+    const outcome = await mine.send(
+      { ...to, text: "Your code is 493817.", code: "493817", ...(plan && { planned_route: plan.route }) },
+      { signal: new AbortController().signal, deadline: clock.now() + 5000 },
+    );
+    const route = outcome.route!;
+    const converted = random() < scenario.conversion(route, country, send);
+    if (converted) {
+      // Most type it within 20 seconds, few take a minute.
+      clock.after(4000 - 9000 * Math.log(1 - random()), () => {
+        for (const process of scenario.broadcast ? processes : [any()]) process.feedback!({ route, country, authentication_uuid, attempt, event: "validated" });
+      });
+    } else if (attempt === 1 && random() < 0.4) {
+      clock.after(30_000, () => void hand(country, send, 2, [route]));
+    }
+    if (attempt === 1) records.push({ country, send, route, converted });
+    return route;
+  };
+
+  for (let send = 1; send <= scenario.sends; send++) {
+    for (const country of scenario.countries) {
+      clock.advance(scenario.every / scenario.countries.length);
+      await hand(country, send, 1, []);
+    }
+    for (const { country = "", route, breaker } of processes[0]!.health()) {
+      const key = `${country} ${route}`;
+      if ((states.get(key) ?? "closed") !== breaker) changes.push({ country, route, breaker, send });
+      states.set(key, breaker);
+    }
+  }
+  return { records, changes };
+}
+
+/** Part of a country's messages number `from` to `to` that a route took. */
+export function shareOf({ records }: Run, country: string, route: string, from: number, to: number): number {
+  const part = records.filter((record) => record.country === country && record.send >= from && record.send <= to);
+  return part.filter((record) => record.route === route).length / part.length;
+}
