@@ -37,7 +37,8 @@ express.expressHandlers(verifier);
 fastify.fastifyPlugin(verifier);
 fetch.fetchHandler(verifier);
 testing.storeContract();
-export const others = [router.router, 
+export const others = [
+  router.router,
   africastalking.africasTalkingSender,
   aws.awsSender,
   http.httpSender,
