@@ -1,5 +1,7 @@
 import { defaultPolicy } from "../domain/policy.js";
-import { type DevSettings, type Environment, readDevSettings } from "./settings.js";
+import { defaultOptions } from "../options.js";
+import { carrierUsage, type Environment } from "./carriers.js";
+import { type DevSettings, readDevSettings } from "./settings.js";
 import { readWorkerSettings, type WorkerSettings } from "./worker.js";
 
 /** What the command line asks for: the help text, one of the commands, or a fault to be told with the usage. */
@@ -13,7 +15,7 @@ export const usage = `Usage: phoneproof dev [options]
        phoneproof worker MODULE [options]
 
 phoneproof dev
-Starts the service on this machine: no carrier, no account. Messages are shown in this terminal and on the page.
+Starts the service on this machine; it needs no carrier and no account. Messages are shown in this terminal and on the page.
 
   --port PORT               port to listen on (default 3000, or the next free one; 0 takes any free one)
   --host ADDRESS            address to listen on (default 127.0.0.1; with any other than loopback, whoever reaches it reads the codes)
@@ -22,12 +24,20 @@ Starts the service on this machine: no carrier, no account. Messages are shown i
   --json                    stdout carries one JSON object a line ("ready", then an "sms" for each message); the rest goes to stderr
   --lifetime SECONDS        how long an authentication can be checked (default ${defaultPolicy.lifetime})
   --cooldown SECONDS,…      cool-down after each send; as many retries as numbers (default ${defaultPolicy.retryCooldowns.join(",")})
+  --sender NAME             send the messages by this carrier, for real and at its price, with credentials from the environment (below);
+                            they are shown here and on the page too
+  --latency SECONDS         how long every send takes to be answered, 0 to 60 (default 0); past the service's limit of ${defaultOptions.sendTimeout} its outcome is unknown
+  --fail OUTCOME            what becomes of every message: rejected (it is not sent), unknown (it arrives, but counts as unclear)
+                            or timeout (it arrives, but its send is never answered); not with --sender
 
   Environment (each of the first three is made anew at every start when unset; processes that share a store need them alike)
   PHONEPROOF_DEV_CUSTOMER_UUID   the customer's UUID
   PHONEPROOF_DEV_API_KEY         its API key, 32 to 128 letters, digits, "_", "-" or "."
   PHONEPROOF_DEV_SECRET          key of the codes' digests, at least 32 characters
   UPSTASH_REDIS_REST_TOKEN       the token that goes with --store https://…
+
+  Environment of --sender (in brackets: may be left out; …_BASE_URL aims at another region of the carrier, or at a stand-in for tests)
+${carrierUsage}
 
 phoneproof worker MODULE
 Delivers callbacks until SIGTERM or SIGINT, for the verifier that the JavaScript file MODULE exports as \`verifier\` or by default.

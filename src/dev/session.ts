@@ -6,6 +6,8 @@ import type { DevSettings } from "./settings.js";
 export interface DevSession {
   readonly customer_uuid: string;
   readonly api_key: string;
+  /** The carrier that sends the messages for real; absent: nothing leaves this machine. */
+  readonly carrier?: string;
   /** Seconds of cool-down after each send. */
   readonly cooldown: readonly number[];
   /** Wrong codes per authentication. */
@@ -22,5 +24,6 @@ export function createSession(settings: DevSettings): DevSession {
   for (const country of [...mainCountries, ...getCountries().filter((other) => !mainCountries.includes(other))]) {
     (calling_codes[getCountryCallingCode(country as ReturnType<typeof getCountries>[number])] ??= []).push(country);
   }
-  return { customer_uuid: settings.customer_uuid, api_key: settings.api_key, cooldown: settings.cooldown, checks: defaultPolicy.checks, calling_codes };
+  const { customer_uuid, api_key, cooldown, carrier } = settings;
+  return { customer_uuid, api_key, ...(carrier !== undefined && { carrier: carrier.name }), cooldown, checks: defaultPolicy.checks, calling_codes };
 }

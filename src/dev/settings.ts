@@ -3,8 +3,8 @@ import { parseArgs } from "node:util";
 import { defaultPolicy } from "../domain/policy.js";
 import { generateApiKey } from "../engine/account.js";
 import { integer } from "./arguments.js";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import { type Environment, readCarrier } from "./carriers.js";
+import { type Failure, failures, type SendSettings } from "./sender.js";
 
 /** The store that `--store` names, by the package that speaks to it. The URL may hold a password. */
 export type StoreSettings =
@@ -12,7 +12,7 @@ export type StoreSettings =
   | { readonly driver: "@upstash/redis"; readonly url: string; readonly token: string };
 
 /** What `phoneproof dev` runs with. */
-export interface DevSettings {
+export interface DevSettings extends SendSettings {
   /** Address to listen on. */
   readonly host: string;
   /** The port asked for; absent: the first free one from 3000 on. */
@@ -40,6 +40,9 @@ const options = {
   json: { type: "boolean" },
   lifetime: { type: "string" },
   cooldown: { type: "string" },
+  sender: { type: "string" },
+  latency: { type: "string" },
+  fail: { type: "string" },
 } as const;
 
 const identity = {
@@ -53,6 +56,9 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   if (positionals.length > 0) throw new TypeError(`unexpected ${positionals.join(" ")}`);
   if (values.host === "") throw new TypeError("--host must not be empty");
+  if (values.fail !== undefined && values.sender !== undefined)
+    throw new TypeError("--fail has no meaning with --sender: the carrier decides what becomes of a message");
+  if (values.fail === "timeout" && values.latency !== undefined) throw new TypeError("--latency has no meaning with --fail timeout: no send is answered");
   const given = (name: keyof typeof identity) => {
     const value = env[name] || undefined;
     if (value !== undefined && !identity[name].form.test(value)) throw new TypeError(`${name} must be ${identity[name].words}`);
@@ -65,6 +71,9 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
     json: values.json ?? false,
     lifetime: values.lifetime === undefined ? defaultPolicy.lifetime : integer("--lifetime", values.lifetime, 1, 86_400),
     cooldown: values.cooldown === undefined ? defaultPolicy.retryCooldowns : cooldowns(values.cooldown),
+    ...(values.sender !== undefined && { carrier: readCarrier(values.sender, env) }),
+    latency: values.latency === undefined ? 0 : integer("--latency", values.latency, 0, 60),
+    ...(values.fail !== undefined && { fail: readFailure(values.fail) }),
     customer_uuid: given("PHONEPROOF_DEV_CUSTOMER_UUID")?.toLowerCase() ?? randomUUID(),
     api_key: given("PHONEPROOF_DEV_API_KEY") ?? generateApiKey().key,
     secret: given("PHONEPROOF_DEV_SECRET") ?? randomBytes(32).toString("base64url"),
@@ -83,6 +92,12 @@ function readStore(url: string, env: Environment): StoreSettings {
     return { driver: "@upstash/redis", url, token };
   }
   throw new TypeError("--store takes a URL: redis://…, rediss://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…");
+}
+
+function readFailure(text: string): Failure {
+  const failure = failures.find((one) => one === text);
+  if (failure === undefined) throw new TypeError(`--fail takes one of ${failures.join(", ")}, not "${text}"`);
+  return failure;
 }
 
 function cooldowns(text: string): number[] {

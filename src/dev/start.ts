@@ -5,6 +5,7 @@ import { createVerifier } from "../create-verifier.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import { curls } from "./curl.js";
 import { createMessages } from "./messages.js";
+import { devSender, messageIdOf, pageReceipts } from "./sender.js";
 import { devListener, isLoopback } from "./server.js";
 import { createSession } from "./session.js";
 import type { DevSettings } from "./settings.js";
@@ -51,21 +52,32 @@ async function serve(settings: DevSettings, opened: OpenStore, { out, err }: Dev
   const print = settings.json ? jsonSender(out) : consoleSender({ write: out });
   const verifier = createVerifier({
     store: opened.store,
-    sender: {
-      async send(message, context) {
+    sender: devSender(
+      settings,
+      async (message, outcome, context) => {
         const { to, text, code, authentication_uuid, attempt } = message;
-        messages.add({ to, text, code, authentication_uuid, attempt, at: Date.now() });
-        return print.send(message, context);
+        messages.add({ to, text, code, authentication_uuid, attempt, outcome, at: Date.now() });
+        await print.send(message, context);
       },
-    },
+      (line) => err(`${line}\n`),
+    ),
     secret: settings.secret,
     countries: "all",
     customers: [{ customer_uuid: settings.customer_uuid, keys: [settings.api_key] }],
     policy: { lifetime: settings.lifetime, retryCooldowns: settings.cooldown },
     message: { domain: "localhost" },
+    receipts: { baseUrl: "http://localhost", sources: [pageReceipts] },
     logger: { info() {}, warn: (_, message) => err(`${message}\n`), error: (fields, message) => err(`${message} ${JSON.stringify(fields)}\n`) },
   });
-  const server = createServer(devListener({ api: nodeHandler(verifier), session, messages, checkHost: isLoopback(settings.host) }));
+  const server = createServer(
+    devListener({
+      api: nodeHandler(verifier),
+      session,
+      messages,
+      settle: (name, status) => verifier.settleReceipts([{ messageId: messageIdOf(name), status }]),
+      checkHost: isLoopback(settings.host),
+    }),
+  );
   const port = await listen(server, settings);
   const url = `http://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
 
@@ -100,7 +112,11 @@ function banner(url: string, settings: DevSettings, store: string): string {
   const commands = curls(url, settings).map(({ title, command }) => `# ${title}\n${command}\n`);
   return [
     "",
-    `phoneproof is running on this machine, with ${store}. Nothing is sent to anyone: messages are shown here and on the page.`,
+    `phoneproof is running on this machine, with ${store}. ${
+      settings.carrier === undefined
+        ? "Nothing is sent to anyone: messages are shown here and on the page."
+        : `Messages are really sent, by ${settings.carrier.name} and at its price, and shown here and on the page too.`
+    }`,
     "",
     `  Page           ${url}/`,
     `  API key        ${settings.api_key}`,

@@ -4,6 +4,10 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { carriers } from "../support/carriers/all.js";
+import { awsCredentials } from "../support/carriers/aws.js";
+import { startCarrier } from "../support/carriers/server.js";
+import { twilioCarrier } from "../support/carriers/twilio.js";
 import { buildCommand, type Demo, post, runCommand, spawnCommand, startDemo } from "./demo.js";
 
 let command: Awaited<ReturnType<typeof buildCommand>>;
@@ -105,6 +109,148 @@ describe("phoneproof dev --json", { timeout: 20_000 }, () => {
   });
 });
 
+/** For each carrier what its stand-in wants. */
+const credentials: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  twilio: { TWILIO_ACCOUNT_SID: "AC00000000000000000000000000000001", TWILIO_AUTH_TOKEN: "twilio-auth-token", TWILIO_FROM: "+15005550006" },
+  vonage: { VONAGE_API_KEY: "abcd1234", VONAGE_API_SECRET: "vonage-api-secret", VONAGE_FROM: "ACME" },
+  aws: {
+    AWS_ACCESS_KEY_ID: awsCredentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: awsCredentials.secretAccessKey,
+    AWS_REGION: "eu-west-1",
+    ...(awsCredentials.sessionToken !== undefined && { AWS_SESSION_TOKEN: awsCredentials.sessionToken }),
+  },
+  messagebird: { MESSAGEBIRD_ACCESS_KEY: "live_key", MESSAGEBIRD_FROM: "ACME" },
+  plivo: { PLIVO_AUTH_ID: "MAXXXXXXXXXXXXXXXXXX", PLIVO_AUTH_TOKEN: "plivo-auth-token", PLIVO_FROM: "+14155550100" },
+  sinch: { SINCH_SERVICE_PLAN_ID: "plan1", SINCH_API_TOKEN: "sinch-token", SINCH_FROM: "ACME" },
+  infobip: { INFOBIP_API_KEY: "infobip-key", INFOBIP_FROM: "ACME" },
+  telnyx: { TELNYX_API_KEY: "KEY0123", TELNYX_FROM: "+15005550006" },
+  africastalking: { AFRICASTALKING_USERNAME: "acme", AFRICASTALKING_API_KEY: "at-key", AFRICASTALKING_FROM: "ACME" },
+};
+
+describe("phoneproof dev --sender", { timeout: 20_000 }, () => {
+  test.each(Object.keys(credentials))("%s sends the message for real, and it is shown all the same", async (name) => {
+    const script = carriers.find((one) => one.name === name);
+    if (script === undefined) throw new Error(`there is no stand-in for ${name}`);
+    const carrier = await startCarrier(script, "accepts");
+    try {
+      await withDemo(
+        ["--port", "0", "--sender", name],
+        async (demo) => {
+          const created = await post(demo, "authentication", { phone_number: "+14155552671" });
+          expect(created).toMatchObject({ http: 200, status: "pending" });
+          const { text, code, authentication_uuid } = await demo.sms();
+          expect(carrier.taken).toHaveLength(1);
+          expect(carrier.taken[0]).toMatchObject({ text });
+          expect(carrier.taken[0]?.to).toMatch(/^\+?14155552671$/);
+          // No carrier takes a receipt URL that only this machine can reach.
+          expect(carrier.taken[0]?.receiptUrl).toBeUndefined();
+          expect(demo.stderr()).toMatch(new RegExp(`^SMS to \\+14155552671 by ${name}: accepted \\(\\S+\\)$`, "m"));
+          expect(demo.stderr()).toContain(`Messages are really sent, by ${name}`);
+          expect(await post(demo, "check", { authentication_uuid, check_code: code })).toMatchObject({ status: "valid" });
+          expect(await (await fetch(`${demo.url}/dev/session`)).json()).toMatchObject({ carrier: name });
+        },
+        { ...credentials[name], [`${name.toUpperCase()}_BASE_URL`]: carrier.url },
+      );
+    } finally {
+      await carrier.close();
+    }
+  });
+
+  test("a message that the carrier rejects is not shown, and the terminal says why", async () => {
+    const carrier = await startCarrier(twilioCarrier, "refuses");
+    try {
+      await withDemo(
+        ["--port", "0", "--sender", "twilio"],
+        async (demo) => {
+          const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
+          expect(demo.stderr()).toMatch(/^SMS to \+14155552671 by twilio: rejected, so it is not shown \(.*21211.*\)$/m);
+          expect(await post(demo, "check", { authentication_uuid, check_code: "000000" })).toMatchObject({ status: "without_attempt" });
+        },
+        { ...credentials["twilio"], TWILIO_BASE_URL: carrier.url },
+      );
+    } finally {
+      await carrier.close();
+    }
+  });
+
+  test.each(Object.keys(credentials))("%s: what is missing in the environment is named, with exit code 2, and no value is shown", async (name) => {
+    const all = { ...credentials[name], ...(name === "infobip" && { INFOBIP_BASE_URL: "http://127.0.0.1:9" }) };
+    const needed = Object.keys(all).filter((variable) => !["AWS_SESSION_TOKEN", "SINCH_FROM", "AFRICASTALKING_FROM"].includes(variable));
+    const none = await runCommand(command.path, ["dev", "--sender", name]);
+    expect(none.code).toBe(2);
+    for (const variable of needed) expect(none.stderr.split("\n")[0]).toContain(variable);
+    const [missing, ...rest] = needed as [string, ...string[]];
+    const env = Object.fromEntries(rest.map((variable) => [variable, all[variable as keyof typeof all] as string]));
+    const { code, stderr } = await runCommand(command.path, ["dev", "--sender", name], { ...env, [missing]: "" });
+    expect(code).toBe(2);
+    expect(stderr.split("\n")[0]).toBe(`phoneproof: --sender ${name} needs the environment variable ${missing}: set it and start again`);
+  });
+
+  test("a base URL that is none is named, not shown", async () => {
+    const { code, stderr } = await runCommand(command.path, ["dev", "--sender", "twilio"], { ...credentials["twilio"], TWILIO_BASE_URL: "ftp://carrier" });
+    expect(code).toBe(2);
+    expect(stderr.split("\n")[0]).toContain("TWILIO_BASE_URL must be a URL");
+    expect(stderr).not.toContain("ftp://");
+  });
+});
+
+describe("phoneproof dev --fail and --latency", { timeout: 20_000 }, () => {
+  test("--fail rejected: no message comes and nothing can be checked", () =>
+    withDemo(["--port", "0", "--fail", "rejected"], async (demo) => {
+      const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
+      expect(demo.stderr()).toContain("SMS to +14155552671: rejected, so it is not shown (--fail rejected)");
+      const stream = (await fetch(`${demo.url}/dev/messages`)).body as ReadableStream<Uint8Array>;
+      const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+      expect((await reader.read()).value).toBe("retry: 1000\n\n");
+      await reader.cancel();
+      expect(await post(demo, "check", { authentication_uuid, check_code: "000000" })).toMatchObject({ status: "without_attempt" });
+    }));
+
+  test("--fail unknown: the message comes and its code is valid", () =>
+    withDemo(["--port", "0", "--fail", "unknown"], async (demo) => {
+      const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
+      const { code, text } = await demo.sms();
+      expect(text).toContain(code);
+      expect(demo.stderr()).toContain("SMS to +14155552671: outcome unknown, so it counts as sent (--fail unknown)");
+      expect(await post(demo, "check", { authentication_uuid, check_code: code })).toMatchObject({ status: "valid" });
+    }));
+
+  test("--fail timeout: the answer comes after the service's time limit, and the code is valid", () =>
+    withDemo(["--port", "0", "--fail", "timeout"], async (demo) => {
+      const began = performance.now();
+      const { authentication_uuid, status } = await post(demo, "authentication", { phone_number: "+14155552671" });
+      expect(performance.now() - began).toBeGreaterThan(4_900);
+      expect(status).toBe("pending");
+      const { code } = await demo.sms();
+      expect(await post(demo, "check", { authentication_uuid, check_code: code })).toMatchObject({ status: "valid" });
+    }));
+
+  test("--latency delays the answer of a send; past the time limit its outcome is unknown", async () => {
+    await withDemo(["--port", "0", "--latency", "1"], async (demo) => {
+      const began = performance.now();
+      expect(await post(demo, "authentication", { phone_number: "+14155552671" })).toMatchObject({ status: "pending" });
+      expect(performance.now() - began).toBeGreaterThan(950);
+      expect(demo.stderr()).not.toContain("unknown");
+    });
+    await withDemo(["--port", "0", "--latency", "60"], async (demo) => {
+      expect(await post(demo, "authentication", { phone_number: "+14155552671" })).toMatchObject({ status: "pending" });
+      await expect.poll(demo.stderr).toContain("outcome unknown, so it counts as sent (no answer within the time limit of a send)");
+    });
+  });
+
+  test("a send that waits does not hold up the end", async () => {
+    const demo = await startDemo(command.path, ["--port", "0", "--latency", "60"]);
+    const asked = post(demo, "authentication", { phone_number: "+14155552671" }).catch(() => "cut");
+    // A second request is answered once the first has been taken up.
+    await post(demo, "check", { authentication_uuid: demo.customer_uuid, check_code: "000000" });
+    const began = performance.now();
+    expect(await demo.stop()).toBe(0);
+    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(await asked).toBe("cut");
+    expect(demo.stderr()).toContain("SMS to +14155552671: outcome unknown");
+  });
+});
+
 describe("phoneproof dev", { timeout: 20_000 }, () => {
   test("prints key, customer, page and four curls that a shell takes as they are, and shows each message in a box", async () => {
     const child = spawnCommand(command.path, ["dev", "--port", "0"]);
@@ -144,6 +290,12 @@ describe("phoneproof dev", { timeout: 20_000 }, () => {
     [["dev", "--lifetime", "0"], "--lifetime"],
     [["dev", "--cooldown", "30,,60"], "--cooldown"],
     [["dev", "surplus"], "surplus"],
+    [["dev", "--sender", "pigeon"], "--sender takes one of twilio, vonage, aws"],
+    [["dev", "--latency", "61"], "--latency"],
+    [["dev", "--latency", "soon"], "--latency"],
+    [["dev", "--fail", "sometimes"], "--fail takes one of rejected, unknown, timeout"],
+    [["dev", "--fail", "timeout", "--latency", "1"], "--latency"],
+    [["dev", "--fail", "rejected", "--sender", "twilio"], "--fail has no meaning with --sender"],
     [["dev", "--store", "postgres://127.0.0.1/codes"], "--store"],
     [["dev", "--store", "redis://"], "--store"],
     [["dev", "--store", "https://eu1-example.upstash.io"], "UPSTASH_REDIS_REST_TOKEN"],
@@ -177,7 +329,22 @@ describe("phoneproof dev", { timeout: 20_000 }, () => {
   test("--help prints the usage on stdout", async () => {
     const { code, stdout } = await runCommand(command.path, ["--help"]);
     expect(code).toBe(0);
-    for (const option of ["--port", "--host", "--store", "--json", "--lifetime", "--cooldown", "worker MODULE", "--interval", "--once"])
+    for (const option of [
+      "--port",
+      "--host",
+      "--store",
+      "--json",
+      "--lifetime",
+      "--cooldown",
+      "--sender",
+      "--latency",
+      "--fail",
+      "TWILIO_FROM",
+      "[AFRICASTALKING_BASE_URL]",
+      "worker MODULE",
+      "--interval",
+      "--once",
+    ])
       expect(stdout).toContain(option);
   });
 

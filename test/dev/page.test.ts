@@ -124,6 +124,63 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       { options: ["--cooldown", "0,300"] },
     ));
 
+  test("a receipt is played by a button under its message, once, and is there after a reload", () =>
+    onPage(
+      async (page, demo) => {
+        const listed = page.getByRole("log", { name: "Messages" }).getByRole("listitem");
+        await create(page, demo);
+        await listed.nth(0).getByRole("button", { name: "Delivered" }).click();
+        await listed.nth(0).getByText("Delivered", { exact: true }).waitFor();
+        expect(await listed.nth(0).getByRole("button").count()).toBe(1);
+        await press(page, "Send again");
+        await status(page, "approved");
+        const second = await demo.sms();
+        await listed.nth(1).getByRole("button", { name: "Undeliverable" }).click();
+        await listed.nth(1).getByText("Undeliverable", { exact: true }).waitFor();
+        // Nothing is gated on a receipt: the code of an undeliverable message is as good as any.
+        await listed.nth(1).getByRole("button", { name: second.code }).click();
+        await press(page, "Check the code");
+        await status(page, "valid");
+        await page.reload();
+        await expect.poll(() => page.locator(".delivery").allInnerTexts()).toEqual(["Delivered", "Undeliverable"]);
+      },
+      { options: ["--cooldown", "0,300"] },
+    ));
+
+  test("late messages wait until they are delivered by hand; the code of an earlier one is still valid", () =>
+    onPage(
+      async (page, demo) => {
+        const listed = page.getByRole("log", { name: "Messages" }).getByRole("listitem");
+        await page.getByLabel("Deliver messages late").check();
+        const first = await create(page, demo);
+        await listed.getByText("Message 1 is still on its way.").waitFor();
+        expect(await page.getByRole("log").innerText()).not.toContain(first.code);
+        await page.getByLabel("Deliver messages late").uncheck();
+        await press(page, "Send again");
+        await status(page, "approved");
+        const second = await demo.sms();
+        await listed.nth(1).getByRole("button", { name: second.code }).waitFor();
+        expect(await page.getByRole("log").innerText()).not.toContain(first.code);
+        await press(page, "Deliver now");
+        await listed.nth(0).getByRole("button", { name: first.code }).click();
+        expect(await code(page).inputValue()).toBe(first.code);
+        await press(page, "Check the code");
+        await status(page, "valid");
+      },
+      { options: ["--cooldown", "0,300"] },
+    ));
+
+  test("a message of unknown outcome has no receipt to play", () =>
+    onPage(
+      async (page, demo) => {
+        const sms = await create(page, demo);
+        const message = page.getByRole("log", { name: "Messages" }).getByRole("listitem");
+        await message.getByText("Outcome unknown: no receipt will come.").waitFor();
+        expect(await message.getByRole("button").allInnerTexts()).toEqual([sms.code]);
+      },
+      { options: ["--fail", "unknown"] },
+    ));
+
   test("five wrong codes lock the verification, even for the right one", () =>
     onPage(async (page, demo) => {
       const sms = await create(page, demo);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assets } from "../../src/dev/assets.js";
 import { curls, shellQuoted } from "../../src/dev/curl.js";
 import { createMessages } from "../../src/dev/messages.js";
@@ -17,6 +17,7 @@ const session = createSession({
   json: false,
   lifetime: 600,
   cooldown: [30],
+  latency: 0,
 });
 const messages = createMessages();
 const message = {
@@ -25,9 +26,22 @@ const message = {
   code: "123456",
   authentication_uuid: "0b7a5e0c-1f7e-4b58-8f3c-2d1e0f9a8b7c",
   attempt: 1,
+  outcome: "accepted" as const,
   at: 0,
 };
-const server = createServer(devListener({ api: (_, response) => response.writeHead(418).end(), session, messages, checkHost: false }));
+const settled: unknown[] = [];
+const server = createServer(
+  devListener({
+    api: (_, response) => response.writeHead(418).end(),
+    session,
+    messages,
+    settle: async (...receipt) => {
+      if (receipt[0].attempt === 13) throw new Error("the store is away");
+      settled.push(receipt);
+    },
+    checkHost: false,
+  }),
+);
 let url: string;
 
 beforeAll(async () => {
@@ -81,6 +95,50 @@ test("a page that opens late is told the messages so far, then each one as it co
   messages.add({ ...message, attempt: 2 });
   expect((await reader.read()).value).toBe(event(2));
   await reader.cancel();
+});
+
+describe("receipts from the page", () => {
+  const { authentication_uuid } = message;
+  const receipt = (fields: object, type = "application/json") =>
+    fetch(`${url}/dev/receipts`, { method: "POST", headers: { "content-type": type }, body: JSON.stringify(fields) });
+
+  test("the first one settles its message, is told to the pages, and is the last", async () => {
+    const name = { authentication_uuid, attempt: 11 };
+    messages.add({ ...message, ...name });
+    const response = await fetch(`${url}/dev/messages`);
+    const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    await reader.read();
+    expect((await receipt({ ...name, status: "delivered" })).status).toBe(204);
+    expect(settled).toEqual([[name, "delivered"]]);
+    expect((await reader.read()).value).toBe(`event: receipt\ndata: ${JSON.stringify({ ...name, delivery: "delivered" })}\n\n`);
+    await reader.cancel();
+    expect((await receipt({ ...name, status: "undeliverable" })).status).toBe(409);
+    expect(settled).toHaveLength(1);
+    // A page that opens later is told with the message.
+    const later = await fetch(`${url}/dev/messages`);
+    const again = (later.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    expect((await again.read()).value).toContain(`data: ${JSON.stringify({ ...message, ...name, delivery: "delivered" })}\n\n`);
+    await again.cancel();
+  });
+
+  test("what is no receipt, or not from a page of this origin, settles nothing", async () => {
+    const before = settled.length;
+    messages.add({ ...message, attempt: 12 });
+    messages.add({ ...message, attempt: 13 });
+    messages.add({ ...message, attempt: 14, outcome: "unknown" });
+    const good = { authentication_uuid, attempt: 12, status: "delivered" };
+    const statuses = async (...answers: Promise<Response>[]) => (await Promise.all(answers)).map(({ status }) => status);
+    // A page elsewhere may send these types without asking; for application/json the browser asks first, by OPTIONS.
+    expect(await statuses(receipt(good, "text/plain"), receipt(good, "application/x-www-form-urlencoded"))).toEqual([415, 415]);
+    const asked = await fetch(`${url}/dev/receipts`, { method: "OPTIONS", headers: { origin: "https://elsewhere.example" } });
+    expect([asked.status, asked.headers.get("allow"), asked.headers.get("access-control-allow-origin")]).toEqual([405, "POST", null]);
+    expect(await statuses(receipt({ ...good, status: "late" }), receipt({ ...good, attempt: "12" }), receipt([]))).toEqual([400, 400, 400]);
+    expect(await statuses(receipt({ ...good, more: "x".repeat(1024) }))).toEqual([413]);
+    expect(await statuses(receipt({ ...good, attempt: 99 }), receipt({ ...good, attempt: 14 }))).toEqual([404, 409]);
+    expect(await statuses(receipt({ ...good, attempt: 13 }))).toEqual([503]);
+    expect(settled).toHaveLength(before);
+    expect(await statuses(receipt(good))).toEqual([204]);
+  });
 });
 
 test("names of this machine, and names that only look like them", () => {

@@ -14,7 +14,8 @@ startPhone({ onCode: fillCode, onConnection: showConnection });
 copyButtons();
 
 async function showSession() {
-  const { api_key, customer_uuid } = await connect();
+  const { api_key, customer_uuid, carrier } = await connect();
+  if (carrier) at("reach").textContent = `Messages are really sent, by ${carrier}; the phone on this page shows them too.`;
   at("base-url").textContent = location.origin;
   at("api-key").textContent = api_key;
   at("customer-uuid").textContent = customer_uuid;

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ReceiptSource } from "../ports/receipts.js";
+import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import type { CarrierSettings } from "./carriers.js";
+
+/** What `--fail` makes of every message: refused; handed over, but the answer is unclear; handed over, and no answer within the service's time limit. */
+export const failures = ["rejected", "unknown", "timeout"] as const;
+export type Failure = (typeof failures)[number];
+
+/** What becomes of the demo's messages. */
+export interface SendSettings {
+  /** Absent: nothing leaves this machine. */
+  readonly carrier?: CarrierSettings;
+  /** Seconds until every send is answered. */
+  readonly latency: number;
+  /** Never together with `carrier`. */
+  readonly fail?: Failure;
+}
+
+/** The id under which a message's receipts find it. */
+export function messageIdOf({ authentication_uuid, attempt }: { readonly authentication_uuid: string; readonly attempt: number }): string {
+  return `dev/${authentication_uuid}/${attempt}`;
+}
+
+/**
+ * The demo's sender: hands each message to the carrier, if there is one, and shows it as soon as the outcome is known, unless it was rejected.
+ *
+ * @param show Shows a message that was, or may have been, sent.
+ * @param note Takes a line on what became of a message, where that is not simply that it was shown.
+ */
+export function devSender(
+  { carrier, latency, fail }: SendSettings,
+  show: (message: SmsMessage, outcome: "accepted" | "unknown", context: SendContext) => Promise<void>,
+  note: (line: string) => void,
+): SmsSender {
+  const closing = new AbortController();
+  return {
+    async send(message, context) {
+      const stop = AbortSignal.any([context.signal, closing.signal]);
+      const { receipt_url: _, ...withoutReceipts } = message;
+      // Carriers refuse receipt URLs that only this machine can reach.
+      const handOver = async () => carrier?.sender.send(withoutReceipts, { signal: stop, deadline: context.deadline });
+      const [answer] = await Promise.all([handOver(), fail === "timeout" ? aborted(stop) : pause(latency, stop)]);
+      const outcome = judge(answer, fail, stop.aborted);
+      if (carrier !== undefined || fail !== undefined || outcome.outcome !== "accepted") {
+        note(`SMS to ${message.to}${carrier === undefined ? "" : ` by ${carrier.name}`}: ${inWords(outcome)}`);
+      }
+      if (outcome.outcome === "rejected") return outcome;
+      await show(message, outcome.outcome, context);
+      return outcome.outcome === "accepted" ? { outcome: "accepted", messageId: messageIdOf(message) } : outcome;
+    },
+    async close() {
+      closing.abort();
+      await carrier?.sender.close?.();
+    },
+  };
+}
+
+function judge(answer: SendOutcome | undefined, fail: Failure | undefined, late: boolean): SendOutcome {
+  if (fail === "rejected") return { outcome: "rejected", reason: "--fail rejected" };
+  if (fail !== undefined) return { outcome: "unknown", reason: `--fail ${fail}` };
+  if (late && answer?.outcome !== "rejected") return { outcome: "unknown", reason: "no answer within the time limit of a send" };
+  return answer ?? { outcome: "accepted" };
+}
+
+/** Control characters are shown as `?`, so that no carrier can steer the terminal. */
+function inWords(outcome: SendOutcome): string {
+  const more = outcome.outcome === "accepted" ? outcome.messageId : outcome.reason;
+  const head = { accepted: "accepted", rejected: "rejected, so it is not shown", unknown: "outcome unknown, so it counts as sent" }[outcome.outcome];
+  return `${head}${more === undefined ? "" : ` (${more.replace(/\p{C}/gu, "?")})`}`;
+}
+
+/** Waits, but not past `stop`. */
+function pause(seconds: number, stop: AbortSignal): Promise<void> {
+  return seconds === 0 ? Promise.resolve() : sleep(seconds * 1000, undefined, { signal: stop }).catch(() => undefined);
+}
+
+function aborted(stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => (stop.aborted ? resolve() : stop.addEventListener("abort", () => resolve(), { once: true })));
+}
+
+/** The demo's receipts come from its page, by `settleReceipts`; nothing is taken from carriers over HTTP. Its presence makes the service keep message ids. */
+export const pageReceipts: ReceiptSource = {
+  provider: "dev",
+  signed: true,
+  async read() {
+    return { refused: "signature", reason: "the demo takes receipts from its own page alone" };
+  },
+};
