@@ -52,7 +52,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     explain: (request) => operations.explain(request),
     flush: () => outbox.flush(),
     deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(limit),
-    redeliver: ({ customer_uuid, authentication_uuid, sequence }) => outbox.redeliver(customer_uuid.toLowerCase(), authentication_uuid.toLowerCase(), sequence),
+    redeliver: ({ customer_uuid, authentication_uuid, sequence }) =>
+      outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence),
     webhookSecrets: (customerUuid) => accounts.webhookSecrets(customerUuid.toLowerCase()),
     root: "/v1",
     handle,

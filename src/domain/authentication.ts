@@ -66,6 +66,8 @@ export interface Authentication {
   readonly expiresAt: number;
   /** The store may forget the record after. */
   readonly keepUntil: number;
+  /** The end that the record goes back to once its outbox is empty. */
+  readonly endsAt?: number;
   /** As answered by Create authentication. */
   readonly status: AuthenticationStatus;
   /** Created under an idempotency key and not yet charged to the caps nor sent. */

@@ -79,7 +79,7 @@ function settled(event: OutboxEvent, answer: DeliveryAnswer, now: number, jitter
 
 /** Puts a given-up event back on its way, from the first rung; `undefined` when there is none of that sequence. */
 export function redelivered(auth: Authentication, sequence: number, now: number): Authentication | undefined {
-  if (!auth.outbox.some((event) => event.sequence === sequence)) return undefined;
+  if (!auth.outbox.some((event) => event.sequence === sequence && event.dead !== undefined)) return undefined;
   const outbox = auth.outbox.map((event) => {
     if (event.sequence !== sequence) return event;
     const { dead, ...rest } = event;
@@ -93,11 +93,6 @@ export function postponed(auth: Authentication, until: number): Authentication {
   return { ...auth, outbox: auth.outbox.map((event) => (event.dead === undefined && event.nextAt < until ? { ...event, nextAt: until } : event)) };
 }
 
-/** Whether a worker has anything to do on the record besides waiting. */
-export function isOverdue(auth: Authentication, now: number): boolean {
-  return auth.settleBy !== undefined && auth.settleBy <= now;
-}
-
 /** "`wakeAt` is when it next needs work" (architecture.md, rule 6); `undefined` when it needs none. Events that were given up stay in the index, so that they can be listed, until the record's end. */
 export function wakeAt(auth: Authentication): number | undefined {
   const times = auth.outbox.map((event) => (event.dead === undefined ? event.nextAt : auth.keepUntil));
@@ -107,5 +102,7 @@ export function wakeAt(auth: Authentication): number | undefined {
 }
 
 function kept(auth: Authentication, now: number): Authentication {
-  return auth.outbox.length === 0 ? auth : { ...auth, keepUntil: Math.max(auth.keepUntil, now + keptUndelivered) };
+  const { endsAt = auth.keepUntil, ...rest } = auth;
+  if (auth.outbox.length === 0) return { ...rest, keepUntil: endsAt };
+  return { ...rest, endsAt, keepUntil: Math.max(endsAt, now + keptUndelivered) };
 }

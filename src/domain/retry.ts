@@ -31,8 +31,8 @@ export function decideRetry(auth: Authentication, now: number, policy: Policy): 
   if (isExpired(auth, now)) return "expired_auth";
   if (auth.validated) return "already_validated";
   if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
-  if (nothingSent(auth)) return "no_attempt";
   if (remainingRetries(auth, policy) === 0) return "rate_limited";
+  if (nothingSent(auth)) return "no_attempt";
   if (now < cooldownEnd(auth, policy)) return "denied";
   return "approved";
 }

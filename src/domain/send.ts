@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from "../contract/callback.js";
-import { type Authentication, type Send, withDecision } from "./authentication.js";
+import { type Authentication, type Send, type SendState, withDecision } from "./authentication.js";
 import type { Decision } from "./decision.js";
 import { isFinal, withEvent } from "./delivery.js";
 import type { Policy } from "./policy.js";
@@ -25,9 +25,11 @@ const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "u
  * An accepted send "writes nothing more, unless there is an event to deliver" (architecture.md, rule 7), or older codes die by it (`acceptPreviousCode: false`).
  */
 export function settleSend(auth: Authentication, attempt: number, report: SendReport, policy: Policy, now: number): Authentication | undefined {
-  const send = auth.sends.find((one) => one.attempt === attempt && one.state === "undecided");
-  if (send === undefined) return undefined;
   const { result, route } = report;
+  // A worker may have taken a slow send for lost; what its own process knows goes before that.
+  const open = (state: SendState) => state === "undecided" || (state === "unknown" && result !== "unknown");
+  const send = auth.sends.find((one) => one.attempt === attempt && open(one.state));
+  if (send === undefined) return undefined;
   const event = { attempt, status: statuses[result], ...(route !== undefined && { route }) };
   const noted = withDecisions(auth, report.decisions ?? []);
   if (result === "rejected") return withEvent(withoutSend(noted, attempt), event, now);
@@ -37,6 +39,12 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   if (!tells && !moved && !kills) return undefined;
   const state = result === "unknown" && !tells ? "undecided" : result;
   return withEvent(withChange(withoutDeadline(noted, attempt), attempt, { state, ...(route !== undefined && { route }) }), event, now);
+}
+
+/** Settles a send that a crash left over, where a callback must tell of it; the record itself when there is none. */
+export function settleOverdue(auth: Authentication, policy: Policy, now: number): Authentication {
+  if (auth.settleBy === undefined || auth.settleBy > now) return auth;
+  return settleSend(auth, auth.attempts, { result: "unknown" }, policy, now) ?? withoutDeadline(auth, auth.attempts);
 }
 
 /** A retry that a cap refused, on the record as it then is: as if it had never been tried. "A refusal consumes nothing" (contract.md, Limits). `before` is the record that the retry was decided on. */

@@ -42,7 +42,7 @@ export async function createAuthentication(
 /** Without an idempotency key: charge and write side by side, then send. */
 async function createOnce(parts: Parts, attempt: Attempt): Promise<Authentication> {
   const blank = newAuthentication(parts, attempt, parts.codes.newId());
-  const charges = chargesOf(parts, attempt, blank);
+  const charges = chargesOf(parts, attempt, blank, blank.createdAt);
   const spam = await refusedAsSpam(parts, attempt, blank, charges);
   if (spam !== undefined) return stored(await parts.records.swap(attempt.budget, spam, undefined)).auth;
 
@@ -75,7 +75,7 @@ async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise
   const start = sameRequest(found.auth, fingerprints);
   if (!start.planned) return start;
 
-  const charges = chargesOf(parts, attempt, start);
+  const charges = chargesOf(parts, attempt, start, parts.clock.now());
   const spam = await refusedAsSpam(parts, attempt, start, charges);
   const refusal = spam === undefined ? await charge(parts, budget, charges) : undefined;
   if (spam !== undefined || refusal !== undefined) {
@@ -138,9 +138,9 @@ function newAuthentication({ clock }: Parts, { account, phone, request, decision
   };
 }
 
-function chargesOf({ settings }: Parts, { account, request }: Attempt, blank: Authentication): Charge[] {
+function chargesOf({ settings }: Parts, { account, request }: Attempt, blank: Authentication, now: number): Charge[] {
   const subject = { customer: account.customer, id: blank.id, number: blank.number, attempt: 1, deviceId: request.device_id, ip: request.ip };
-  return createCharges(subject, account.policy, blank.createdAt, settings.clockSkew);
+  return createCharges(subject, account.policy, now, settings.clockSkew);
 }
 
 /** When a spam rule flags the attempt: the refused record, `rate_limited` where a cap refuses too ("then caps, then spam rules"). Spam charges nothing. */

@@ -27,26 +27,37 @@ export async function handOver(
   const test = parts.settings.testNumbers.get(auth.number);
   const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, auth, code, country)) : pretend(parts, test)));
   const { result } = report;
-  if (report.messageId !== undefined && parts.settings.receiptSources.length > 0) {
-    await keepMessageId(parts, report.messageId, { customer: auth.customer, id: auth.id, attempt });
-  }
   const now = parts.clock.now();
   const settle = (current: Authentication) => {
     const next = settleSend(current, attempt, report, policy, now);
     return test?.outcome === "undeliverable" ? (settleReceipt(next ?? current, attempt, "undeliverable", "test number", now) ?? next) : next;
   };
+  const settled = await store(parts, budget, auth, settle);
+  if (report.messageId !== undefined && parts.settings.receiptSources.length > 0) {
+    await keepMessageId(parts, budget, report.messageId, { customer: auth.customer, id: auth.id, attempt });
+  }
+  return { result, auth: settled };
+}
+
+/** Settles on what is stored, if there is anything to write. A store fault is reported; the record as it should be comes back all the same. */
+async function store(
+  parts: Parts,
+  budget: StoreBudget,
+  auth: Authentication,
+  settle: (current: Authentication) => Authentication | undefined,
+): Promise<Authentication> {
   const local = settle(auth);
-  if (local === undefined) return { result, auth };
+  if (local === undefined) return auth;
   try {
     const stored = await transition(parts.records, budget, auth.customer, auth.id, (current) => {
       const next = settle(current);
       return { result: next ?? current, next };
     });
     parts.outbox.deliverSoon(auth);
-    return { result, auth: stored ?? local };
+    return stored ?? local;
   } catch (err) {
-    parts.logger.error({ err, authentication_uuid: auth.id, outcome: result }, "the outcome of a send could not be stored; it stays undecided");
-    return { result, auth: local };
+    parts.logger.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided");
+    return local;
   }
 }
 

@@ -17,8 +17,8 @@ export function nextSend(
 ): { readonly code: string; readonly next: Authentication } {
   const { codes, settings } = parts;
   const code = settings.testNumbers.get(auth.number)?.code ?? codes.draw(policy.codeLength);
-  // When a send that nobody settled counts as `unknown`: a crash took its process.
-  const settleBy = now + settings.sendTimeout + settings.storeTimeout;
+  // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
+  const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
   return { code, next: withSend(auth, codes.digest(auth.id, code), now, settleBy, planNext(parts, auth, country)?.route) };
 }
 

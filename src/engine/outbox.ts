@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
-import { type DeliveryAnswer, deliveryTimeout, dueEvent, isOverdue, postponed, redelivered, settleDelivery, withLease } from "../domain/delivery.js";
-import { settleSend } from "../domain/send.js";
+import { type DeliveryAnswer, deliveryTimeout, dueEvent, postponed, redelivered, settleDelivery, withLease } from "../domain/delivery.js";
+import { settleOverdue } from "../domain/send.js";
 import type { CallbackSender } from "../ports/callback-sender.js";
 import { storeBudget, withTimeout } from "./budget.js";
 import type { BaseParts } from "./parts.js";
@@ -83,14 +83,12 @@ export function createOutbox(parts: OutboxParts): Outbox {
     const holder = randomUUID();
     const now = clock.now();
     const claimed = await transition(records, budget(), customer, id, (auth): Decided<{ auth: Authentication; event?: OutboxEvent } | undefined> => {
-      if (isOverdue(auth, now)) {
-        const next = settleSend(auth, auth.attempts, { result: "unknown" }, settings.policy, now) ?? withoutDeadline(auth);
-        return { result: { auth: next }, next };
-      }
+      const next = settleOverdue(auth, settings.policy, now);
+      if (next !== auth) return { result: { auth: next }, next };
       const event = dueEvent(auth, now);
       if (event === undefined) return { result: undefined };
-      const next = withLease(auth, holder, now);
-      return { result: { auth: next, event }, next };
+      const leased = withLease(auth, holder, now);
+      return { result: { auth: leased, event }, next: leased };
     });
     if (claimed === undefined) return "idle";
     if (claimed.event === undefined) return "settled";
@@ -227,7 +225,11 @@ export function createOutbox(parts: OutboxParts): Outbox {
     deliverSoon(auth) {
       if (auth.callbackUrl === undefined || !settings.deliver) return;
       enqueue(auth, () => undefined);
-      settings.waitUntil?.(idle());
+      try {
+        settings.waitUntil?.(idle());
+      } catch (err) {
+        logger.warn({ err }, "callbacks.waitUntil failed; the delivery goes on without it");
+      }
     },
     flush,
     start() {
@@ -244,14 +246,12 @@ export function createOutbox(parts: OutboxParts): Outbox {
       await idle();
     },
     async deadLetters(limit) {
-      const held = await records.due(budget(), Number.MAX_SAFE_INTEGER, limit);
-      return held.flatMap(({ auth }) =>
-        auth.outbox.flatMap(({ sequence, status, dead }) =>
-          dead === undefined
-            ? []
-            : [{ customer_uuid: auth.customer, authentication_uuid: auth.id, sequence, callback_url: auth.callbackUrl as string, status, reason: dead }],
-        ),
-      );
+      // Given-up events wait until the end of their records, so they come after everything that is still to be delivered.
+      for (let asked = limit; ; asked *= 4) {
+        const held = await records.due(budget(), Number.MAX_SAFE_INTEGER, asked);
+        const letters = held.flatMap(({ auth }) => deadLettersOf(auth));
+        if (letters.length >= limit || held.length < asked) return letters.slice(0, limit);
+      }
     },
     async redeliver(customer, id, sequence) {
       const found = await transition(records, budget(), customer, id, (auth) => {
@@ -264,9 +264,10 @@ export function createOutbox(parts: OutboxParts): Outbox {
   };
 }
 
-/** A deadline of a send that is settled already. */
-function withoutDeadline({ settleBy, ...auth }: Authentication): Authentication {
-  return auth;
+function deadLettersOf({ customer, id, callbackUrl, outbox }: Authentication): DeadLetter[] {
+  return outbox.flatMap(({ sequence, status, dead }) =>
+    dead === undefined ? [] : [{ customer_uuid: customer, authentication_uuid: id, sequence, callback_url: callbackUrl as string, status, reason: dead }],
+  );
 }
 
 function hostOf(auth: Authentication): string {

@@ -21,6 +21,7 @@ interface Extras {
   readonly n?: number;
   readonly o?: readonly OutboxEvent[];
   readonly l?: Lease;
+  readonly e?: number;
 }
 
 /** A stored record whose text the engine cannot read. It is left as it is. */
@@ -50,7 +51,7 @@ export function encodeRecord(auth: Authentication): string {
 }
 
 function extrasOf(auth: Authentication): Extras | undefined {
-  const { decisions, deviceType, appRealm, callbackUrl, request, checks, settleBy, events, outbox, lease } = auth;
+  const { decisions, deviceType, appRealm, callbackUrl, request, checks, settleBy, events, outbox, lease, endsAt } = auth;
   const plain = deviceType === undefined && callbackUrl === undefined && request === undefined && lease === undefined;
   if (plain && decisions.length === 0 && checks.length === 0 && outbox.length === 0) return undefined;
   return {
@@ -64,6 +65,7 @@ function extrasOf(auth: Authentication): Extras | undefined {
     ...(events > 0 && { n: events }),
     ...(outbox.length > 0 && { o: outbox }),
     ...(lease !== undefined && { l: lease }),
+    ...(endsAt !== undefined && { e: endsAt }),
   };
 }
 
@@ -111,7 +113,21 @@ export function decodeRecord(record: StoredRecord): Authentication {
     ...(extras.r !== undefined && { request: extras.r }),
     ...(extras.s !== undefined && { settleBy: extras.s }),
     ...(extras.l !== undefined && { lease: extras.l }),
+    ...(extras.e !== undefined && { endsAt: extras.e }),
   };
+}
+
+/** The one field that may be negative: the clocks of the processes that wrote the creation and the send may differ. */
+const lastSendField = 4;
+
+/** The last time that a Date can hold. */
+const latestTime = 8.64e15;
+
+function areSoundExtras(extras: unknown): boolean {
+  if (extras === undefined) return true;
+  if (typeof extras !== "object" || extras === null || Array.isArray(extras)) return false;
+  const { d = [], k = [], o = [], u = "", n = 0 } = extras as Record<string, unknown>;
+  return [d, k, o].every(Array.isArray) && typeof u === "string" && Number.isSafeInteger(n);
 }
 
 /** Kinds of the elements by position: n a number, s a string, a an array. */
@@ -125,11 +141,14 @@ function readArray(record: StoredRecord): unknown[] {
     fields.length >= shape.length &&
     fields.length <= shape.length + 1 &&
     [...shape].every((kind, at) => (kind === "a" ? Array.isArray(fields[at]) : typeof fields[at] === (kind === "n" ? "number" : "string"))) &&
+    fields.every((field, at) => typeof field !== "number" || (Number.isSafeInteger(field) && (field >= 0 || at === lastSendField))) &&
+    fields[2] + fields[3] <= latestTime &&
     authenticationStatuses[fields[5]] !== undefined &&
     (fields[11] as unknown[]).every(
       (send) => Array.isArray(send) && typeof send[0] === "number" && typeof send[1] === "string" && sendStates[send[2]] !== undefined,
     );
-  if (!sound) throw new CorruptRecord(`the record of authentication ${record.id} is not in a form this version can read`);
+  if (!sound || !areSoundExtras(fields[shape.length]))
+    throw new CorruptRecord(`the record of authentication ${record.id} is not in a form this version can read`);
   return fields;
 }
 

@@ -30,6 +30,9 @@ export interface Records {
 /** "A record keeps the tokens of its last 16 writes" (architecture.md, Store). */
 const keptTokens = 16;
 
+/** How often `due` looks again after it has put ended records to sleep. */
+const maxRounds = 10;
+
 /** How many records a process remembers for `recall`. */
 const remembered = 4096;
 
@@ -72,6 +75,18 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
     return { swapped: false, held: read(result.current) };
   };
 
+  const readable = (record: StoredRecord): Held[] => {
+    try {
+      return [read(record)];
+    } catch {
+      // Reported, and left as it is.
+      return [];
+    }
+  };
+
+  const putToSleep = ({ wakeAt: _wakeAt, ...record }: StoredRecord) =>
+    store.compareAndSwap({ ...record, tokens: [codes.newToken(), ...record.tokens].slice(0, keptTokens) }, record.tokens[0] as string);
+
   return {
     async find(budget, customer, id) {
       const record = await budget.call(() => store.find(customer, id));
@@ -86,16 +101,13 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
       return "stale" in second ? { swapped: false } : second;
     },
     async due(budget, now, limit) {
-      const records = await budget.call(() => store.due(now, limit));
-      return records.flatMap((record) => {
-        if (isForgotten(record, clock.now())) return [];
-        try {
-          return [read(record)];
-        } catch {
-          // Reported, and left as it is.
-          return [];
-        }
-      });
+      // Records past their end that the store has not cleared away yet must not stand before those that need work.
+      for (let round = 0; ; round++) {
+        const records = await budget.call(() => store.due(now, limit));
+        const ended = records.filter((record) => isForgotten(record, clock.now()));
+        if (ended.length === 0 || round === maxRounds) return records.filter((record) => !ended.includes(record)).flatMap(readable);
+        await budget.call(() => Promise.all(ended.map(putToSleep)));
+      }
     },
     recall(customer, id) {
       const held = recent.get(id);

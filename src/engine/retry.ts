@@ -3,7 +3,7 @@ import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Policy } from "../domain/policy.js";
 import { type Charge, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
-import { withdrawSend } from "../domain/send.js";
+import { settleOverdue, withdrawSend } from "../domain/send.js";
 import type { Account } from "./account.js";
 import { type StoreBudget, unavailable } from "./budget.js";
 import { capDecision, chargeAndSwap } from "./charge.js";
@@ -28,7 +28,7 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
 
     const before = held;
     const country = countryOf(parts, before.auth.number);
-    const { code, next } = nextSend(parts, before.auth, country, policy, now);
+    const { code, next } = nextSend(parts, settleOverdue(before.auth, policy, now), country, policy, now);
     const charges = sendCharges({ ...next, attempt: next.attempts }, policy, now, parts.settings.clockSkew);
     const { swap, refusal } = await chargeAndSwap(parts, budget, charges, next, before, () => withdraw(parts, budget, next, before));
     if (!swap.swapped) {

@@ -1,6 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { verifyWebhook } from "../../adapters/callback/webhooks.js";
+import { mapStore } from "../../examples/map-store.js";
 import type { CallbackAnswer, DeliveryStatusEvent, VerifierOptions } from "../../src/index.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
@@ -105,7 +106,7 @@ describe("contract.md: Delivery-status callbacks", () => {
     for (const secret of secrets) expect(() => verifyWebhook({ secret, headers, body, now: start })).not.toThrow();
   });
 
-  it("the id constant over redeliveries, and the record stays until 7 days after the last delivery step", async () => {
+  it("the id constant over redeliveries, and the record stays until 7 days after the last delivery step while events are undelivered, and no longer", async () => {
     const set = withHook();
     hook.answer = (_request, response) => void response.writeHead(hook.received.length < 3 ? 500 : 200).end();
     const { authentication_uuid } = await set.create();
@@ -116,10 +117,12 @@ describe("contract.md: Delivery-status callbacks", () => {
     ] as const) {
       set.clock.advance(wait);
       await set.verifier.flush();
+      if (count === 2) expect((await record(set, authentication_uuid)).keepUntil).toBeGreaterThanOrEqual(start + 7 * 86_400_000);
       await expect.poll(() => hook.received.length).toBe(count);
     }
+    await set.verifier.flush();
     expect(new Set(hook.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
-    expect((await record(set, authentication_uuid)).keepUntil).toBeGreaterThanOrEqual(start + 7 * 86_400_000);
+    expect((await record(set, authentication_uuid)).keepUntil).toBe(start + 600_000 + 86_400_000);
     expect((await record(set, authentication_uuid)).wakeAt).toBeUndefined();
   });
 });
@@ -252,6 +255,71 @@ describe("crashes, leases and several workers", () => {
     const other = setUp({ store: dead.store, clock: dead.clock, callbacks: { allowOrigins: [hook.origin] } });
     expect(await other.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
     expect(statuses()).toEqual(["submitted"]);
+  });
+
+  it("a retry before any worker came leaves the crashed send's `unknown` event in place", async () => {
+    const dead = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
+    dead.box.answer = () => new Promise(() => undefined);
+    void dead.create();
+    await expect.poll(() => dead.box.messages.length).toBe(1);
+    const authentication_uuid = dead.box.messages[0]?.authentication_uuid as string;
+    // Another process, on a clock of its own: that of the dead one stands still.
+    const other = setUp({
+      store: dead.store,
+      customers: [{ customer_uuid: dead.customer, keys: [dead.apiKey] }],
+      callbacks: { allowOrigins: [hook.origin], worker: false },
+    });
+    other.clock.set(start + 30_000);
+    expect((await other.verifier.retry({ customer_uuid: dead.customer, authentication_uuid })).status).toBe("approved");
+    await other.verifier.flush();
+    expect(statuses()).toEqual(["unknown", "submitted"]);
+  });
+
+  it("a worker that takes a slow send for lost does not have the last word", async () => {
+    const slow = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
+    let finish: (outcome: { outcome: "rejected" }) => void = () => undefined;
+    slow.box.answer = () => new Promise((resolve) => (finish = resolve));
+    const creating = slow.create();
+    await expect.poll(() => slow.box.messages.length).toBe(1);
+    const ahead = setUp({ store: slow.store, callbacks: { allowOrigins: [hook.origin], worker: false } });
+    ahead.clock.set(start + 60_000);
+    await ahead.verifier.flush();
+    finish({ outcome: "rejected" });
+    const { authentication_uuid } = await creating;
+    ahead.clock.set(start + 120_000);
+    await ahead.verifier.flush();
+    expect(statuses()).toEqual(["unknown", "undeliverable"]);
+    expect((await slow.check(authentication_uuid, slow.box.code())).status).toBe("without_attempt");
+  });
+
+  it("a waitUntil that throws is reported, and the delivery goes on", async () => {
+    const set = withHook({
+      callbacks: {
+        allowOrigins: [hook.origin],
+        waitUntil: () => {
+          throw new Error("outside a request");
+        },
+      },
+    });
+    expect((await set.create()).status).toBe("pending");
+    await expect.poll(() => hook.received.length).toBe(1);
+    expect(set.log.lines.map(({ message }) => message)).toEqual([expect.stringContaining("waitUntil failed")]);
+  });
+
+  it("given-up events are listed behind any backlog, and once ended stand in nobody's way, whatever the store keeps", async () => {
+    const store = mapStore();
+    let status = 410;
+    const set = setUp({ store, callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: async () => ({ status }) } } });
+    const create = (index: number) => set.create({ phone_number: numberOf(index), callback_url: "http://receiver.test/" });
+    for (let index = 0; index < 101; index++) await create(index);
+    expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 0, dead: 101 });
+    for (let index = 200; index < 230; index++) await create(index);
+    expect(await set.verifier.deadLetters({ limit: 5 })).toHaveLength(5);
+    status = 204;
+    expect((await set.verifier.flush()).delivered).toBe(30);
+    set.clock.advance(8 * 86_400_000);
+    await create(300);
+    expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
   });
 
   it("several workers share the work: each event is delivered once", async () => {

@@ -1,6 +1,31 @@
 import { describe, expect, it } from "vitest";
 import { faultOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
+/** A verifier on the store of `first`, for the same customer. */
+const beside = (first: ReturnType<typeof setUp>, options: object) =>
+  setUp({ store: first.store, clock: first.clock, customers: [{ customer_uuid: first.customer, keys: [first.apiKey] }], ...options });
+
+describe("contract.md: two secrets during rotation, over several processes", () => {
+  it("a process that has the next secret second reads the codes of one that has it first, and the other way round", async () => {
+    const [previous, next] = ["previous secret ".repeat(3), "next secret ".repeat(3)];
+    for (const [make, read] of [
+      [
+        [previous, next],
+        [next, previous],
+      ],
+      [
+        [next, previous],
+        [previous, next],
+      ],
+    ]) {
+      const first = setUp({ secret: make as never });
+      const { authentication_uuid } = await first.create();
+      const other = beside(first, { secret: read });
+      expect((await other.verifier.check({ customer_uuid: first.customer, authentication_uuid, check_code: first.box.code() })).status).toBe("valid");
+    }
+  });
+});
+
 describe("spec.md: Check result statuses; contract.md: Check, first row that holds", () => {
   it("valid | The code is valid; already_validated | later Check calls", async () => {
     const { create, check, box, wrong } = setUp();

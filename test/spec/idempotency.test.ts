@@ -50,6 +50,27 @@ describe("contract.md: `Idempotency-Key` on create", () => {
     expect((await set.check(resumed.authentication_uuid, set.box.code())).status).toBe("valid");
   });
 
+  it("a plan that is carried on later is charged to the windows of that later time", async () => {
+    const set = setUp({
+      policy: {
+        limits: {
+          perNumber: [
+            { limit: 1, window: 500 },
+            { limit: 10, window: 86_400 },
+          ],
+        },
+      },
+    });
+    const reserve = set.store.reserve.bind(set.store);
+    set.store.reserve = async () => Promise.reject(new Error("down"));
+    await faultOf(set.create({}, { idempotencyKey: "k" }));
+    set.store.reserve = reserve;
+    set.clock.advance(499_000);
+    expect((await set.create({}, { idempotencyKey: "k" })).status).toBe("pending");
+    set.clock.advance(1000);
+    expect((await set.create()).status).toBe("rate_limited");
+  });
+
   it("a plan that nobody carried on before it expired gives way to a new one", async () => {
     const set = setUp();
     const reserve = set.store.reserve.bind(set.store);
