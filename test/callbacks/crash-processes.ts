@@ -1,10 +1,7 @@
 import { fork } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, rmSync } from "node:fs";
-import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "tsup";
+import { rmSync } from "node:fs";
+import { bundle } from "../store/processes.js";
 import type { Answer, HandedOver, Numbered, Order, WorkerSetup } from "./crash-worker.js";
 
 /** A process of the service that may be killed at any moment. */
@@ -28,24 +25,9 @@ export interface Workers {
   remove(): void;
 }
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
-
-/** Bundles the module first, as Node runs no TypeScript. */
+/** Bundles the module first. */
 export async function bundleWorkers(entry: URL): Promise<Workers> {
-  const outDir = join(root, "node_modules", ".cache", "phoneproof-processes", randomUUID());
-  mkdirSync(outDir, { recursive: true });
-  await build({
-    entry: [fileURLToPath(entry)],
-    outDir,
-    config: false,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    silent: true,
-    loader: { ".lua": "text" },
-    outExtension: () => ({ js: ".mjs" }),
-  });
-  const script = join(outDir, basename(fileURLToPath(entry)).replace(/\.ts$/, ".mjs"));
+  const { script, outDir } = await bundle(entry);
   const living = new Set<Worker>();
   return {
     async start(setup) {

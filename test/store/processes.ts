@@ -16,12 +16,8 @@ export interface Processes {
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/**
- * Starts one process for each clock. `entry` is a module that calls `serveBatches`; it is bundled first, as Node runs no TypeScript.
- *
- * @param skews How far each process's clock is ahead of the true time, in milliseconds.
- */
-export async function startProcesses(entry: URL, url: string, skews: readonly number[]): Promise<Processes> {
+/** Bundles a module for a process of its own, as Node runs no TypeScript. Whoever calls removes `outDir`. */
+export async function bundle(entry: URL): Promise<{ readonly script: string; readonly outDir: string }> {
   const outDir = join(root, "node_modules", ".cache", "phoneproof-processes", randomUUID());
   mkdirSync(outDir, { recursive: true });
   await build({
@@ -35,7 +31,16 @@ export async function startProcesses(entry: URL, url: string, skews: readonly nu
     loader: { ".lua": "text" },
     outExtension: () => ({ js: ".mjs" }),
   });
-  const script = join(outDir, basename(fileURLToPath(entry)).replace(/\.ts$/, ".mjs"));
+  return { script: join(outDir, basename(fileURLToPath(entry)).replace(/\.ts$/, ".mjs")), outDir };
+}
+
+/**
+ * Starts one process for each clock. `entry` is a module that calls `serveBatches`; it is bundled first, as Node runs no TypeScript.
+ *
+ * @param skews How far each process's clock is ahead of the true time, in milliseconds.
+ */
+export async function startProcesses(entry: URL, url: string, skews: readonly number[]): Promise<Processes> {
+  const { script, outDir } = await bundle(entry);
   const customer = randomUUID();
   const children = await Promise.all(
     skews.map(async (skew) => {
