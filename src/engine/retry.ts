@@ -1,5 +1,5 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
-import { type Authentication, withDecision } from "../domain/authentication.js";
+import { type Authentication, holdsCodes, withDecision, withoutCodes } from "../domain/authentication.js";
 import type { Policy } from "../domain/policy.js";
 import { type Charge, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
@@ -24,6 +24,8 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
     if (held === undefined) throw unknownAuthentication();
     const now = parts.clock.now();
     const status = decideRetry(held.auth, now, policy);
+    // "The record stays 24 h more (option), without its codes" (contract.md, lifetime).
+    if (status === "expired_auth" && holdsCodes(held.auth)) await parts.records.swap(budget, withoutCodes(held.auth), held);
     if (status !== "approved") return toResponse(parts, held.auth, status, policy);
 
     const before = held;

@@ -118,7 +118,7 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
   });
 
   it("expired_auth | The authentication has expired and cannot be retried", async () => {
-    const { create, retry, clock } = setUp();
+    const { create, retry, clock, store, customer } = setUp();
     const { authentication_uuid } = await create();
     clock.advance(600_000);
     expect(await retry(authentication_uuid)).toEqual({
@@ -128,6 +128,7 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
       remaining_retry: 0,
       status: "expired_auth",
     });
+    expect((await store.find(customer, authentication_uuid))?.data, "without its codes").toContain('[1,"",0]');
   });
 
   it("already_validated | The authentication has already been validated", async () => {
