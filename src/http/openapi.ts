@@ -89,7 +89,7 @@ function deliveryStatusWebhook(): Json {
       "410": { description: "No more deliveries of this event." },
       "429": { description: "Tried again after Retry-After." },
       "503": { description: "Tried again after Retry-After." },
-      default: { description: "Tried again over about four days." },
+      default: { description: "Tried again over about three days." },
     },
   };
 }
