@@ -36,11 +36,13 @@ export interface SendContext {
  * - `accepted`: the carrier took the message;
  * - `rejected`: it was surely not sent; the code is dead and no retry is used up;
  * - `unknown`: it may have been sent (a time-out, a cut connection); it counts as sent.
+ *
+ * `price`: what the message costs after all; absent: what `plan` said.
  */
 export type SendOutcome =
-  | { readonly outcome: "accepted"; readonly messageId?: string; readonly route?: string; readonly steps?: readonly RouteStep[] }
+  | { readonly outcome: "accepted"; readonly messageId?: string; readonly route?: string; readonly price?: number; readonly steps?: readonly RouteStep[] }
   | { readonly outcome: "rejected"; readonly reason?: string; readonly route?: string; readonly steps?: readonly RouteStep[] }
-  | { readonly outcome: "unknown"; readonly reason?: string; readonly route?: string; readonly steps?: readonly RouteStep[] };
+  | { readonly outcome: "unknown"; readonly reason?: string; readonly route?: string; readonly price?: number; readonly steps?: readonly RouteStep[] };
 
 /** One route that a router tried for a message, for `explain`. */
 export interface RouteStep {
@@ -50,9 +52,10 @@ export interface RouteStep {
   readonly outcome: "accepted" | "rejected" | "unknown";
 }
 
-/** The route that a message would take, and its price in the unit of the spend ceiling. */
+/** The route that a message would take. */
 export interface Plan {
   readonly route: string;
+  /** What the message may cost at most, on whatever route it is sent in the end, in the unit of `policy.limits.spend`. Absent: not known, and a spend ceiling refuses the message. */
   readonly price?: number;
 }
 
@@ -73,6 +76,8 @@ export interface SmsSender {
   send(message: SmsMessage, context: SendContext): Promise<SendOutcome>;
   /** Names the route before the message is written down, so that the record and the spend ceiling know it. Decides from what it holds in memory: no I/O, no throwing. */
   plan?(destination: Destination): Plan | undefined;
+  /** Names of routes that are known to have no price for some message: with one of them a verifier that has a spend ceiling is not built. */
+  readonly unpriced?: readonly string[];
   /** Told once for each event, where the route is known; must not throw. */
   feedback?(event: Feedback): void;
   close?(): Promise<void>;

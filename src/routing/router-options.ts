@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Network, RouteScope } from "../domain/routing.js";
 import type { BreakerRules } from "../domain/routing-breaker.js";
 import type { HealthRules } from "../domain/routing-health.js";
+import type { Prices } from "../domain/routing-price.js";
 import type { Clock } from "../ports/clock.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 
@@ -20,8 +21,8 @@ export interface RouteOptions {
   readonly priority?: number | undefined;
   /** Share of the traffic among routes of the same priority. Default 1. */
   readonly weight?: number | undefined;
-  /** What a message costs, in the unit of the spend ceiling. Default: not known. */
-  readonly price?: number | undefined;
+  /** What a message costs, in the unit of `policy.limits.spend`; or one price for each country, `{ default: 0.08, FR: 0.05 }`. Default: not known. */
+  readonly price?: number | Readonly<Record<string, number>> | undefined;
 }
 
 /** When the router holds a route for worse than the others of a country. Durations are seconds. */
@@ -87,7 +88,7 @@ export interface Route extends RouteScope {
   readonly sender: SmsSender;
   readonly priority: number;
   readonly weight: number;
-  readonly price: number | undefined;
+  readonly prices: Prices;
 }
 
 /** Health thresholds, checked. Durations are milliseconds. */
@@ -117,6 +118,7 @@ const listOf = (pattern: RegExp, mend: string) =>
   z.array(z.string(mend).regex(pattern, mend), "must be a list").min(1, "must not be empty: leave it out for a route that takes all");
 const seconds = z.number("must be a number of seconds").positive("must be more than 0 seconds").max(86_400, "must be at most a day, in seconds");
 const wholeNumber = z.int("must be a whole number").min(1, "must be 1 or more").max(10_000, "must be at most 10000");
+const money = z.number("must be a number").min(0, "must be 0 or more").max(1e9, "must be at most a thousand million");
 const above0 = z.number("must be a number").positive("must be more than 0");
 const share = above0.max(1, "must be at most 1");
 
@@ -131,7 +133,12 @@ const RouteSchema = z.strictObject(
     networks: listOf(/^\d{3}(-\d{2,3})?$/, 'must be MCC or MCC-MNC, for example "208" or "208-01"').optional(),
     priority: z.number("must be a number; lower goes first").optional(),
     weight: above0.max(1_000_000, "must be at most 1000000").optional(),
-    price: z.number("must be a number").min(0, "must be 0 or more").optional(),
+    price: z
+      .union(
+        [money, z.record(z.string().regex(/^([A-Z]{2}|default)$/), money, 'must name countries by ISO 3166-1 alpha-2 codes, for example "FR", or "default"')],
+        "must be a number, or one for each country: { default: 0.08, FR: 0.05 }",
+      )
+      .optional(),
   },
   "must be { name, sender, … }",
 );
@@ -181,7 +188,7 @@ export function readRouterOptions(options: RouterOptions): RouterSettings {
       networks: route.networks && [...route.networks],
       priority: route.priority ?? routerDefaults.priority,
       weight: route.weight ?? routerDefaults.weight,
-      price: route.price,
+      prices: typeof route.price === "number" ? { default: route.price } : { ...route.price },
     })),
     network: options.network ?? (() => undefined),
     afterUnknown: options.failover?.afterUnknown ?? routerDefaults.failover.afterUnknown,

@@ -1,4 +1,5 @@
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "../domain/routing.js";
+import { highestPrice, isPriced, paidPrice, priceOf } from "../domain/routing-price.js";
 import type { Destination, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import { healthBook, type RouteHealth } from "./health-book.js";
 import { type HealthOptions, type Route, type RouteOptions, type RouterOptions, readRouterOptions } from "./router-options.js";
@@ -9,6 +10,7 @@ export type { HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions }
 /** A sender made of senders. */
 export interface Router extends SmsSender {
   plan(destination: Destination): Plan | undefined;
+  readonly unpriced: readonly string[];
   /** How each route stands in each country that had messages, as this process knows it. */
   health(): readonly RouteHealth[];
 }
@@ -42,12 +44,22 @@ export function router(options: RouterOptions): Router {
     return rankRoutes(candidates, { order: names.map(() => random()), probe: random(), probeShare: isFirst(destination) ? health.probeShare : 0 });
   };
 
+  const priceFor = (name: string, country: string | undefined) => priceOf(byName.get(name)!.prices, country);
+
   return {
+    unpriced: routes.filter(({ prices, countries }) => !isPriced(prices, countries)).map(({ name }) => name),
+
     plan(destination) {
-      const name = rank(destination)[0]?.name;
-      if (name === undefined) return undefined;
-      const price = byName.get(name)?.price;
-      return { route: name, ...(price !== undefined && { price }) };
+      const [first, ...others] = rank(destination);
+      if (first === undefined) return undefined;
+      const { country } = destination;
+      const price = highestPrice(
+        priceFor(first.name, country),
+        others.map(({ name }) => priceFor(name, country)),
+        maxRoutes,
+        afterUnknown,
+      );
+      return { route: first.name, ...(price !== undefined && { price }) };
     },
 
     async send(message, context): Promise<SendOutcome> {
@@ -71,7 +83,9 @@ export function router(options: RouterOptions): Router {
       if (last === undefined) return { outcome: "rejected", reason: "not sent: the time for it was over", steps };
       // A message that one route may have sent is not surely unsent, whatever the routes after it say.
       const final = last.outcome === "rejected" && open !== undefined ? open : last;
-      return { ...final, steps };
+      if (final.outcome === "rejected") return { ...final, steps };
+      const price = paidPrice(steps.map(({ route, outcome }) => ({ price: priceFor(route, message.country), outcome })));
+      return { ...final, ...(price !== undefined && { price }), steps };
     },
 
     feedback(event) {

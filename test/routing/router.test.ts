@@ -121,19 +121,83 @@ describe("which route", () => {
 });
 
 describe("plan", () => {
-  it("names the route and its price, and the message takes it", async () => {
-    const { sms, clock } = set([route("a", double(), { price: 0.04 }), route("b", double(), { price: 0.05 }), route("c", double())], { random: seeded(7) });
+  it("names the route, and the message takes it", async () => {
+    const { sms, clock } = set([route("a", double()), route("b", double()), route("c", double())], { random: seeded(7) });
     for (let i = 0; i < 50; i++) {
       const plan = sms.plan(first())!;
-      expect(plan).toEqual({ a: { route: "a", price: 0.04 }, b: { route: "b", price: 0.05 }, c: { route: "c" } }[plan.route]);
+      expect(plan).toEqual({ route: expect.stringMatching(/^[abc]$/) });
       const outcome = await sms.send(first({ planned_route: plan.route }), clocked(clock));
       expect(outcome.route).toBe(plan.route);
       expect(outcome.steps).toEqual([{ route: plan.route, reason: "planned, weight 1 of 3", outcome: "accepted" }]);
     }
   });
+
   it("is forgotten where its route does not match", async () => {
     const { sms, clock } = set([route("a", double()), route("fr", double(), { countries: ["FR"] })]);
     expect((await sms.send(first({ planned_route: "fr" }), clocked(clock))).route).toBe("a");
+  });
+});
+
+describe("price", () => {
+  const dear = { price: 0.09, priority: 3 };
+
+  it("is what a message may cost at most: the route planned, or the dearest that a failover may lead to", () => {
+    const routes = [route("a", double(), { price: 0.04 }), route("b", double(), { price: 0.05, priority: 2 }), route("c", double(), dear)];
+    expect(set(routes).sms.plan(first())).toEqual({ route: "a", price: 0.09 });
+    expect(set(routes, { failover: { maxRoutes: 1 } }).sms.plan(first())).toEqual({ route: "a", price: 0.04 });
+    const twice = set(routes, { failover: { maxRoutes: 2, afterUnknown: true } }).sms.plan(first());
+    expect(twice?.route).toBe("a");
+    expect(twice?.price, "both of two routes may take it").toBeCloseTo(0.13, 9);
+  });
+
+  it("is in the end that of each route that took the message or may have, and nothing of one that surely did not", async () => {
+    const unknown = { outcome: "unknown" } as const;
+    const send = async (answers: Answer[], options: Partial<RouterOptions> = {}) => {
+      const { sms, clock } = set(
+        answers.map((answer, at) => route(`r${at}`, double(answer), { price: 2 ** at, priority: at })),
+        options,
+      );
+      const outcome = await sms.send(first(), clocked(clock));
+      return "price" in outcome ? outcome.price : "none";
+    };
+    expect(await send([rejected, { outcome: "accepted" }])).toBe(2);
+    expect(await send([unknown, { outcome: "accepted" }])).toBe(1);
+    expect(await send([unknown, { outcome: "accepted" }], { failover: { afterUnknown: true } })).toBe(3);
+    expect(await send([unknown, rejected], { failover: { afterUnknown: true } })).toBe(1);
+    expect(await send([rejected, rejected])).toBe("none");
+  });
+
+  it("may differ by country; a route without one for some message is told", () => {
+    const routes = [
+      route("a", double(), { price: { default: 0.08, FR: 0.05 } }),
+      route("b", double(), { price: { FR: 0.04 }, countries: ["FR"], priority: 2 }),
+    ];
+    const { sms } = set(routes);
+    expect([sms.plan(first({ country: "FR" }))?.price, sms.plan(first({ country: "US" }))?.price]).toEqual([0.05, 0.08]);
+    expect(sms.unpriced).toEqual([]);
+    const some = [route("c", double(), { price: { FR: 1 } }), route("d", double(), { price: { FR: 1 }, countries: ["FR", "US"] }), route("e", double())];
+    expect(set([...routes, ...some]).sms.unpriced).toEqual(["c", "d", "e"]);
+    expect(set(some).sms.plan(first({ country: "US" }))).toEqual({ route: expect.any(String) });
+  });
+
+  it("never is more in the end than it was planned to be at most (property)", async () => {
+    const outcomes = ["accepted", "rejected", "unknown"] as const;
+    const some = fc.array(fc.record({ outcome: fc.constantFrom(...outcomes), priority: fc.integer({ min: 0, max: 2 }), cents: fc.nat(20) }), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    await fc.assert(
+      fc.asyncProperty(some, fc.boolean(), fc.integer({ min: 1, max: 4 }), fc.integer(), async (list, afterUnknown, maxRoutes, seed) => {
+        const { sms, clock } = set(
+          list.map(({ outcome, priority, cents }, i) => route(`r${i}`, double({ outcome }), { priority, price: cents / 100 })),
+          { failover: { afterUnknown, maxRoutes }, random: seeded(seed) },
+        );
+        const plan = sms.plan(first())!;
+        const outcome = await sms.send(first({ planned_route: plan.route }), clocked(clock));
+        const paid = "price" in outcome ? outcome.price! : 0;
+        expect(paid).toBeLessThanOrEqual(plan.price! + 1e-9);
+      }),
+    );
   });
 });
 
@@ -369,6 +433,9 @@ describe("options: a fault at construction names the option and the mend", () =>
     [{ routes: [{ ...good, networks: ["208"] }] }, /routes\.0\.networks needs the option network/],
     [{ routes: [{ ...good, weight: 0 }] }, "router: routes.0.weight must be more than 0"],
     [{ routes: [{ ...good, price: -1 }] }, "router: routes.0.price must be 0 or more"],
+    [{ routes: [{ ...good, price: { default: -1 } }] }, "router: routes.0.price.default must be 0 or more"],
+    [{ routes: [{ ...good, price: { france: 1 } }] }, "routes.0.price.france"],
+    [{ routes: [{ ...good, price: "0.05" }] }, "router: routes.0.price must be a number, or one for each country: { default: 0.08, FR: 0.05 }"],
     [{ routes: [{ ...good, wieght: 1 }] }, "router: routes.0.wieght is not an option: remove it or mend its spelling"],
     [{ routes: [good], failover: { maxRoutes: 0 } }, "router: failover.maxRoutes must be 1 or more"],
     [
