@@ -8,6 +8,7 @@ import { createOutbox, type Outbox } from "./engine/outbox.js";
 import type { Parts } from "./engine/parts.js";
 import { settleReceipts } from "./engine/receipts.js";
 import { createRecords } from "./engine/records.js";
+import { createSpending } from "./engine/spend.js";
 import { systemClock } from "./engine/system-clock.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
@@ -52,7 +53,11 @@ export function compose(options: VerifierOptions): Composed {
     const records = createRecords(options.store, codes, clock, logger);
     const base = { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
-    return { ...base, outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }) };
+    return {
+      ...base,
+      spending: createSpending(base),
+      outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),
+    };
   });
   register<Operations>(tokens.operations, (inner) => createOperations(inner.resolve(tokens.parts), inner.resolve(tokens.accounts)));
   register<Handle>(tokens.handle, (inner) =>

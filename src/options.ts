@@ -187,6 +187,13 @@ function makeSchemas() {
         numbersPerIp: caps,
         perCustomer: caps,
         lookups: caps,
+        spend: z.array(
+          z.strictObject({
+            amount: z.number("must be a number").positive("must be more than 0").max(1e9, "must be at most a thousand million"),
+            per: z.enum(["hour", "day"], 'must be "hour" or "day"'),
+          }),
+          'must be a list of { amount, per }, with per "hour" or "day"',
+        ),
       })
       .partial(),
   });
@@ -334,10 +341,15 @@ export function readOptions(options: VerifierOptions): Settings {
   const policy = withOverride(defaultPolicy, options.policy);
   const message: MessageTemplate = { ...defaultOptions.message, ...withoutUndefined(options.message ?? {}) };
   const faults: string[] = [];
-  judge("policy", policy, message, faults);
+  const judgeOne = (path: string, one: Policy) => {
+    judge(path, one, message, faults);
+    const unpriced = one.limits.spend.length > 0 ? priceFault(options.sender) : undefined;
+    if (unpriced !== undefined) faults.push(`${path}.limits.spend ${unpriced}`);
+  };
+  judgeOne("policy", policy);
   if (Array.isArray(options.customers)) {
     for (const [index, customer] of (options.customers as readonly CustomerConfig[]).entries()) {
-      if (customer.policy !== undefined) judge(`customers.${index}.policy`, withOverride(policy, customer.policy), message, faults);
+      if (customer.policy !== undefined) judgeOne(`customers.${index}.policy`, withOverride(policy, customer.policy));
     }
   }
   if (faults.length > 0) throw invalidOptions(faults);
@@ -389,6 +401,13 @@ function judge(path: string, policy: Policy, message: MessageTemplate, faults: s
   if (guess !== undefined) faults.push(`${path}: ${guess}`);
   const template = templateFault(message, policy.codeLength);
   if (template !== undefined) faults.push(`message.${template}`);
+}
+
+/** Why a spend ceiling cannot be kept with this sender, if it cannot. */
+function priceFault({ plan, unpriced = [] }: SmsSender): string | undefined {
+  if (plan === undefined)
+    return "needs to know what a message costs: send through router({ routes: [{ name, sender, price }] }), or give the sender a method plan";
+  return unpriced.length === 0 ? undefined : `needs a price for every message: set price of the router's ${unpriced.map((name) => `"${name}"`).join(", ")}`;
 }
 
 function withoutUndefined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {

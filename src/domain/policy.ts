@@ -6,6 +6,13 @@ export interface Cap {
   readonly window: number;
 }
 
+/** At most `amount`, in the unit of the routes' prices, for the messages of every hour or day. */
+export interface SpendCeiling {
+  /** More than 0, at most a thousand million; counted in millionths. */
+  readonly amount: number;
+  readonly per: "hour" | "day";
+}
+
 /** Caps of contract.md's first limits table; all are per customer. An empty list switches a rule off, but for `perNumber`, which must hold at least one. */
 export interface Limits {
   /** Sends to one number, retries included. */
@@ -22,6 +29,8 @@ export interface Limits {
   readonly perCustomer: readonly Cap[];
   /** Lookups of the customer that may ask the lookup provider; past it the numbering plan alone answers. */
   readonly lookups: readonly Cap[];
+  /** What the customer's messages may cost, by the price of the route; needs a sender that tells prices, as `router` does. Off until set. */
+  readonly spend: readonly SpendCeiling[];
 }
 
 /** The numbers behind the rules of contract.md. All durations are seconds. */
@@ -73,6 +82,7 @@ export const defaultPolicy: Policy = {
     numbersPerIp: [{ limit: 10, window: day }],
     perCustomer: [{ limit: 10_000, window: day }],
     lookups: [{ limit: 1_000, window: hour }],
+    spend: [],
   },
 };
 

@@ -4,6 +4,7 @@ import type { Charge } from "../domain/quota.js";
 import type { StoreBudget } from "./budget.js";
 import type { Parts } from "./parts.js";
 import type { Held, Swap } from "./records.js";
+import type { SpendHold } from "./spend.js";
 
 /** What the caps said: `undefined`, or the cap that refuses. */
 export type Refusal = Charge | undefined;
@@ -23,18 +24,20 @@ export async function wouldRefuse({ store }: Parts, budget: StoreBudget, charges
 }
 
 /**
- * "`reserve` and the swap go out side by side (one round trip)" (architecture.md, rule 7). Waits for both, so that a write whose charge was refused, or failed, can be taken back by `undo`.
+ * "`reserve` and the swap go out side by side (one round trip)" (architecture.md, rule 7). Waits for both, so that a write whose charge was refused, or failed, can be taken back by `undo`. Where the message is not to be sent, what was held for it is given back.
  */
 export async function chargeAndSwap(
   parts: Parts,
   budget: StoreBudget,
   charges: readonly Charge[],
+  hold: SpendHold,
   next: Authentication,
   before: Held | undefined,
   undo: (held: Held) => Promise<unknown>,
 ): Promise<{ readonly swap: Swap; readonly refusal: Refusal }> {
   const [charged, swapped] = await Promise.allSettled([charge(parts, budget, charges), parts.records.swap(budget, next, before)]);
   const landed = swapped.status === "fulfilled" && swapped.value.swapped ? swapped.value.held : undefined;
+  if (landed === undefined || charged.status === "rejected" || charged.value !== undefined) await hold.settle(budget, 0);
   if (charged.status === "rejected") {
     // The request fails whether or not this works.
     if (landed !== undefined) await undo(landed).catch(() => undefined);

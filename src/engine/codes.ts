@@ -63,7 +63,7 @@ function randomPool(): (size: number) => Buffer {
 }
 
 /** Sixteen bytes in the form of a version 4 UUID. */
-function toUuid(bytes: Buffer): string {
+export function toUuid(bytes: Buffer): string {
   const own = Buffer.from(bytes);
   own.writeUInt8((own.readUInt8(6) & 0x0f) | 0x40, 6);
   own.writeUInt8((own.readUInt8(8) & 0x3f) | 0x80, 8);

@@ -13,6 +13,7 @@ import { nextSend } from "./message.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records.js";
 import { judgeSpam } from "./spam.js";
+import type { SpendHold } from "./spend.js";
 
 /** One create on its way. */
 interface Attempt {
@@ -43,17 +44,18 @@ export async function createAuthentication(
 async function createOnce(parts: Parts, attempt: Attempt): Promise<Authentication> {
   const blank = newAuthentication(parts, attempt, parts.codes.newId());
   const charges = chargesOf(parts, attempt, blank, blank.createdAt);
-  const spam = await refusedAsSpam(parts, attempt, blank, charges);
-  if (spam !== undefined) return stored(await parts.records.swap(attempt.budget, spam, undefined)).auth;
+  const { code, next, price } = nextSend(parts, blank, attempt.phone.country, attempt.account.policy, blank.createdAt);
+  const admitted = await admit(parts, attempt, blank, charges, price);
+  if ("refused" in admitted) return stored(await parts.records.swap(attempt.budget, admitted.refused, undefined)).auth;
 
-  const { code, next } = nextSend(parts, blank, attempt.phone.country, attempt.account.policy, blank.createdAt);
+  const { hold } = admitted;
   const refuse = (held: Held) => parts.records.swap(attempt.budget, refused(blank, "rate_limited", attempt.decisions), held);
-  const { swap, refusal } = await chargeAndSwap(parts, attempt.budget, charges, next, undefined, refuse);
+  const { swap, refusal } = await chargeAndSwap(parts, attempt.budget, charges, hold, next, undefined, refuse);
   const held = stored(swap);
   if (refusal !== undefined) {
     return stored(await parts.records.swap(attempt.budget, refused(blank, "rate_limited", [...attempt.decisions, capDecision(refusal)]), held)).auth;
   }
-  await handOver(parts, attempt.budget, held.auth, code, attempt.phone.country, attempt.account.policy);
+  await handOver(parts, attempt.budget, held.auth, code, attempt.phone.country, attempt.account.policy, hold);
   return held.auth;
 }
 
@@ -75,17 +77,17 @@ async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise
   const start = sameRequest(found.auth, fingerprints);
   if (!start.planned) return start;
 
-  const charges = chargesOf(parts, attempt, start, parts.clock.now());
-  const spam = await refusedAsSpam(parts, attempt, start, charges);
-  const refusal = spam === undefined ? await charge(parts, budget, charges) : undefined;
-  if (spam !== undefined || refusal !== undefined) {
-    const next = spam ?? refused(start, "rate_limited", [...attempt.decisions, capDecision(refusal as Charge)]);
-    const swap = await records.swap(budget, next, found);
-    return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
+  const now = parts.clock.now();
+  const { code, next, price } = nextSend(parts, start, attempt.phone.country, account.policy, now);
+  const charges = chargesOf(parts, attempt, start, now);
+  // Held under the name of the authentication: who loses to a twin leaves it to the twin, and after a 503 the next repeat finds it.
+  const admitted = await admit(parts, attempt, start, charges, price, id.slice(0, 13));
+  const refusal = "refused" in admitted ? admitted.refused : await refusedByCaps(parts, attempt, start, charges);
+  const swap = await records.swap(budget, refusal ?? next, found);
+  if (swap.swapped && "hold" in admitted) {
+    if (refusal !== undefined) await admitted.hold.settle(budget, 0);
+    else await handOver(parts, budget, next, code, attempt.phone.country, account.policy, admitted.hold);
   }
-  const { code, next } = nextSend(parts, start, attempt.phone.country, account.policy, parts.clock.now());
-  const swap = await records.swap(budget, next, found);
-  if (swap.swapped) await handOver(parts, budget, swap.held.auth, code, attempt.phone.country, account.policy);
   return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
 }
 
@@ -143,16 +145,33 @@ function chargesOf({ settings }: Parts, { account, request }: Attempt, blank: Au
   return createCharges(subject, account.policy, now, settings.clockSkew);
 }
 
-/** When a spam rule flags the attempt: the refused record, `rate_limited` where a cap refuses too ("then caps, then spam rules"). Spam charges nothing. */
-async function refusedAsSpam(
+/** What refuses before anything is charged, as the refused record: a spam rule, or `rate_limited` where a cap refuses too ("then caps, then spam rules"); the spend ceiling. Else what is held for the message. Spam charges nothing. */
+async function admit(
+  parts: Parts,
+  { account, budget, decisions }: Attempt,
+  blank: Authentication,
+  charges: readonly Charge[],
+  price: number | undefined,
+  name?: string,
+): Promise<{ readonly refused: Authentication } | { readonly hold: SpendHold }> {
+  if (decisions.some((decision) => decision.mode === "enforce")) {
+    const full = await wouldRefuse(parts, budget, charges);
+    const cap = full === undefined ? await parts.spending.refusal(budget, account, price) : capDecision(full);
+    return { refused: cap === undefined ? refused(blank, "spam_detected", decisions) : refused(blank, "rate_limited", [...decisions, cap]) };
+  }
+  const held = await parts.spending.hold(budget, account, price, name);
+  return "hold" in held ? held : { refused: refused(blank, "rate_limited", [...decisions, held.refusal]) };
+}
+
+/** Charges the caps: the refused record where one of them refuses. */
+async function refusedByCaps(
   parts: Parts,
   { budget, decisions }: Attempt,
   blank: Authentication,
   charges: readonly Charge[],
 ): Promise<Authentication | undefined> {
-  if (!decisions.some((decision) => decision.mode === "enforce")) return undefined;
-  const refusal = await wouldRefuse(parts, budget, charges);
-  return refusal === undefined ? refused(blank, "spam_detected", decisions) : refused(blank, "rate_limited", [...decisions, capDecision(refusal)]);
+  const refusal = await charge(parts, budget, charges);
+  return refusal === undefined ? undefined : refused(blank, "rate_limited", [...decisions, capDecision(refusal)]);
 }
 
 /** "One created `rate_limited` or `spam_detected` stays until `expires_at` only and holds no code" (contract.md, lifetime). */

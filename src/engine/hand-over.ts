@@ -2,12 +2,14 @@ import type { Authentication } from "../domain/authentication.js";
 import { maskNumber } from "../domain/phone-number.js";
 import type { Policy } from "../domain/policy.js";
 import { type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
+import { soundPrice } from "../domain/spend.js";
 import type { TestNumber } from "../options.js";
 import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
 import { type StoreBudget, TimedOut, withTimeout } from "./budget.js";
 import { toMessage } from "./message.js";
 import type { Parts } from "./parts.js";
 import { keepMessageId } from "./receipts.js";
+import type { SpendHold } from "./spend.js";
 import { transition } from "./transition.js";
 
 /**
@@ -22,6 +24,7 @@ export async function handOver(
   code: string,
   country: string | undefined,
   policy: Policy,
+  hold: SpendHold,
 ): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
   const attempt = auth.attempts;
   const test = parts.settings.testNumbers.get(auth.number);
@@ -32,7 +35,8 @@ export async function handOver(
     const next = settleSend(current, attempt, report, policy, now);
     return test?.outcome === "undeliverable" ? (settleReceipt(next ?? current, attempt, "undeliverable", "test number", now) ?? next) : next;
   };
-  const settled = await store(parts, budget, auth, settle);
+  const spent = result === "rejected" ? 0 : report.price;
+  const [settled] = await Promise.all([store(parts, budget, auth, settle), hold.settle(budget, spent)]);
   if (report.messageId !== undefined && parts.settings.receiptSources.length > 0) {
     await keepMessageId(parts, budget, report.messageId, { customer: auth.customer, id: auth.id, attempt });
   }
@@ -65,6 +69,8 @@ async function store(
 interface SentReport extends SendReport {
   /** The carrier's id of the message. */
   readonly messageId?: string;
+  /** What the message costs; absent: as planned. */
+  readonly price?: number | undefined;
 }
 
 /** "`testNumbers` with fixed codes and outcomes …, never sent". */
@@ -116,14 +122,15 @@ function lazyAbort(): { signal(): AbortSignal; now(reason: unknown): void } {
   };
 }
 
-/** The route of a sender's answer, and the steps of a router as decisions. */
+/** The route and price of a sender's answer, and the steps of a router as decisions. */
 function routeOf(answer: unknown, now: number): Omit<SentReport, "result"> {
   if (typeof answer !== "object" || answer === null) return {};
-  const { messageId, route, steps } = answer as { messageId?: unknown; route?: unknown; steps?: unknown };
+  const { messageId, route, price, steps } = answer as { messageId?: unknown; route?: unknown; price?: unknown; steps?: unknown };
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : [];
   return {
     ...(typeof messageId === "string" && messageId !== "" && messageId.length <= 256 && { messageId }),
     ...(typeof route === "string" && { route }),
+    price: soundPrice(price),
     decisions: tried.map((step) => ({ at: now, rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
   };
 }

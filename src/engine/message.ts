@@ -2,28 +2,32 @@ import type { Authentication, Send } from "../domain/authentication.js";
 import { withSend } from "../domain/authentication.js";
 import { messageText, textFault } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
+import { soundPrice } from "../domain/spend.js";
 import { defaultOptions } from "../options.js";
 import type { Destination, Plan, SmsMessage } from "../ports/sms-sender.js";
 import type { Parts } from "./parts.js";
 import { receiptUrlOf } from "./receipt-url.js";
 
-/** The next send of an authentication: its code, and the record that holds it and must be written before the message goes out. */
+/** The next send of an authentication: its code, the record that holds it and must be written before the message goes out, and what the message may cost. */
 export function nextSend(
   parts: Parts,
   auth: Authentication,
   country: string | undefined,
   policy: Policy,
   now: number,
-): { readonly code: string; readonly next: Authentication } {
+): { readonly code: string; readonly next: Authentication; readonly price: number | undefined } {
   const { codes, settings } = parts;
-  const code = settings.testNumbers.get(auth.number)?.code ?? codes.draw(policy.codeLength);
+  const test = settings.testNumbers.get(auth.number);
+  const code = test?.code ?? codes.draw(policy.codeLength);
   // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
-  return { code, next: withSend(auth, codes.digest(auth.id, code), now, settleBy, planNext(parts, auth, country)?.route) };
+  // "never sent": no route, and no price.
+  const plan = test === undefined ? planNext(parts, auth, country) : { price: 0 };
+  return { code, next: withSend(auth, codes.digest(auth.id, code), now, settleBy, plan?.route), price: soundPrice(plan?.price) };
 }
 
 /** The route that the next send would take. "The first write names the planned route" (architecture.md, rule 7). */
-function planNext({ sender, logger }: Parts, auth: Authentication, country: string | undefined): Plan | undefined {
+function planNext({ sender, logger }: Parts, auth: Authentication, country: string | undefined): Partial<Plan> | undefined {
   try {
     return sender.plan?.(destinationOf(auth, auth.attempts + 1, country, auth.sends));
   } catch (err) {

@@ -8,6 +8,7 @@ import { type StoreBudget, storeBudget } from "./budget.js";
 import type { Codes } from "./codes.js";
 import type { Outbox } from "./outbox.js";
 import type { Records } from "./records.js";
+import type { Spending } from "./spend.js";
 
 /** What everything in the engine is made of. */
 export interface BaseParts {
@@ -23,6 +24,7 @@ export interface BaseParts {
 
 /** What the operations are made of. */
 export interface Parts extends BaseParts {
+  readonly spending: Spending;
   readonly outbox: Outbox;
 }
 

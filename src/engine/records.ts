@@ -30,6 +30,11 @@ export interface Records {
 /** "A record keeps the tokens of its last 16 writes" (architecture.md, Store). */
 const keptTokens = 16;
 
+/** The tokens of the next write, a new one before those there were. */
+export function nextTokens(codes: Codes, tokens: readonly string[] = []): string[] {
+  return [codes.newToken(), ...tokens].slice(0, keptTokens);
+}
+
 /** How often `due` looks again after it has put ended records to sleep. */
 const maxRounds = 10;
 
@@ -64,7 +69,7 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
       customer,
       id,
       keepUntil,
-      tokens: [codes.newToken(), ...tokens].slice(0, keptTokens),
+      tokens: nextTokens(codes, tokens),
       data: encodeRecord(next),
       ...(wake !== undefined && { wakeAt: wake }),
     };
@@ -85,7 +90,7 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
   };
 
   const putToSleep = ({ wakeAt: _wakeAt, ...record }: StoredRecord) =>
-    store.compareAndSwap({ ...record, tokens: [codes.newToken(), ...record.tokens].slice(0, keptTokens) }, record.tokens[0] as string);
+    store.compareAndSwap({ ...record, tokens: nextTokens(codes, record.tokens) }, record.tokens[0] as string);
 
   return {
     async find(budget, customer, id) {

@@ -1,7 +1,8 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
 import { type Authentication, holdsCodes, withDecision, withoutCodes } from "../domain/authentication.js";
+import type { Decision } from "../domain/decision.js";
 import type { Policy } from "../domain/policy.js";
-import { type Charge, sendCharges } from "../domain/quota.js";
+import { sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { settleOverdue, withdrawSend } from "../domain/send.js";
 import type { Account } from "./account.js";
@@ -30,31 +31,43 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
 
     const before = held;
     const country = countryOf(parts, before.auth.number);
-    const { code, next } = nextSend(parts, settleOverdue(before.auth, policy, now), country, policy, now);
+    const { code, next, price } = nextSend(parts, settleOverdue(before.auth, policy, now), country, policy, now);
+    const admitted = await parts.spending.hold(budget, account, price);
+    if ("refusal" in admitted) return toResponse(parts, await note(parts, budget, before, admitted.refusal), "rate_limited", policy);
+    const { hold } = admitted;
     const charges = sendCharges({ ...next, attempt: next.attempts }, policy, now, parts.settings.clockSkew);
-    const { swap, refusal } = await chargeAndSwap(parts, budget, charges, next, before, () => withdraw(parts, budget, next, before));
+    const { swap, refusal } = await chargeAndSwap(parts, budget, charges, hold, next, before, () => withdraw(parts, budget, next, before));
     if (!swap.swapped) {
       held = swap.held;
       continue;
     }
     if (refusal !== undefined) {
-      const withdrawn = await withdraw(parts, budget, next, before, refusal);
+      const withdrawn = await withdraw(parts, budget, next, before, capDecision(refusal));
       return toResponse(parts, withdrawn, "rate_limited", policy);
     }
-    const { result, auth } = await handOver(parts, budget, swap.held.auth, code, country, policy);
+    const { result, auth } = await handOver(parts, budget, swap.held.auth, code, country, policy, hold);
     return toResponse(parts, auth, result === "rejected" ? "denied" : "approved", policy);
   }
   throw unavailable(new Error(`lost ${maxRaces} races for authentication ${request.authentication_uuid}`));
 }
 
 /** Takes back the send that `sending` added to `before`, and records the cap that refused it. */
-async function withdraw(parts: Parts, budget: StoreBudget, sending: Authentication, before: Held, refusal?: Charge): Promise<Authentication> {
+async function withdraw(parts: Parts, budget: StoreBudget, sending: Authentication, before: Held, refusal?: Decision): Promise<Authentication> {
   const withdrawn = await transition(parts.records, budget, sending.customer, sending.id, (auth) => {
     const taken = withdrawSend(auth, sending.attempts, before.auth);
-    const next = refusal === undefined ? taken : withDecision(taken, capDecision(refusal));
+    const next = refusal === undefined ? taken : withDecision(taken, refusal);
     return { result: next, next };
   });
   return withdrawn ?? before.auth;
+}
+
+/** Records what refused a retry that nothing was written of yet. */
+async function note(parts: Parts, budget: StoreBudget, { auth }: Held, refusal: Decision): Promise<Authentication> {
+  const noted = await transition(parts.records, budget, auth.customer, auth.id, (current) => {
+    const next = withDecision(current, refusal);
+    return { result: next, next };
+  });
+  return noted ?? auth;
 }
 
 function toResponse({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryResponse {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Store, StoredRecord } from "../../src/index.js";
-import { numberOf, setUp } from "../support/verifier.js";
+import { inbox, numberOf, setUp } from "../support/verifier.js";
 
 const racers = 1000;
 const tally = (statuses: readonly string[]) =>
@@ -90,6 +90,53 @@ describe("every rule holds under a thousand racers", () => {
     const statuses = (await Promise.all(Array.from({ length: racers }, () => set.create()))).map(({ status }) => status);
     expect(tally(statuses)).toEqual({ pending: 5, rate_limited: racers - 5 });
     expect(set.box.messages).toHaveLength(5);
+  });
+
+  describe("the spend ceiling", () => {
+    /** Two verifiers as two processes would be, on one store; a message costs 1, and 50 are paid for. */
+    const twoUnder = (store: Store) => {
+      const policy = { limits: { spend: [{ amount: 50, per: "hour" as const }] } };
+      const plan = () => ({ route: "only", price: 1 });
+      const [one, two] = [inbox(), inbox()];
+      const first = setUp({ store, policy, sender: Object.assign(one, { plan }) });
+      const customers = [{ customer_uuid: first.customer, keys: [first.apiKey] }];
+      const second = setUp({ store, policy, sender: Object.assign(two, { plan }), customers, clock: first.clock });
+      const race = async () => {
+        const creates = Array.from({ length: racers }, (_, index) => {
+          const { verifier } = index % 2 === 0 ? first : second;
+          return verifier.createAuthentication({ customer_uuid: first.customer, phone_number: numberOf(index) });
+        });
+        return tally((await Promise.all(creates)).map(({ status }) => status));
+      };
+      return { race, sent: () => one.messages.length + two.messages.length };
+    };
+
+    it("is never exceeded, and used to the last message", async () => {
+      const { race, sent } = twoUnder(interleaved(setUp().store));
+      expect(await race()).toEqual({ pending: 50, rate_limited: racers - 50 });
+      expect(sent()).toBe(50);
+      expect(await race()).toEqual({ rate_limited: racers });
+    });
+
+    it("is exceeded on a store whose swap looks and writes in two steps: the test above can fail", async () => {
+      const whole = interleaved(setUp().store);
+      const racy: Store = {
+        ...whole,
+        async compareAndSwap(next, expected) {
+          const current = await whole.find(next.customer, next.id);
+          if ((current?.tokens[0] ?? null) !== expected) return current === undefined ? { swapped: false } : { swapped: false, current };
+          await new Promise((resolve) => setImmediate(resolve));
+          for (;;) {
+            const newest = await whole.find(next.customer, next.id);
+            if ((await whole.compareAndSwap(next, newest?.tokens[0] ?? null)).swapped) return { swapped: true };
+          }
+        },
+      };
+      const { race, sent } = twoUnder(racy);
+      await race();
+      await race();
+      expect(sent()).toBeGreaterThan(50);
+    });
   });
 
   it("a check that races a retry still takes the code before it", async () => {

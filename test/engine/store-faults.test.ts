@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Store } from "../../src/index.js";
-import { faultOf, numberOf, setUp } from "../support/verifier.js";
+import type { Store, StoredRecord } from "../../src/index.js";
+import { faultOf, inbox, numberOf, setUp } from "../support/verifier.js";
 
 const methods = ["find", "compareAndSwap", "reserve"] as const;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -91,6 +91,107 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       expect(await asked).toBe("unavailable");
       expect(set.box.messages).toHaveLength(0);
     }
+  });
+
+  describe("the spend ceiling", () => {
+    /** One message is paid for. */
+    const setUpSpend = (swap: (whole: Store["compareAndSwap"]) => Store["compareAndSwap"] = (whole) => whole) => {
+      const box = Object.assign(inbox(), { plan: () => ({ route: "only", price: 1 }) });
+      const set = setUp({ sender: box, policy: { limits: { spend: [{ amount: 1, per: "hour" }] } } });
+      set.store.compareAndSwap = swap(set.store.compareAndSwap.bind(set.store));
+      return { ...set, box, create: (index: number, idempotencyKey?: string) => set.create({ phone_number: numberOf(index) }, { idempotencyKey } as never) };
+    };
+    /** Whether a write is one to the ledger, which lies under a customer of its own. */
+    const toLedger = (set: { customer: string }, { customer }: StoredRecord) => customer !== set.customer;
+
+    for (const how of ["rejects", "loses the reply"] as const) {
+      it(`the ledger's swap ${how} → 503, nothing sent, with a key too`, async () => {
+        let broken = true;
+        const set = setUpSpend((whole) => async (next, expected) => {
+          if (!broken || !toLedger(set, next)) return whole(next, expected);
+          if (how === "loses the reply") await whole(next, expected);
+          throw new Error("store down");
+        });
+        expect(await faultOf(set.create(1))).toBe("unavailable");
+        expect(await faultOf(set.create(2, "k"))).toBe(how === "rejects" ? "unavailable" : "no fault");
+        expect(set.box.messages).toHaveLength(0);
+        broken = false;
+        // What may have been held stays so: the ceiling errs on the side of less.
+        expect((await set.create(3)).status).toBe(how === "rejects" ? "pending" : "rate_limited");
+      });
+    }
+
+    for (const method of ["reserve", "compareAndSwap"] as const) {
+      for (const key of [undefined, "k"]) {
+        const then = key === undefined ? "what was held is given back" : "a repeat under the key is not charged again";
+        it(`create${key === undefined ? "" : " with a key"}: the ledger holds, then ${method} fails → 503, nothing sent, and ${then}`, async () => {
+          let broken = true;
+          const set = setUpSpend((whole) => async (next, expected) => {
+            if (broken && method === "compareAndSwap" && !toLedger(set, next) && (key === undefined || expected !== null)) throw new Error("store down");
+            return whole(next, expected);
+          });
+          const mend = method === "reserve" ? fail(set.store, method, "rejects") : () => undefined;
+          expect(await faultOf(set.create(1, key))).toBe("unavailable");
+          expect(set.box.messages).toHaveLength(0);
+          broken = false;
+          mend();
+          expect([(await set.create(1, key)).status, (await set.create(3)).status]).toEqual(["pending", "rate_limited"]);
+          expect(set.box.messages).toHaveLength(1);
+        });
+      }
+    }
+
+    it("a retry that loses its race to a right check gives back what it held", async () => {
+      const box = Object.assign(inbox(), { plan: () => ({ route: "only", price: 1 }) });
+      const set = setUp({ sender: box, policy: { limits: { spend: [{ amount: 2, per: "hour" }] } } });
+      const { authentication_uuid } = await set.create();
+      set.clock.advance(30_000);
+      const swap = set.store.compareAndSwap.bind(set.store);
+      let raced = false;
+      set.store.compareAndSwap = async (next, expected) => {
+        if (!raced && next.customer === set.customer) {
+          raced = true;
+          expect((await set.check(authentication_uuid, box.code())).status).toBe("valid");
+        }
+        return swap(next, expected);
+      };
+      expect((await set.retry(authentication_uuid)).status).toBe("already_validated");
+      expect((await set.create({ phone_number: numberOf(2) })).status).toBe("pending");
+      expect((await set.create({ phone_number: numberOf(3) })).status).toBe("rate_limited");
+    });
+
+    it("a ledger that hangs holds up nobody for longer than the deadline, and what was given up is not spent", async () => {
+      let hang = true;
+      let open = () => undefined as unknown;
+      const set = setUpSpend((whole) => async (next, expected) => {
+        if (hang && toLedger(set, next)) await new Promise((resolve) => (open = () => resolve(undefined)));
+        return whole(next, expected);
+      });
+      const asked = [faultOf(set.create(1)), faultOf(set.create(2))];
+      await turn();
+      await turn();
+      set.clock.advance(2000);
+      expect(await Promise.all(asked)).toEqual(["unavailable", "unavailable"]);
+      expect(set.box.messages).toHaveLength(0);
+      hang = false;
+      open();
+      await turn();
+      // The write that hung may have landed in the end; the one behind it was given up before its turn.
+      const statuses = [(await set.create(3)).status, (await set.create(4)).status];
+      expect(statuses.filter((status) => status === "pending").length).toBeLessThanOrEqual(1);
+      expect(set.box.messages.length).toBeLessThanOrEqual(1);
+    });
+
+    it("a corrupt ledger: 503, nothing sent", async () => {
+      const set = setUpSpend();
+      const find = set.store.find.bind(set.store);
+      set.store.find = async (customer, id) => {
+        const record = await find(customer, id);
+        return customer === set.customer ? record : { customer, id, tokens: ["t"], data: "[[1],[]]", keepUntil: set.clock.now() + 1000 };
+      };
+      expect(await faultOf(set.create(1))).toBe("unavailable");
+      expect(set.box.messages).toHaveLength(0);
+    });
   });
 
   it("the deadline counts store time only: a slow carrier leaves it whole", async () => {

@@ -89,6 +89,32 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
     }, 300_000);
   });
 
+  describe("four processes under one spend ceiling of 100 messages", () => {
+    let processes: Processes;
+
+    beforeAll(async () => {
+      processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0], 100);
+    }, 60_000);
+    afterAll(() => processes?.stop());
+
+    it("4 × 100 creates at one time: exactly 100 messages, every other `rate_limited`; again the day after", async () => {
+      for (const now of [start, start + 27 * 60 * minute]) {
+        const batches = repeat(4, () => repeat(100, (): Ask => ({ operation: "create", number: newNumber() })));
+        const outcome = await processes.run(now, batches);
+        expect([count(outcome, "pending"), count(outcome, "rate_limited"), outcome.sent.length]).toEqual([100, 300, 100]);
+      }
+    }, 60_000);
+
+    it("one at a time, from process to process, none forgets what the others spent", async () => {
+      let sent = 0;
+      for (let turn = 0; turn < 120; turn++) {
+        const batches = repeat(4, (at) => (at === turn % 4 ? [{ operation: "create", number: newNumber() } as const] : []));
+        sent += (await processes.run(start + 60 * 60 * minute, batches)).sent.length;
+      }
+      expect(sent).toBe(100);
+    }, 60_000);
+  });
+
   describe("four processes whose clocks are ±5 s off", () => {
     const skews = [5_000, -5_000, 5_000, -5_000];
     let processes: Processes;

@@ -28,11 +28,13 @@ export interface ProcessSetup {
   readonly customer: string;
   /** How far the process's clock is ahead of the true time, in milliseconds. */
   readonly skew: number;
+  /** The customer's spend ceiling for a day; a message costs 1. Absent: none. */
+  readonly spend?: number | undefined;
 }
 
 /** A process of the service: opens its store and answers the batches that its parent sends, until the parent lets go. */
 export async function serveBatches(open: (url: string) => Promise<Store>): Promise<void> {
-  const { url, customer, skew } = JSON.parse(process.argv[2] ?? "") as ProcessSetup;
+  const { url, customer, skew, spend } = JSON.parse(process.argv[2] ?? "") as ProcessSetup;
   let now = 0;
   const clock: Clock = {
     now: () => now + skew,
@@ -41,7 +43,11 @@ export async function serveBatches(open: (url: string) => Promise<Store>): Promi
       return () => clearTimeout(timer);
     },
   };
-  const service = serviceOn(await open(url), { clock, storeTimeout: 30 }, customer);
+  const service = serviceOn(
+    await open(url),
+    { clock, storeTimeout: 30, ...(spend !== undefined && { policy: { limits: { spend: [{ amount: spend, per: "day" }] } } }) },
+    customer,
+  );
   const answer = (ask: Ask): Promise<Answer> => {
     if (ask.operation === "create") return service.create(ask.number, {}, ask.key);
     return ask.operation === "retry" ? service.retry(ask.id) : service.check(ask.id, ask.code);

@@ -36,6 +36,8 @@ export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, 
         sent.push(message);
         return { outcome: "accepted" };
       },
+      // A message costs 1.
+      ...(options.policy?.limits?.spend !== undefined && { plan: () => ({ route: "only", price: 1 }) }),
     },
     secret: "s".repeat(40),
     countries: "all",
