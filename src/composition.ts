@@ -3,6 +3,7 @@ import { container, type DependencyContainer, instanceCachingFactory } from "tsy
 import { guardedSender } from "./callbacks/guarded-sender.js";
 import { type Accounts, configuredCustomers, createAccounts } from "./engine/account.js";
 import { createCodes } from "./engine/codes.js";
+import { consoleLogger } from "./engine/console-logger.js";
 import { createOperations, type Operations } from "./engine/operations.js";
 import { createOutbox, type Outbox } from "./engine/outbox.js";
 import type { Parts } from "./engine/parts.js";
@@ -80,9 +81,3 @@ export function compose(options: VerifierOptions): Composed {
 function customersOf(customers: VerifierOptions["customers"]): Customers {
   return Array.isArray(customers) ? configuredCustomers(customers as readonly CustomerConfig[]) : (customers as Customers);
 }
-
-const consoleLogger: Logger = {
-  info: () => undefined,
-  warn: (fields, message) => console.warn(`phoneproof: ${message}`, fields),
-  error: (fields, message) => console.error(`phoneproof: ${message}`, fields),
-};

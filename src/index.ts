@@ -7,7 +7,7 @@ export type { RetryRequest, RetryResponse, RetryStatus } from "./contract/retry.
 export { createVerifier, type Verifier } from "./create-verifier.js";
 export type { RuleMode } from "./domain/decision.js";
 export type { MessageText, Recipient } from "./domain/message.js";
-export type { Cap, Limits, Policy, PolicyOverride } from "./domain/policy.js";
+export type { Cap, Limits, Policy, PolicyOverride, SpendCeiling } from "./domain/policy.js";
 export type { SpamAttempt, SpamRule, SpamVerdict } from "./domain/spam.js";
 export { type ApiKey, generateApiKey } from "./engine/account.js";
 export type { Explanation } from "./engine/explain.js";

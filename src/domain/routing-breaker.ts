@@ -43,6 +43,11 @@ export function withProbe(breaker: Breaker, now: number, rules: BreakerRules): B
   return breaker.state === "half-open" && mayProbe(breaker, rules) ? { ...breaker, probes: breaker.probes + 1, lastProbeAt: now } : breaker;
 }
 
+/** Counts probes of other processes, whose time is over already. */
+export function withForeignProbes(breaker: Breaker, probes: number): Breaker {
+  return breaker.state === "half-open" ? { ...breaker, probes: breaker.probes + probes } : breaker;
+}
+
 /**
  * Judges a round of probes, once each has had its time. "Breaker with half-open probes that close it again when it heals". A round that does not fill within `window` is judged by what there is;
  * without any probe the breaker closes, for what opened it is then too old to count.

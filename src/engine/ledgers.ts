@@ -1,10 +1,6 @@
-import { createHash } from "node:crypto";
 import { decodeLedger, emptyLedger, encodeLedger, type Ledger, ledgerLife } from "../domain/spend.js";
-import type { Store, StoredRecord } from "../ports/store.js";
-import { withTimeout } from "./budget.js";
-import { toUuid } from "./codes.js";
 import type { BaseParts } from "./parts.js";
-import { nextTokens } from "./records.js";
+import { createSharedTexts, uuidOf } from "./shared-text.js";
 
 /** What a rule decided on a ledger: the result, and the ledger to write if it changes anything. */
 export interface DecidedSpend<R> {
@@ -28,60 +24,26 @@ interface Order {
   readonly reject: (cause: unknown) => void;
 }
 
-/** After so many lost races something else is wrong. The requests give up by their own deadline long before. */
-const maxRaces = 1000;
-
-/** How many ledgers a process remembers, to swap them without reading them first. */
-const remembered = 1024;
-
 export function createLedgers({ store, codes, clock, settings }: Pick<BaseParts, "store" | "codes" | "clock" | "settings">): Ledgers {
+  const texts = createSharedTexts({ store, clock, newToken: codes.newToken, timeout: settings.storeTimeout, life: ledgerLife, remembered: 1024 });
   /** Orders that wait, by customer, while one of them is worked on. */
   const waiting = new Map<string, Order[]>();
-  const recent = new Map<string, StoredRecord>();
-
-  const ask = <T>(work: (store: Store) => Promise<T>): Promise<T> => withTimeout(clock, settings.storeTimeout, () => work(store));
-
-  const remember = (customer: string, record: StoredRecord): void => {
-    recent.delete(customer);
-    recent.set(customer, record);
-    if (recent.size > remembered) recent.delete(recent.keys().next().value as string);
-  };
 
   const carryOut = async (customer: string, orders: readonly Order[]): Promise<void> => {
-    const place = placeOf(customer);
-    let held = recent.get(customer);
-    let fresh = held === undefined;
-    if (fresh) held = await ask(() => store.find(place.customer, place.id));
-    for (let race = 0; race < maxRaces; race++) {
-      const now = clock.now();
-      const before = held === undefined ? emptyLedger : decodeLedger(held.data);
+    let tell: readonly (() => void)[] = [];
+    await texts.change({ customer: uuidOf(`ledger\0${customer}`), id: customer }, (text, now) => {
+      const before = text === undefined ? emptyLedger : decodeLedger(text);
       let ledger = before;
-      const decided = orders
+      tell = orders
         .filter((order) => !order.abandoned())
         .map(({ decide, resolve }) => {
           const { result, next } = decide(ledger, now);
           ledger = next ?? ledger;
           return () => resolve(result as never);
         });
-      if (ledger !== before) {
-        const next = { ...place, keepUntil: now + ledgerLife, tokens: nextTokens(codes, held?.tokens), data: encodeLedger(ledger) };
-        recent.delete(customer);
-        const swap = await ask(() => store.compareAndSwap(next, held?.tokens[0] ?? null));
-        if (swap.swapped) {
-          remember(customer, next);
-          for (const tell of decided) tell();
-          return;
-        }
-        held = swap.current;
-      } else if (fresh) {
-        for (const tell of decided) tell();
-        return;
-      } else {
-        held = await ask(() => store.find(place.customer, place.id));
-      }
-      fresh = true;
-    }
-    throw new Error(`lost ${maxRaces} races for the ledger of customer ${customer}`);
+      return ledger === before ? undefined : encodeLedger(ledger);
+    });
+    for (const one of tell) one();
   };
 
   const serve = async (customer: string, orders: Order[]): Promise<void> => {
@@ -108,9 +70,4 @@ export function createLedgers({ store, codes, clock, settings }: Pick<BaseParts,
       });
     },
   };
-}
-
-/** A ledger lies under a customer of its own: no request of the customer's reaches it. */
-function placeOf(customer: string): { readonly customer: string; readonly id: string } {
-  return { customer: toUuid(createHash("sha256").update(`phoneproof ledger\0${customer}`).digest().subarray(0, 16)), id: customer };
 }

@@ -31,8 +31,8 @@ export interface Records {
 const keptTokens = 16;
 
 /** The tokens of the next write, a new one before those there were. */
-export function nextTokens(codes: Codes, tokens: readonly string[] = []): string[] {
-  return [codes.newToken(), ...tokens].slice(0, keptTokens);
+export function nextTokens(token: string, tokens: readonly string[] = []): string[] {
+  return [token, ...tokens].slice(0, keptTokens);
 }
 
 /** How often `due` looks again after it has put ended records to sleep. */
@@ -69,7 +69,7 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
       customer,
       id,
       keepUntil,
-      tokens: nextTokens(codes, tokens),
+      tokens: nextTokens(codes.newToken(), tokens),
       data: encodeRecord(next),
       ...(wake !== undefined && { wakeAt: wake }),
     };
@@ -90,7 +90,7 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
   };
 
   const putToSleep = ({ wakeAt: _wakeAt, ...record }: StoredRecord) =>
-    store.compareAndSwap({ ...record, tokens: nextTokens(codes, record.tokens) }, record.tokens[0] as string);
+    store.compareAndSwap({ ...record, tokens: nextTokens(codes.newToken(), record.tokens) }, record.tokens[0] as string);
 
   return {
     async find(budget, customer, id) {

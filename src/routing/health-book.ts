@@ -1,6 +1,6 @@
-import { type Breaker, closed, expire, mayProbe, settleProbes, trip, withProbe } from "../domain/routing-breaker.js";
+import type { Counted, Heard } from "../domain/routing-board.js";
+import { type Breaker, closed, expire, mayProbe, settleProbes, trip, withForeignProbes, withProbe } from "../domain/routing-breaker.js";
 import { healthFactor, type Period, probesPass, quality, type Signal, signals, strain, type Tally, total } from "../domain/routing-health.js";
-import type { Feedback } from "../ports/sms-sender.js";
 import type { HealthSettings } from "./router-options.js";
 
 /** How a route stands in a country now. */
@@ -45,8 +45,12 @@ export interface HealthBook {
     now: number,
     follow: string | undefined,
   ): (outcome: "accepted" | "rejected" | "unknown", now: number) => void;
-  /** An event of a message that is followed under this name; of any other, nothing. */
-  heard(event: Feedback, name: string, now: number): void;
+  /** An event of a message that is followed under this name; false for any other, of which nothing is counted. */
+  heard(event: Heard, now: number): boolean;
+  /** What was counted here since the last call; nothing unless `shared`. */
+  news(): Counted[];
+  /** Takes in what another process counted. */
+  learn(counted: Counted, now: number): void;
   report(now: number): readonly RouteHealth[];
 }
 
@@ -61,19 +65,33 @@ const maxFollowed = 20_000;
 const judgeAfterEvents = 10;
 const judgeAfter = 1000;
 
-type Counters = Record<Signal, { good: number; all: number }>;
+interface Counters extends Record<Signal, { good: number; all: number }> {}
+
+/** What a route did in a bucket. */
+interface Slot extends Counters {
+  /** The part of it that was counted here and is not told yet. */
+  untold: Counters;
+  readonly of: Pick<Counted, "country" | "route" | "at">;
+}
 
 interface Bucket {
   readonly start: number;
   /** Hand-overs still to be counted in it. */
   room: number;
-  readonly routes: Map<string, Counters>;
+  readonly routes: Map<string, Slot>;
+}
+
+interface RouteBook {
+  breaker: Breaker;
+  strained: number;
+  /** When what it had done before was forgotten. */
+  freshSince: number;
 }
 
 interface CountryBook {
   /** Oldest first. */
   readonly buckets: Bucket[];
-  readonly routes: Map<string, { breaker: Breaker; strained: number }>;
+  readonly routes: Map<string, RouteBook>;
   /** Events counted since the last judgement. */
   unjudged: number;
   judgedAt: number;
@@ -81,18 +99,25 @@ interface CountryBook {
 
 interface Followed {
   readonly book: CountryBook;
-  readonly counters: Counters;
-  readonly route: string;
+  readonly slot: Slot;
   readonly until: number;
   validated: boolean;
   receipt: "delivered" | "undeliverable" | undefined;
 }
 
-/** An empty book. */
-export function healthBook(settings: HealthSettings): HealthBook {
+/** An empty book. `shared`: other processes are told its news. */
+export function healthBook(settings: HealthSettings, shared = false): HealthBook {
   const countries = new Map<string | undefined, CountryBook>();
   /** By name, in the order of `until`. */
   const followed = new Map<string, Followed>();
+  const untold = new Set<Slot>();
+
+  const count = (slot: Slot, signal: Signal, good: boolean) => {
+    add(slot[signal], good);
+    if (!shared) return;
+    add(slot.untold[signal], good);
+    untold.add(slot);
+  };
 
   const bookOf = (country: string | undefined): CountryBook => {
     let book = countries.get(country);
@@ -105,8 +130,8 @@ export function healthBook(settings: HealthSettings): HealthBook {
     for (const [name, message] of followed) {
       if (message.until > now) return;
       followed.delete(name);
-      add(message.counters.conversion, message.validated);
-      if (message.receipt !== undefined) add(message.counters.receipts, message.receipt === "delivered");
+      count(message.slot, "conversion", message.validated);
+      if (message.receipt !== undefined) count(message.slot, "receipts", message.receipt === "delivered");
       message.book.unjudged += 1;
     }
   };
@@ -125,7 +150,10 @@ export function healthBook(settings: HealthSettings): HealthBook {
         route.breaker = trip(breaker, route.strained, now, settings);
       } else if (breaker.state === "open") {
         route.breaker = expire(breaker, now);
-        if (route.breaker.state === "half-open") startAfresh(book, name);
+        if (route.breaker.state === "half-open") {
+          route.freshSince = now;
+          startAfresh(book, name);
+        }
       } else {
         const pass = () => probesPass(periodsOf(book, breaker.since), name, othersOf(book, name), settings);
         route.breaker = settleProbes(breaker, pass, now, settings);
@@ -135,23 +163,34 @@ export function healthBook(settings: HealthSettings): HealthBook {
     if (due) Object.assign(book, { unjudged: 0, judgedAt: now });
   };
 
-  const countersOf = (book: CountryBook, route: string, now: number): Counters => {
-    let bucket = book.buckets.at(-1);
-    if (bucket === undefined || bucket.room === 0 || now - bucket.start >= settings.window / slices) {
-      bucket = { start: now, room: bucketSize, routes: new Map() };
-      book.buckets.push(bucket);
-      if (book.buckets.length > maxBuckets) book.buckets.shift();
-    }
-    bucket.room -= 1;
-    let counters = bucket.routes.get(route);
-    if (counters === undefined) bucket.routes.set(route, (counters = newCounters()));
-    return counters;
+  const bucketAt = ({ buckets }: CountryBook, at: number): Bucket => {
+    const newest = buckets.at(-1);
+    const past = newest !== undefined && at < newest.start;
+    if (past) return buckets.findLast(({ start }) => start <= at) ?? (buckets[0] as Bucket);
+    if (newest !== undefined && newest.room > 0 && at - newest.start < settings.window / slices) return newest;
+    const bucket = { start: at, room: bucketSize, routes: new Map() };
+    buckets.push(bucket);
+    if (buckets.length > maxBuckets) buckets.shift();
+    return bucket;
+  };
+
+  /** The slot for `handOvers` more. */
+  const slotOf = (book: CountryBook, country: string | undefined, route: string, at: number, handOvers: number): Slot => {
+    const bucket = bucketAt(book, at);
+    bucket.room -= handOvers;
+    let slot = bucket.routes.get(route);
+    if (slot === undefined) bucket.routes.set(route, (slot = { ...newCounters(), untold: newCounters(), of: { country, route, at: bucket.start } }));
+    return slot;
+  };
+
+  const routeOf = (book: CountryBook, name: string): RouteBook => {
+    let route = book.routes.get(name);
+    if (route === undefined) book.routes.set(name, (route = { breaker: closed, strained: 0, freshSince: Number.NEGATIVE_INFINITY }));
+    return route;
   };
 
   const standingOf = (book: CountryBook, name: string): Standing => {
-    let route = book.routes.get(name);
-    if (route === undefined) book.routes.set(name, (route = { breaker: closed, strained: 0 }));
-    const { breaker, strained } = route;
+    const { breaker, strained } = routeOf(book, name);
     return {
       health: healthFactor(strained, settings.probeShare),
       breaker: breaker.state,
@@ -170,28 +209,49 @@ export function healthBook(settings: HealthSettings): HealthBook {
 
     handing(country, name, now, follow) {
       const book = bookOf(country);
-      const counters = countersOf(book, name, now);
+      const slot = slotOf(book, country, name, now, 1);
       if (follow !== undefined) {
         const route = book.routes.get(name);
         if (route !== undefined) route.breaker = withProbe(route.breaker, now, settings);
         followed.delete(follow);
-        followed.set(follow, { book, counters, route: name, until: now + settings.settle, validated: false, receipt: undefined });
+        followed.set(follow, { book, slot, until: now + settings.settle, validated: false, receipt: undefined });
         if (followed.size > maxFollowed) followed.delete(followed.keys().next().value!);
       }
       return (outcome, answered) => {
-        add(counters.handOver, outcome === "accepted");
-        if (outcome !== "unknown") add(counters.latency, answered - now <= settings.slowAfter);
+        count(slot, "handOver", outcome === "accepted");
+        if (outcome !== "unknown") count(slot, "latency", answered - now <= settings.slowAfter);
         if (outcome === "rejected" && follow !== undefined) followed.delete(follow);
         book.unjudged += 1;
       };
     },
 
-    heard({ route, event }, name, now) {
+    heard({ name, route, event }, now) {
       settle(now);
       const message = followed.get(name);
-      if (message === undefined || message.route !== route) return;
+      if (message === undefined || message.slot.of.route !== route) return false;
       if (event === "validated") message.validated = true;
       else message.receipt = event;
+      return true;
+    },
+
+    news() {
+      const told = [...untold].map((slot) => ({ ...slot.of, tallies: slot.untold }));
+      for (const slot of untold) slot.untold = newCounters();
+      untold.clear();
+      return told;
+    },
+
+    learn({ country, route, at, tallies }, now) {
+      const book = bookOf(country);
+      const known = routeOf(book, route);
+      if (at <= now - settings.window || at < known.freshSince) return;
+      known.breaker = withForeignProbes(known.breaker, tallies.conversion.all);
+      const slot = slotOf(book, country, route, at, tallies.handOver.all);
+      for (const signal of signals) {
+        slot[signal].good += tallies[signal].good;
+        slot[signal].all += tallies[signal].all;
+        book.unjudged += tallies[signal].all;
+      }
     },
 
     report(now) {

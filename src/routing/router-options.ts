@@ -3,8 +3,11 @@ import type { Network, RouteScope } from "../domain/routing.js";
 import type { BreakerRules } from "../domain/routing-breaker.js";
 import type { HealthRules } from "../domain/routing-health.js";
 import type { Prices } from "../domain/routing-price.js";
+import { consoleLogger } from "../engine/console-logger.js";
 import type { Clock } from "../ports/clock.js";
+import type { Logger } from "../ports/logger.js";
 import type { SmsSender } from "../ports/sms-sender.js";
+import type { Store } from "../ports/store.js";
 
 /** A way to a carrier. Of the criteria `countries`, `prefixes` and `networks`, each that is given must hold. */
 export interface RouteOptions {
@@ -50,6 +53,8 @@ export interface RouterOptions {
   readonly routes: readonly RouteOptions[];
   /** What is known of a number's network, from memory: called for each message where a route has `networks`. Default: nothing. */
   readonly network?: ((to: string) => Network | undefined) | undefined;
+  /** Whether among routes of one priority the cheapest goes first, and `weight` decides among equally cheap ones only. A route without a price goes last. Default false. */
+  readonly cheapestFirst?: boolean | undefined;
   readonly failover?:
     | {
         /** Whether the next route is tried when a message may have been sent: the user may get it twice. Default false. */
@@ -59,6 +64,10 @@ export interface RouterOptions {
       }
     | undefined;
   readonly health?: HealthOptions | undefined;
+  /** The store that the processes share, to share the routes' health over it too. Default: each process knows its own alone. */
+  readonly store?: Store | undefined;
+  /** Where the router reports that the store failed. Default `console`, without `info`. */
+  readonly logger?: Logger | undefined;
   /** Default: the system's clock. */
   readonly clock?: Clock | undefined;
   /** Chance, from 0 up to, not including, 1; for tests. Default `Math.random`. */
@@ -69,6 +78,7 @@ export interface RouterOptions {
 export const routerDefaults = {
   priority: 1,
   weight: 1,
+  cheapestFirst: false,
   failover: { afterUnknown: false, maxRoutes: 3 },
   health: {
     window: 3600,
@@ -103,9 +113,12 @@ export interface RouterSettings {
   readonly network: (to: string) => Network | undefined;
   readonly afterUnknown: boolean;
   readonly maxRoutes: number;
+  readonly cheapestFirst: boolean;
   readonly health: HealthSettings;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly store: Store | undefined;
+  readonly logger: Logger;
 }
 
 const fn = (what: string) => z.custom<object>((value) => typeof value === "function", `must be ${what}`);
@@ -147,6 +160,7 @@ const RouterSchema = z.strictObject(
   {
     routes: z.array(RouteSchema, "must be a list of { name, sender, … }").min(1, "must hold at least one route"),
     network: fn("a function from a number to { mcc?, mnc? }").optional(),
+    cheapestFirst: z.boolean("must be true or false").optional(),
     failover: z.strictObject({ afterUnknown: z.boolean("must be true or false").optional(), maxRoutes: wholeNumber.optional() }).optional(),
     health: z
       .strictObject({
@@ -162,6 +176,8 @@ const RouterSchema = z.strictObject(
         probes: wholeNumber.optional(),
       })
       .optional(),
+    store: methods("a store, for example redisStore({ client })", ["find", "compareAndSwap"]).optional(),
+    logger: methods("a logger", ["info", "warn", "error"]).optional(),
     clock: methods("a clock", ["now", "after"]).optional(),
     random: fn("a function that answers numbers from 0 up to, not including, 1").optional(),
   },
@@ -193,6 +209,7 @@ export function readRouterOptions(options: RouterOptions): RouterSettings {
     network: options.network ?? (() => undefined),
     afterUnknown: options.failover?.afterUnknown ?? routerDefaults.failover.afterUnknown,
     maxRoutes: options.failover?.maxRoutes ?? routerDefaults.failover.maxRoutes,
+    cheapestFirst: options.cheapestFirst ?? routerDefaults.cheapestFirst,
     health: {
       window: ms("window"),
       settle: ms("settle"),
@@ -210,6 +227,8 @@ export function readRouterOptions(options: RouterOptions): RouterSettings {
     },
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
+    store: options.store,
+    logger: options.logger ?? consoleLogger,
   };
 }
 

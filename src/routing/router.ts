@@ -1,6 +1,7 @@
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "../domain/routing.js";
 import { highestPrice, isPriced, paidPrice, priceOf } from "../domain/routing-price.js";
 import type { Destination, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import { createExchange, exchangeEvery } from "./exchange.js";
 import { healthBook, type RouteHealth } from "./health-book.js";
 import { type HealthOptions, type Route, type RouteOptions, type RouterOptions, readRouterOptions } from "./router-options.js";
 import { type TryResult, tryRoute } from "./try-route.js";
@@ -18,17 +19,22 @@ export interface Router extends SmsSender {
 /**
  * A sender made of senders: chooses a route for each message by country, prefix and network, by priority, health and weight, and goes on to another when a route surely did not send it.
  *
- * What it knows of the routes' health is kept **in the memory of this process**: each process learns for itself and starts afresh. Where checks reach another process than the one that sent the message, broadcast each
- * `feedback` event to all processes: an event of a message that a process did not send counts for nothing there. Without that each process sees but a part of the codes typed, of all routes alike: no route is wronged, but
- * one that converts less is then hardly found.
+ * What it knows of the routes' health is kept in the memory of this process. With the option `store` the processes that share it tell each other every two seconds what they counted, and which codes were typed where another
+ * process had sent: each then judges by the traffic of all. Without it each judges by its own messages, of which it sees but a part of the codes typed where checks reach any process: no route is wronged, but one that converts
+ * less is then hardly found.
  *
  * @throws TypeError that names each faulty option and its mend.
  */
 export function router(options: RouterOptions): Router {
-  const { routes, network, afterUnknown, maxRoutes, health, clock, random } = readRouterOptions(options);
-  const book = healthBook(health);
+  const { routes, network, afterUnknown, maxRoutes, cheapestFirst, health: own, clock, random, store, logger } = readRouterOptions(options);
+  // News of a code that was typed elsewhere takes up to two exchanges.
+  const health = store === undefined ? own : { ...own, settle: own.settle + 2 * exchangeEvery };
+  const book = healthBook(health, store !== undefined);
+  const exchange = store && createExchange({ store, clock, logger, routes: routes.map(({ name }) => name), book, life: health.window });
   const byName = new Map(routes.map((route) => [route.name, route]));
   const senders = [...new Set(routes.map(({ sender }) => sender))];
+
+  const priceFor = (name: string, country: string | undefined) => priceOf(byName.get(name)!.prices, country);
 
   const matching = ({ to, country }: Destination): readonly Route[] => {
     const target = { to, country, network: routes.some(({ networks }) => networks !== undefined) ? networkOf(network, to) : undefined };
@@ -40,16 +46,18 @@ export function router(options: RouterOptions): Router {
     const names = found.map(({ name }) => name);
     const standings = book.standings(destination.country, names, clock.now());
     const tried = new Set(destination.routes_tried);
-    const candidates = found.map(({ name, priority, weight }, index): Candidate => ({ name, priority, weight, tried: tried.has(name), ...standings[index]! }));
+    const candidates = found.map(({ name, priority, weight }, index): Candidate => {
+      const cost = cheapestFirst ? (priceFor(name, destination.country) ?? Number.MAX_VALUE) : 0;
+      return { name, priority, cost, weight, tried: tried.has(name), ...standings[index]! };
+    });
     return rankRoutes(candidates, { order: names.map(() => random()), probe: random(), probeShare: isFirst(destination) ? health.probeShare : 0 });
   };
-
-  const priceFor = (name: string, country: string | undefined) => priceOf(byName.get(name)!.prices, country);
 
   return {
     unpriced: routes.filter(({ prices, countries }) => !isPriced(prices, countries)).map(({ name }) => name),
 
     plan(destination) {
+      exchange?.poke();
       const [first, ...others] = rank(destination);
       if (first === undefined) return undefined;
       const { country } = destination;
@@ -89,7 +97,10 @@ export function router(options: RouterOptions): Router {
     },
 
     feedback(event) {
-      book.heard(event, nameOf(event), clock.now());
+      const { route, event: what } = event;
+      const heard = { name: nameOf(event), route, event: what };
+      if (!book.heard(heard, clock.now()) && event.attempt === 1) exchange?.pass(heard);
+      exchange?.poke();
       byName.get(event.route)?.sender.feedback?.(event);
     },
 
@@ -108,8 +119,9 @@ function isFirst({ attempt, routes_tried }: Destination): boolean {
   return attempt === 1 && (routes_tried === undefined || routes_tried.length === 0);
 }
 
+/** Of the id's 122 random bits 48 are kept: there are never so many messages on the way at a time. */
 function nameOf({ authentication_uuid, attempt }: { readonly authentication_uuid: string; readonly attempt: number }): string {
-  return `${authentication_uuid}/${attempt}`;
+  return `${authentication_uuid.slice(0, 13)}/${attempt}`;
 }
 
 /** "What the record says is what happens": the planned route goes first where it still matches. */

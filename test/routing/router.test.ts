@@ -180,6 +180,20 @@ describe("price", () => {
     expect(set(some).sms.plan(first({ country: "US" }))).toEqual({ route: expect.any(String) });
   });
 
+  it("decides among routes of one priority where the cheapest goes first, country by country", async () => {
+    const [dear, cheap, unknown] = [double(), double(), double()];
+    const routes = [
+      route("dear", dear, { price: { default: 0.08, FR: 0.02 }, weight: 1000 }),
+      route("cheap", cheap, { price: 0.04 }),
+      route("unknown", unknown),
+      route("backup", double(), { price: 0.01, priority: 2 }),
+    ];
+    const { sms } = set(routes, { cheapestFirst: true });
+    expect([sms.plan(first({ country: "US" }))?.route, sms.plan(first({ country: "FR" }))?.route]).toEqual(["cheap", "dear"]);
+    expect(sms.plan(first({ country: "US", routes_tried: ["cheap"], attempt: 2 }))?.route).toBe("dear");
+    expect(set(routes).sms.plan(first({ country: "US" }))?.route, "unless told so, weight decides").toBe("dear");
+  });
+
   it("never is more in the end than it was planned to be at most (property)", async () => {
     const outcomes = ["accepted", "rejected", "unknown"] as const;
     const some = fc.array(fc.record({ outcome: fc.constantFrom(...outcomes), priority: fc.integer({ min: 0, max: 2 }), cents: fc.nat(20) }), {
@@ -436,6 +450,9 @@ describe("options: a fault at construction names the option and the mend", () =>
     [{ routes: [{ ...good, price: { default: -1 } }] }, "router: routes.0.price.default must be 0 or more"],
     [{ routes: [{ ...good, price: { france: 1 } }] }, "routes.0.price.france"],
     [{ routes: [{ ...good, price: "0.05" }] }, "router: routes.0.price must be a number, or one for each country: { default: 0.08, FR: 0.05 }"],
+    [{ routes: [good], cheapestFirst: "yes" }, "router: cheapestFirst must be true or false"],
+    [{ routes: [good], store: {} }, /store must be a store, for example redisStore/],
+    [{ routes: [good], logger: console.log }, /logger must be a logger/],
     [{ routes: [{ ...good, wieght: 1 }] }, "router: routes.0.wieght is not an option: remove it or mend its spelling"],
     [{ routes: [good], failover: { maxRoutes: 0 } }, "router: failover.maxRoutes must be 1 or more"],
     [

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { memoryStore } from "../../adapters/store/memory/index.js";
 import { type Run, type Scenario, shareOf, simulate } from "./simulation.js";
 
 const routes = [{ name: "A" }, { name: "B" }, { name: "C" }];
@@ -102,10 +103,28 @@ it("of three carriers, one that falls to 60 % in one country loses its traffic t
   expect(rows.reduce((sum, { falseAlarms }) => sum + falseAlarms, 0)).toBeLessThanOrEqual(5);
 }, 120_000);
 
-it("of four processes behind a balancer, each finds out by itself when events are broadcast", async () => {
-  const run = await simulate({ ...scenario(1), processes: 4, broadcast: true, countries: ["DE"] });
-  expect(shareOf(run, "DE", "B", from + 501, healed)).toBeLessThan(0.25);
-});
+it("four processes that share a store find out as fast as one, wherever the codes are checked", async () => {
+  const rows = [];
+  for (const seed of seeds.slice(0, 5)) {
+    const four: Scenario = { ...scenario(seed), processes: 4, countries: ["DE"] };
+    const [shared, alone] = [await simulate({ ...four, store: memoryStore({ name: `simulation ${seed}` }) }), await simulate(four)];
+    rows.push({
+      moved: movedAfter(shared, "DE", "B", from),
+      late: shareOf(shared, "DE", "B", from + 201, healed),
+      lateAlone: shareOf(alone, "DE", "B", from + 201, healed),
+      after: shareOf(shared, "DE", "B", end - 499, end),
+    });
+  }
+  const table = rows.map(({ moved, late, lateAlone, after }, i) => [seeds[i], moved, percent(late), percent(lateAlone), percent(after)]);
+  const head = ["seed", "moved after", "B, 201st to 700th", "the same without a store", "B, last 500"];
+  console.log([head, head.map(() => "---"), ...table].map((cells) => `| ${cells.join(" | ")} |`).join("\n"));
+  for (const { moved, late, after } of rows) {
+    expect(moved).toBeLessThanOrEqual(200);
+    expect(late).toBeLessThan(1 / 6);
+    expect(after).toBeGreaterThan(0.25);
+  }
+  expect(median(rows.map(({ lateAlone }) => lateAlone))).toBeGreaterThan(1 / 4);
+}, 120_000);
 
 it("a backup of lower priority takes over from a route that falls, and gives back", async () => {
   const run = await simulate({

@@ -1,3 +1,4 @@
+import type { Store } from "../../src/ports/store.js";
 import { router } from "../../src/routing/router.js";
 import type { RouterOptions } from "../../src/routing/router-options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
@@ -25,8 +26,8 @@ export interface Scenario {
   readonly conversion: (route: string, country: string, send: number) => number;
   /** Processes; a user's check arrives at any of them. Default 1. */
   readonly processes?: number;
-  /** Whether each event is told to all processes. Default false: to the one where the check arrived. */
-  readonly broadcast?: boolean;
+  /** The store that the processes share their health over. Default: none. */
+  readonly store?: Store;
   readonly health?: RouterOptions["health"];
 }
 
@@ -49,8 +50,7 @@ export async function simulate(scenario: Scenario): Promise<Run> {
   const clock = fixedClock();
   const random = seeded(scenario.seed);
   const sender = { send: async () => ({ outcome: "accepted" as const }) };
-  const make = () =>
-    router({ routes: scenario.routes.map((route) => ({ ...route, sender })), clock, random, ...(scenario.health && { health: scenario.health }) });
+  const make = () => router({ routes: scenario.routes.map((route) => ({ ...route, sender })), clock, random, health: scenario.health, store: scenario.store });
   const processes = Array.from({ length: scenario.processes ?? 1 }, make);
   const any = () => processes[Math.floor(random() * processes.length)]!;
   const records: FirstSend[] = [];
@@ -71,7 +71,7 @@ export async function simulate(scenario: Scenario): Promise<Run> {
     if (converted) {
       // Most type it within 20 seconds, few take a minute.
       clock.after(4000 - 9000 * Math.log(1 - random()), () => {
-        for (const process of scenario.broadcast ? processes : [any()]) process.feedback!({ route, country, authentication_uuid, attempt, event: "validated" });
+        any().feedback!({ route, country, authentication_uuid, attempt, event: "validated" });
       });
     } else if (attempt === 1 && random() < 0.4) {
       clock.after(30_000, () => void hand(country, send, 2, [route]));
@@ -82,7 +82,12 @@ export async function simulate(scenario: Scenario): Promise<Run> {
 
   for (let send = 1; send <= scenario.sends; send++) {
     for (const country of scenario.countries) {
-      clock.advance(scenario.every / scenario.countries.length);
+      // Processes talk to a store in steps that take no time of this clock: it must not jump over them.
+      const steps = scenario.store === undefined ? 1 : 20;
+      for (let step = 0; step < steps; step++) {
+        clock.advance(scenario.every / scenario.countries.length / steps);
+        if (scenario.store !== undefined) await new Promise(setImmediate);
+      }
       await hand(country, send, 1, []);
     }
     for (const { country = "", route, breaker } of processes[0]!.health()) {

@@ -1,0 +1,62 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Board, decodeBoard, encodeBoard, type Post, postsAfter } from "../../src/domain/routing-board.js";
+
+const tally = fc.record({ good: fc.nat(), all: fc.nat() });
+const somePost: fc.Arbitrary<Post> = fc.record({
+  process: fc.string(),
+  heard: fc.array(
+    fc.record({
+      name: fc.stringMatching(/^[\w-]{1,13}\/\d$/),
+      route: fc.stringMatching(/^[\w.:-]{1,64}$/),
+      event: fc.constantFrom("validated" as const, "delivered" as const, "undeliverable" as const),
+    }),
+  ),
+  counted: fc.array(
+    fc.record({
+      country: fc.option(fc.stringMatching(/^[A-Z]{2}$/), { nil: undefined }),
+      route: fc.stringMatching(/^[\w.:-]{1,64}$/),
+      at: fc.nat({ max: Number.MAX_SAFE_INTEGER }),
+      tallies: fc.record({ conversion: tally, handOver: tally, receipts: tally, latency: tally }),
+    }),
+  ),
+});
+const empty: Board = { last: 0, posts: [] };
+const small = (at: number): Post => ({ process: "p", heard: [{ name: `n/${at}`, route: "a", event: "validated" }], counted: [] });
+const posted = (count: number, from = empty) =>
+  Array.from({ length: count }, (_, at) => small(at)).reduce((board, post) => decodeBoard(encodeBoard(board, post)), from);
+
+describe("the board on which processes tell each other of their routes", () => {
+  it("holds each post as it was told (property)", () => {
+    fc.assert(
+      fc.property(fc.array(somePost, { maxLength: 5 }), (posts) => {
+        const board = posts.reduce((before, post) => decodeBoard(encodeBoard(before, post)), empty);
+        expect(board.last).toBe(posts.length);
+        expect(board.posts).toEqual(posts.slice(posts.length - board.posts.length));
+      }),
+    );
+  });
+
+  it("shows each reader what it has not seen, and all of it to one that comes new, or came before the board was begun anew", () => {
+    const board = posted(5);
+    const names = (seen: number) => postsAfter(board, seen).map(({ heard }) => heard[0]?.name);
+    expect([names(5), names(3), names(0), names(9)]).toEqual([[], ["n/3", "n/4"], ["n/0", "n/1", "n/2", "n/3", "n/4"], ["n/0", "n/1", "n/2", "n/3", "n/4"]]);
+  });
+
+  it("stays below 32 KiB: the oldest posts make way, and their numbers with them", () => {
+    const board = posted(1500);
+    expect(encodeBoard(board, small(1500)).length).toBeLessThanOrEqual(32_768);
+    expect(board.last).toBe(1500);
+    expect(board.posts.length).toBeGreaterThan(500);
+    expect(board.posts.length).toBeLessThan(1500);
+    expect(postsAfter(board, 1499)).toEqual([small(1499)]);
+    expect(postsAfter(board, 1), "a reader far behind gets what there is").toHaveLength(board.posts.length);
+  });
+
+  it("is begun anew where it cannot be read", () => {
+    for (const text of [undefined, "", "null", "{}", "[1,2]", '[1,["p",[],[[]]],3]', '[1,["p",5,[]]]']) {
+      const board = decodeBoard(text);
+      expect(decodeBoard(encodeBoard(board, small(1))).posts.at(-1), String(text)).toEqual(small(1));
+    }
+  });
+});
