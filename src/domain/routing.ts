@@ -40,6 +40,8 @@ export interface Candidate {
   readonly name: string;
   /** Lower goes first. */
   readonly priority: number;
+  /** Lower goes first among those of one priority; 0 where cost does not matter. */
+  readonly cost: number;
   /** Share of the traffic among routes of the same priority, above 0. */
   readonly weight: number;
   /** What its health leaves of the weight: above 0, at most 1. */
@@ -70,7 +72,7 @@ export interface Draws {
 }
 
 /**
- * The candidates in the order in which to try them. First those whose breaker is closed, of these first those that the authentication has not used yet, then by priority, then by chance, each in proportion to its weight times its health.
+ * The candidates in the order in which to try them. First those whose breaker is closed, of these first those that the authentication has not used yet, then by priority, then by cost, then by chance, each in proportion to its weight times its health.
  * A route whose breaker is not closed comes last, the best one first, so that one of them still carries when there is no other; but for the share of messages that are probes: there a half-open route goes first, unless a closed one has a better priority.
  */
 export function rankRoutes(candidates: readonly Candidate[], draws: Draws): readonly RankedRoute[] {
@@ -92,7 +94,8 @@ function byStanding(a: Candidate, b: Candidate): number {
   const closed = Number(b.breaker === "closed") - Number(a.breaker === "closed");
   if (closed !== 0) return closed;
   if (a.tried !== b.tried) return a.tried ? 1 : -1;
-  return a.breaker === "closed" ? a.priority - b.priority : b.quality - a.quality || a.priority - b.priority;
+  const preferred = a.priority - b.priority || a.cost - b.cost;
+  return a.breaker === "closed" ? preferred : b.quality - a.quality || preferred;
 }
 
 function probeOf(candidates: readonly Candidate[], { probe, probeShare }: Draws): Candidate | undefined {
@@ -109,8 +112,14 @@ function reasonFor(candidate: Candidate, all: readonly Candidate[]): string {
     return candidate.breaker === "half-open" ? "probe" : "its breaker is open";
   }
   const fresh = closed.some(({ tried }) => tried) && !candidate.tried ? "not used yet, " : "";
-  const group = closed.filter(({ tried, priority }) => tried === candidate.tried && priority === candidate.priority);
-  if (group.length === 1) return all.length === 1 ? "the only route" : `${fresh}priority ${candidate.priority}`;
+  const equals = closed.filter(({ tried, priority }) => tried === candidate.tried && priority === candidate.priority);
+  const group = equals.filter(({ cost }) => cost === candidate.cost);
+  if (group.length === 1) {
+    if (all.length === 1) return "the only route";
+    return equals.length > 1
+      ? `${fresh}${equals.some(({ cost }) => cost < candidate.cost) ? "cost" : "lowest cost"}`
+      : `${fresh}priority ${candidate.priority}`;
+  }
   const whole = group.reduce((sum, { weight, health }) => sum + weight * health, 0);
   return `${fresh}weight ${short(candidate.weight * candidate.health)} of ${short(whole)}`;
 }

@@ -16,6 +16,7 @@ const target = (fields: Partial<Target> = {}): Target => ({ to: "+33612345678", 
 const candidate = (fields: Partial<Candidate> = {}): Candidate => ({
   name: "a",
   priority: 1,
+  cost: 0,
   weight: 1,
   health: 1,
   breaker: "closed",
@@ -48,6 +49,10 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
   const draws = (count: number) => ({ order: Array.from({ length: count }, () => 0.5), probe: 0.99, probeShare: 0 });
   const namesOf = (candidates: readonly Candidate[], given = draws(candidates.length)) => rankRoutes(candidates, given).map(({ name }) => name);
 
+  it("puts a lower cost first among those of one priority, and those without a price last", () => {
+    const list = [candidate({ name: "d", cost: 0.01, priority: 2 }), candidate({ name: "c", cost: Number.MAX_VALUE }), candidate({ cost: 0.03 })];
+    expect(namesOf([...list, candidate({ name: "b", cost: 0.05, weight: 100 })])).toEqual(["a", "b", "c", "d"]);
+  });
   it("puts a lower priority number first", () => expect(namesOf([candidate({ name: "b", priority: 2 }), candidate()])).toEqual(["a", "b"]));
   it("puts a route not used yet before a better priority", () =>
     expect(namesOf([candidate({ tried: true }), candidate({ name: "b", priority: 2 })])).toEqual(["b", "a"]));
@@ -101,6 +106,8 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
     [[candidate()], "the only route"],
     [[candidate({ breaker: "open" })], "the only route, though its breaker is open"],
     [[candidate(), candidate({ name: "b", priority: 2 })], "priority 1"],
+    [[candidate({ cost: 0.03 }), candidate({ name: "b", cost: 0.05 })], "lowest cost"],
+    [[candidate({ cost: 0.03 }), candidate({ name: "b", cost: 0.03 }), candidate({ name: "c", cost: 0.05 })], "weight 1 of 2"],
     [[candidate({ weight: 2 }), candidate({ name: "b", health: 0.5, weight: 2, tried: false })], "weight 2 of 3"],
     [[candidate(), candidate({ name: "b", tried: true })], "not used yet, priority 1"],
     [[candidate({ breaker: "open", quality: 2 }), candidate({ name: "b", breaker: "open" })], "the breakers of all 2 routes are open"],
@@ -114,6 +121,7 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
     .array(
       fc.record({
         priority: fc.integer({ min: 0, max: 3 }),
+        cost: fc.constantFrom(0, 0.03, Number.MAX_VALUE),
         weight: fc.double({ min: 0.01, max: 100, noNaN: true }),
         health: fc.double({ min: 0.05, max: 1, noNaN: true }),
         breaker: fc.constantFrom("closed" as const, "open" as const, "half-open" as const),
@@ -139,6 +147,7 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
           if ((next.breaker === "closed") !== (one.breaker === "closed")) continue;
           expect(one.tried && !next.tried).toBe(false);
           if (one.tried === next.tried && one.breaker === "closed") expect(one.priority).toBeLessThanOrEqual(next.priority);
+          if (one.tried === next.tried && one.breaker === "closed" && one.priority === next.priority) expect(one.cost).toBeLessThanOrEqual(next.cost);
         }
       }),
     );
