@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import smpp from "smpp";
 import { describe, expect, it } from "vitest";
-import { bindBody, commands, cString, encodePdu, type Pdu, pduReader, readDeliver, readString, submitBody } from "../../adapters/sms/smpp/pdu.js";
+import { bindBody, commands, cString, encodePdu, type Pdu, pduReader, readData, readDeliver, readString, submitBody } from "../../adapters/sms/smpp/pdu.js";
 import { encodeText } from "../../adapters/sms/smpp/text.js";
 
 /** Characters of GSM 03.38 with the octets of the standard's tables 6.2.1 and 6.2.1.1. */
@@ -106,6 +106,31 @@ describe("deliver_sm as npm smpp writes it", () => {
 
   it("any octets: no throw", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (octets) => void readDeliver(Buffer.from(octets))));
+  });
+});
+
+describe("data_sm as npm smpp writes it", () => {
+  const full = new smpp.PDU("data_sm", {
+    source_addr: "1",
+    destination_addr: "2",
+    esm_class: 4,
+    data_coding: 8,
+    receipted_message_id: "x1",
+    message_payload: "a",
+  })
+    .toBuffer()
+    .subarray(16);
+
+  it("its text and parameters", () => {
+    const data = readData(full);
+    expect(data).toMatchObject({ esmClass: 4, dataCoding: 8, text: data?.parameters.get(0x424) });
+    expect(readString(data?.parameters.get(0x1e) as Buffer)).toBe("x1");
+  });
+
+  it("cut short, or any octets: no throw", () => {
+    for (let length = 0; length < full.length; length += 1) readData(full.subarray(0, length));
+    expect(readData(full.subarray(0, 9))).toBeUndefined();
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (octets) => void readData(Buffer.from(octets))));
   });
 });
 

@@ -170,6 +170,24 @@ describe("receipts", () => {
     expect(outcome).toMatchObject({ messageId: "m1" });
   });
 
+  it("by data_sm too, and one that is cut short gets ESME_RINVCMDLEN", async () => {
+    const receipts: Receipt[] = [];
+    const { peer, sender, send } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt) });
+    await send();
+    const fields = { source_addr: "14155552671", destination_addr: "Acme", esm_class: 4 };
+    const data = (more: Record<string, unknown>) => new Promise<PeerPdu>((resolve) => session(peer).data_sm({ ...fields, ...more }, resolve));
+    expect(await data({ receipted_message_id: "m1", message_state: 2 })).toMatchObject({ command: "data_sm_resp", command_status: 0 });
+    expect((await data({ message_payload: "id:m1 stat:UNDELIV err:034" })).command_status).toBe(0);
+    expect((await data({ esm_class: 0, message_payload: receiptText })).command_status).toBe(0);
+    expect(receipts).toEqual([
+      { messageId: "m1", status: "delivered" },
+      { messageId: "m1", status: "undeliverable", error: "UNDELIV 034" },
+    ]);
+    session(peer).socket.write(Buffer.from("0000001200000103000000000000000741ff", "hex"));
+    await eventually(() => expect(peer.of("data_sm_resp").at(-1)).toMatchObject({ command_status: 2, sequence_number: 7 }));
+    await sender.close();
+  });
+
   it("ids in two bases meet", async () => {
     const receipts: Receipt[] = [];
     const { peer, send } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt), receiptIds: "decimal-to-hex" });

@@ -34,6 +34,7 @@ declare module "smpp" {
     on(event: "error", listener: (error: Error) => void): void;
     send(pdu: PeerPdu): boolean;
     deliver_sm(fields: Record<string, unknown>, answer: (pdu: PeerPdu) => void): boolean;
+    data_sm(fields: Record<string, unknown>, answer: (pdu: PeerPdu) => void): boolean;
     enquire_link(fields: Record<string, unknown>, answer: (pdu: PeerPdu) => void): boolean;
     unbind(fields: Record<string, unknown>, answer: (pdu: PeerPdu) => void): boolean;
     close(): void;

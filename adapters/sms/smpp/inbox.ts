@@ -1,13 +1,13 @@
 import type { Receipt } from "../../../src/ports/receipts.js";
 import type { Settings } from "./options.js";
-import { readDeliver } from "./pdu.js";
+import type { Deliver } from "./pdu.js";
 import { isReceipt, readReceipt } from "./receipt.js";
 import { statuses } from "./status.js";
 
-/** Where a deliver_sm goes. */
+/** Where a deliver_sm or data_sm goes. */
 export interface Inbox {
   /** `reply` takes the command_status for the peer: for a receipt, once `onReceipt` is through. */
-  deliver(body: Buffer, reply: (status: number) => void): void;
+  deliver(delivered: Deliver | undefined, reply: (status: number) => void): void;
   /** Receipts that `onReceipt` has not finished with. */
   readonly underWay: number;
 }
@@ -30,10 +30,9 @@ export function receiptInbox({ onReceipt, receiptIds, logger }: Settings, done: 
   }
 
   return {
-    deliver(body, reply) {
-      const delivered = readDeliver(body);
+    deliver(delivered, reply) {
       if (delivered === undefined) {
-        logger?.warn({}, "the SMPP peer sent a deliver_sm that is cut short");
+        logger?.warn({}, "the SMPP peer sent a message that is cut short");
         reply(statuses.invalidLength);
       } else if (onReceipt === undefined || !isReceipt(delivered)) {
         reply(statuses.ok);

@@ -1,5 +1,5 @@
 import type { Settings } from "./options.js";
-import { openSession, type Session } from "./session.js";
+import { openSession, type Session, type SessionEvents } from "./session.js";
 import { statuses, statusName } from "./status.js";
 
 export type LinkState = "idle" | "connecting" | "bound" | "waiting" | "refused" | "closed";
@@ -28,7 +28,7 @@ export interface Link {
 const passing: readonly number[] = [statuses.alreadyBound, statuses.systemError, statuses.queueFull, statuses.throttled];
 
 /** `changed` is called after each change of `state`. */
-export function keepBound(settings: Settings, deliver: (body: Buffer, reply: (status: number) => void) => void, changed: () => void): Link {
+export function keepBound(settings: Settings, deliver: SessionEvents["deliver"], changed: () => void): Link {
   const { clock, logger, rebind } = settings;
   const peer = { host: settings.host, port: settings.port };
   const watchers = new Set<() => void>();

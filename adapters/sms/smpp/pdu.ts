@@ -9,6 +9,7 @@ export const commands = {
   outbind: 0x0b,
   enquireLink: 0x15,
   alertNotification: 0x102,
+  dataSm: 0x103,
   genericNack: 0x80000000,
 } as const;
 
@@ -117,18 +118,21 @@ export interface Deliver {
   readonly parameters: ReadonlyMap<number, Buffer>;
 }
 
+/** Reads the body of data_sm (4.7.1); `undefined` when it is cut short. */
+export function readData(body: Buffer): Deliver | undefined {
+  const at = afterAddresses(body);
+  const [esmClass, , dataCoding] = body.subarray(at, at + 3); // esm_class, registered_delivery, data_coding
+  if (esmClass === undefined || dataCoding === undefined) return undefined;
+  const parameters = readParameters(body.subarray(at + 3));
+  return { esmClass, dataCoding, text: parameters.get(tags.messagePayload) ?? emptyBody, parameters };
+}
+
 /** Reads the body of deliver_sm (4.6.1); `undefined` when it is cut short. */
 export function readDeliver(body: Buffer): Deliver | undefined {
-  let at = 0;
+  let at = afterAddresses(body);
   const skipString = () => {
-    const end = body.indexOf(0, at);
-    at = end === -1 ? body.length + 1 : end + 1;
+    at = afterString(body, at);
   };
-  skipString(); // service_type
-  for (let address = 0; address < 2; address += 1) {
-    at += 2; // ton, npi
-    skipString();
-  }
   const esmClass = body[at];
   at += 3; // esm_class, protocol_id, priority_flag
   skipString(); // schedule_delivery_time
@@ -140,6 +144,18 @@ export function readDeliver(body: Buffer): Deliver | undefined {
   const parameters = readParameters(body.subarray(at + length));
   const text = length === 0 ? (parameters.get(tags.messagePayload) ?? emptyBody) : body.subarray(at, at + length);
   return { esmClass, dataCoding, text, parameters };
+}
+
+/** Where service_type, source and destination have ended, with which both bodies begin. */
+function afterAddresses(body: Buffer): number {
+  let at = afterString(body, 0);
+  for (let address = 0; address < 2; address += 1) at = afterString(body, at + 2); // ton, npi
+  return at;
+}
+
+function afterString(body: Buffer, at: number): number {
+  const end = body.indexOf(0, at);
+  return end === -1 ? body.length + 1 : end + 1;
 }
 
 /** The octets up to the first NUL, or all of them, as Latin-1. */

@@ -29,7 +29,7 @@ const states = ["ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV", "ACCEPTD"
 const receiptBits = 0x04 | 0x20;
 
 /**
- * Whether a deliver_sm is a receipt. A text that looks like one is not enough: anyone with a phone can send us such a text. esm_class and optional parameters are the message centre's own words.
+ * Whether a deliver_sm or data_sm is a receipt. A text that looks like one is not enough: anyone with a phone can send us such a text. esm_class and optional parameters are the message centre's own words.
  */
 export function isReceipt({ esmClass, parameters }: Deliver): boolean {
   return (esmClass & receiptBits) !== 0 || parameters.has(tags.receiptedMessageId);

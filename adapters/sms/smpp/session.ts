@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Settings } from "./options.js";
-import { bindBody, commands, cString, emptyBody, encodePdu, type Pdu, pduReader, responseBit } from "./pdu.js";
+import { bindBody, commands, cString, type Deliver, emptyBody, encodePdu, type Pdu, pduReader, readData, readDeliver, responseBit } from "./pdu.js";
 import { statuses } from "./status.js";
 
 /** The peer's answer to a request, or why there is none. */
@@ -9,8 +9,8 @@ export type Answer = Pdu | { readonly lost: string };
 
 export interface SessionEvents {
   bound(): void;
-  /** A deliver_sm; `reply` takes the command_status to give the peer. */
-  deliver(body: Buffer, reply: (status: number) => void): void;
+  /** A deliver_sm or data_sm, `undefined` where it is cut short; `reply` takes the command_status to give the peer. */
+  deliver(delivered: Deliver | undefined, reply: (status: number) => void): void;
   /** Once, at the end, whatever ended it. `refusal`: the status with which the peer refused the bind. */
   ended(reason: string, refusal?: number): void;
 }
@@ -128,7 +128,10 @@ export function openSession(settings: Settings, events: SessionEvents): Session 
         respond(pdu, statuses.ok);
         break;
       case commands.deliverSm:
-        receiveDeliver(pdu);
+        take(pdu, readDeliver);
+        break;
+      case commands.dataSm:
+        take(pdu, readData);
         break;
       case commands.unbind:
         respond(pdu, statuses.ok);
@@ -142,10 +145,10 @@ export function openSession(settings: Settings, events: SessionEvents): Session 
     }
   }
 
-  function receiveDeliver(pdu: Pdu): void {
-    // deliver_sm_resp has a message_id, which is empty (4.6.2).
+  function take(pdu: Pdu, read: (body: Buffer) => Deliver | undefined): void {
+    // deliver_sm_resp and data_sm_resp have a message_id, which is empty (4.6.2, 4.7.2).
     const reply = (status: number) => respond(pdu, status, cString(""));
-    if (phase === "bound") events.deliver(pdu.body, reply);
+    if (phase === "bound") events.deliver(read(pdu.body), reply);
     else reply(phase === "opening" ? statuses.invalidBindStatus : statuses.temporaryReceiverError);
   }
 
