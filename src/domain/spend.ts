@@ -14,9 +14,10 @@ export function soundPrice(price: unknown): number | undefined {
   return typeof price === "number" && price >= 0 && price <= 1e9 ? price : undefined;
 }
 
-/** What was held for a message under a name, so that a twin of its request is not charged again. Counted in the stretches already. */
-export interface NamedHold {
-  readonly name: string;
+/** What was held for a message; it counts in the stretches. */
+export interface Hold {
+  /** Under which a twin of the request finds it, and is not charged again. */
+  readonly name?: string | undefined;
   readonly amount: number;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -24,13 +25,13 @@ export interface NamedHold {
 
 /** What a customer's messages cost, in stretches of a twelfth of each length. */
 export interface Ledger extends Readonly<Record<SpendCeiling["per"], readonly Stretch[]>> {
-  /** The newest of them, the oldest first. */
-  readonly named: readonly NamedHold[];
+  /** The newest holds that have names, the oldest first. */
+  readonly named: readonly Hold[];
 }
 
 export const emptyLedger: Ledger = { hour: [], day: [], named: [] };
 
-/** Named holds that a ledger keeps, and for how long, in milliseconds. A twin that comes later, or after too many others, is charged anew. */
+/** Named holds that a ledger keeps, and for how long, in milliseconds. A twin that comes later, or after too many others, is charged again. */
 const keptNames = 1000;
 const nameLife = 60_000;
 
@@ -57,8 +58,22 @@ export function spendRefusal(ledger: Ledger, price: number | undefined, ceilings
   return undefined;
 }
 
-/** The ledger with `amount` more, or less where it is negative, of what was spent at `at`. What is older than two of its lengths goes. */
-export function withSpent(ledger: Ledger, amount: number, at: number): Ledger {
+/** The ledger with one hold more. */
+export function withHold(ledger: Ledger, hold: Hold): Ledger {
+  const spent = withSpent(ledger, hold.amount, hold.at);
+  if (hold.name === undefined) return spent;
+  const kept = ledger.named.filter(({ at }) => at > hold.at - nameLife).slice(1 - keptNames);
+  return { ...spent, named: [...kept, hold] };
+}
+
+/** The ledger once it is known that `spent` was spent of a hold. */
+export function settled(ledger: Ledger, { name, amount, at }: Hold, spent: number): Ledger {
+  const next = withSpent(ledger, spent - amount, at);
+  return { ...next, named: next.named.filter((hold) => hold.name !== name) };
+}
+
+/** What is older than two of its lengths goes. */
+function withSpent(ledger: Ledger, amount: number, at: number): Ledger {
   const add = (per: SpendCeiling["per"]) => {
     const start = Math.floor(at / stretchOf(per)) * stretchOf(per);
     const spent = (ledger[per].find((stretch) => stretch.start === start)?.spent ?? 0) + millionths(amount);
@@ -66,12 +81,6 @@ export function withSpent(ledger: Ledger, amount: number, at: number): Ledger {
     return spent > 0 ? [...others, { start, spent }] : others;
   };
   return { ...ledger, hour: add("hour"), day: add("day") };
-}
-
-/** The ledger with a hold that its twins will find. */
-export function withNamed(ledger: Ledger, hold: NamedHold): Ledger {
-  const kept = ledger.named.filter(({ at }) => at > hold.at - nameLife).slice(1 - keptNames);
-  return { ...ledger, named: [...kept, hold] };
 }
 
 function stretchOf(per: SpendCeiling["per"]): number {

@@ -1,5 +1,5 @@
 import type { Decision } from "../domain/decision.js";
-import { type Ledger, spendRefusal, withNamed, withSpent } from "../domain/spend.js";
+import { type Hold, type Ledger, settled, spendRefusal, withHold } from "../domain/spend.js";
 import type { Account } from "./account.js";
 import type { StoreBudget } from "./budget.js";
 import { createLedgers, type DecidedSpend } from "./ledgers.js";
@@ -37,11 +37,11 @@ export function createSpending(parts: Pick<BaseParts, "store" | "codes" | "clock
     }
   };
 
-  const holdOf = (customer: string, price: number, held: number, at: number): SpendHold => ({
+  const holdOf = (customer: string, price: number, held: Hold): SpendHold => ({
     async settle(budget, spent = price) {
-      if (spent === held) return;
+      if (spent === held.amount) return;
       try {
-        await change(budget, customer, (ledger) => ({ result: undefined, next: withSpent(ledger, spent - held, at) }));
+        await change(budget, customer, (ledger) => ({ result: undefined, next: settled(ledger, held, spent) }));
       } catch (err) {
         logger.error({ err, customer_uuid: customer }, "what a message did not cost could not be given back; it stays spent");
       }
@@ -55,11 +55,11 @@ export function createSpending(parts: Pick<BaseParts, "store" | "codes" | "clock
       if (price === undefined) logger.error({ customer_uuid: customer }, "policy.limits.spend refuses a message: the sender told no price for it");
       return change<Admitted>(budget, customer, (ledger, now) => {
         const twin = ledger.named.find((hold) => hold.name === name);
-        if (twin !== undefined && price !== undefined) return { result: { hold: holdOf(customer, price, twin.amount, twin.at) } };
+        if (twin !== undefined && price !== undefined) return { result: { hold: holdOf(customer, price, twin) } };
         const refusal = spendRefusal(ledger, price, ceilings, now, settings.clockSkew);
         if (refusal !== undefined || price === undefined) return { result: { refusal: refusal as Decision } };
-        const spent = withSpent(ledger, price, now);
-        return { result: { hold: holdOf(customer, price, price, now) }, next: name === undefined ? spent : withNamed(spent, { name, amount: price, at: now }) };
+        const held = { name, amount: price, at: now };
+        return { result: { hold: holdOf(customer, price, held) }, next: withHold(ledger, held) };
       });
     },
     async refusal(budget, { customer, policy }, price) {

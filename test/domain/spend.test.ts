@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SpendCeiling } from "../../src/domain/policy.js";
-import { decodeLedger, emptyLedger, encodeLedger, type Ledger, soundPrice, spendRefusal, withNamed, withSpent } from "../../src/domain/spend.js";
+import { decodeLedger, emptyLedger, encodeLedger, type Ledger, settled, soundPrice, spendRefusal, withHold } from "../../src/domain/spend.js";
 
 const lengths = { hour: 3_600_000, day: 86_400_000 };
 const start = Date.parse("2026-03-01T12:03:07.000Z");
@@ -11,7 +11,7 @@ function spendAll(steps: readonly { readonly at: number; readonly price: number 
   let ledger: Ledger = emptyLedger;
   return steps.filter(({ at, price }) => {
     if (spendRefusal(ledger, price, ceilings, at, skew) !== undefined) return false;
-    ledger = withSpent(decodeLedger(encodeLedger(ledger)), price, at);
+    ledger = withHold(decodeLedger(encodeLedger(ledger)), { amount: price, at });
     return true;
   });
 }
@@ -46,9 +46,9 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
       fc.assert(
         fc.property(someSteps(length / 3), fc.array(fc.nat(1000), { minLength: 60, maxLength: 60 }), (steps, order) => {
           let ledger: Ledger = emptyLedger;
-          for (const { at, price } of steps) ledger = withSpent(ledger, price, at);
+          for (const { at, price } of steps) ledger = withHold(ledger, { amount: price, at });
           const back = steps.map((step, index) => ({ ...step, place: order[index] as number })).sort((a, b) => a.place - b.place);
-          for (const { at, price } of back) ledger = withSpent(ledger, -price, at);
+          for (const { at, price } of back) ledger = settled(ledger, { amount: price, at }, 0);
           expect(ledger).toEqual(emptyLedger);
         }),
       );
@@ -62,9 +62,9 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
     ];
     const steps = Array.from({ length: 40 }, (_, minute) => ({ at: start + minute * 10 * 60_000, price: 0.5 }));
     expect(spendAll(steps, ceilings)).toHaveLength(6);
-    const ledger = withSpent(emptyLedger, 1, start);
+    const ledger = withHold(emptyLedger, { amount: 1, at: start });
     expect(spendRefusal(ledger, 0.5, ceilings, start, 0)).toEqual({ at: start, rule: "spend 1/hour", mode: "enforce", value: 1.5, threshold: 1 });
-    const fullDay = [2, 4, 6].reduce((sum, hours) => withSpent(sum, 1, start - hours * lengths.hour), emptyLedger);
+    const fullDay = [2, 4, 6].reduce((sum, hours) => withHold(sum, { amount: 1, at: start - hours * lengths.hour }), emptyLedger);
     expect(spendRefusal(fullDay, 0.5, ceilings, start, 0)).toMatchObject({ rule: "spend 3/day", value: 3.5, threshold: 3 });
   });
 
@@ -79,7 +79,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
   });
 
   it("clocks that are off: windows reach back twice the skew", () => {
-    const ledger = withSpent(emptyLedger, 5, start);
+    const ledger = withHold(emptyLedger, { amount: 5, at: start });
     const ended = Math.floor(start / 300_000) * 300_000 + 300_000 + lengths.hour;
     const refused = (at: number, skew: number) => spendRefusal(ledger, 1, perOf("hour"), at, skew) !== undefined;
     expect([refused(ended - 1, 0), refused(ended, 0)]).toEqual([true, false]);
@@ -88,12 +88,12 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
 
   it("a ledger stays small, however long it is used, and however many holds have names", () => {
     let ledger = emptyLedger;
-    for (let minute = 0; minute < 10_000; minute++) ledger = withSpent(ledger, 999.999999, start + minute * 60_000);
+    for (let minute = 0; minute < 10_000; minute++) ledger = withHold(ledger, { amount: 999.999999, at: start + minute * 60_000 });
     expect(encodeLedger(ledger).length).toBeLessThan(1500);
-    for (let hold = 0; hold < 2_000; hold++) ledger = withNamed(ledger, { name: "01234567-89ab", amount: 999.999999, at: start + hold });
+    for (let hold = 0; hold < 2_000; hold++) ledger = withHold(ledger, { name: "01234567-89ab", amount: 999.999999, at: start + hold });
     expect(encodeLedger(ledger).length).toBeLessThan(60_000);
     expect(decodeLedger(encodeLedger(ledger))).toEqual(ledger);
-    expect(withNamed(ledger, { name: "x", amount: 1, at: start + 1_999 + 59_999 }).named, "those of the last minute").toHaveLength(2);
+    expect(withHold(ledger, { name: "x", amount: 1, at: start + 1_999 + 59_999 }).named, "those of the last minute").toHaveLength(2);
   });
 
   it("a text that is no ledger is told apart, and a price that is none", () => {

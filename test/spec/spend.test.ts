@@ -133,6 +133,19 @@ describe('contract.md: Limits | spend ceiling | `{ amount, per: "hour" or "day" 
     }
   });
 
+  it("Idempotency-Key: what was given back is paid again by the next message under the key", async () => {
+    const spend: Spend = [{ amount: 0.1, per: "hour" }];
+    const set = setUpSpend(spend, [0.05], { policy: { lifetime: 10, maxGuessOdds: 1, limits: { spend, perNumber: [{ limit: 1, window: 20 }] } } });
+    const number = { phone_number: numberOf(900) };
+    expect(await set.statuses(1, number)).toEqual(["pending"]);
+    const keyed = () => set.create(number, { idempotencyKey: "k" }).then(({ status }) => status);
+    expect(await keyed()).toBe("rate_limited");
+    set.clock.advance(21_000);
+    expect(await keyed(), "the refusal has expired").toBe("pending");
+    expect(await set.statuses(1)).toEqual(["rate_limited"]);
+    expect(set.sent()).toBe(2);
+  });
+
   it("a test number that is never sent to costs nothing", async () => {
     const testNumbers = [{ number: "+447700900123", code: "424242" }];
     const set = setUpSpend([{ amount: 0.05, per: "hour" }], [0.05], { testNumbers });
