@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Store, StoredRecord } from "../../src/index.js";
+import type { SendOutcome, Store, StoredRecord } from "../../src/index.js";
 import { inbox, numberOf, setUp } from "../support/verifier.js";
 
 const racers = 1000;
@@ -116,6 +116,23 @@ describe("every rule holds under a thousand racers", () => {
       expect(await race()).toEqual({ pending: 50, rate_limited: racers - 50 });
       expect(sent()).toBe(50);
       expect(await race()).toEqual({ rate_limited: racers });
+    });
+
+    it("refuses by what is stored, not by what the process remembers", async () => {
+      const plan = () => ({ route: "only", price: 1 });
+      const policy = { limits: { spend: [{ amount: 2, per: "hour" as const }] } };
+      let reject = (_: SendOutcome) => undefined as unknown;
+      const one = setUp({ policy, sender: { plan, send: async () => ({ outcome: "accepted" }) } });
+      const customers = [{ customer_uuid: one.customer, keys: [one.apiKey] }];
+      const slow = { plan, send: () => new Promise<SendOutcome>((resolve) => (reject = resolve)) };
+      const two = setUp({ store: one.store, clock: one.clock, policy, customers, sender: slow });
+      const underWay = two.verifier.createAuthentication({ customer_uuid: one.customer, phone_number: numberOf(1) });
+      await new Promise((resolve) => setImmediate(resolve));
+      expect((await one.create({ phone_number: numberOf(2) })).status, "the second message: the ledger is full").toBe("pending");
+      reject({ outcome: "rejected" });
+      await underWay;
+      expect((await one.create({ phone_number: numberOf(3) })).status, "the other process has given one back").toBe("pending");
+      expect((await one.create({ phone_number: numberOf(4) })).status).toBe("rate_limited");
     });
 
     it("is exceeded on a store whose swap looks and writes in two steps: the test above can fail", async () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import type { Store } from "../../src/ports/store.js";
+import { healthBook } from "../../src/routing/health-book.js";
 import { type Router, router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
@@ -134,6 +135,38 @@ describe("processes that share a store know the routes' health of all", () => {
     expect(breakers[0]).not.toBe("closed");
     expect(breakers[1]).not.toBe("closed");
   });
+});
+
+it("what another process counted before the route was put to the test again does not speak against it", () => {
+  const settings = {
+    window: 3_600_000,
+    settle: 60_000,
+    slowAfter: 2000,
+    minSample: 20,
+    tolerance: { conversion: 0.05, handOver: 0.3, receipts: 0.3, latency: 0.5 },
+    probeAfter: 60_000,
+    probeShare: 0.05,
+    probes: 20,
+  };
+  const book = healthBook(settings, true);
+  const good = { good: 50, all: 50 };
+  const counted = (route: string, at: number, handOver = good) => ({
+    country: "FR",
+    route,
+    at,
+    tallies: { conversion: { good: 0, all: 0 }, handOver, receipts: { good: 0, all: 0 }, latency: good },
+  });
+  const bad = { good: 0, all: 50 };
+  const stateOf = (now: number) => book.report(now).find(({ route }) => route === "a");
+  book.learn(counted("b", 1000), 1000);
+  book.learn(counted("a", 1000, bad), 1000);
+  expect(stateOf(3000)?.breaker).toBe("open");
+  expect(stateOf(64_000)).toMatchObject({ breaker: "half-open", handOver: { good: 0, all: 0 } });
+  book.learn(counted("a", 2000, bad), 65_000);
+  expect(stateOf(65_000)?.handOver, "counted before").toEqual({ good: 0, all: 0 });
+  book.learn(counted("a", 65_000), 66_000);
+  expect(stateOf(66_000)?.handOver, "counted since").toEqual(good);
+  expect(book.news(), "what was learnt is not told on").toEqual([]);
 });
 
 describe("nothing is gated on the exchange", () => {
