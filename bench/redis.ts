@@ -5,7 +5,7 @@ import { redisIsInstalled, startRedis } from "../test/support/redis.js";
 import { startProxy } from "../test/support/redis-proxy.js";
 import { compare } from "./pairs.js";
 import { atMost, median, number, type Part, type Row } from "./report.js";
-import { benchVerifier, customerOf, numberOf } from "./service.js";
+import { benchVerifier, customerOf, highCeiling, numberOf } from "./service.js";
 import { claimsOf, recordOf, type Wanted, writeOne } from "./written.js";
 
 /** Everything about the Redis store, on a redis-server of its own. */
@@ -67,6 +67,7 @@ async function roundTrips(run: RunScript, cli: Cli): Promise<Row[]> {
   /** The process that creates, and another one that never held the record. */
   const [own, other] = [benchVerifier(store, { policy }), benchVerifier(store, { policy })];
   const customer_uuid = customerOf(0);
+  const paid = benchVerifier(store, { policy: highCeiling });
   let index = 100_000;
   const create = () => own.verifier.createAuthentication({ customer_uuid, phone_number: numberOf(index++) });
 
@@ -96,10 +97,17 @@ async function roundTrips(run: RunScript, cli: Cli): Promise<Row[]> {
   const wrong = (code: string) => (code === "000000" ? "111111" : "000000");
   const check = (process: typeof own, authentication_uuid: string, check_code: string) =>
     process.verifier.check({ customer_uuid, authentication_uuid, check_code });
-  // The server learns the scripts.
+  // The server learns the scripts, and the process the ledger.
+  await paid.verifier.createAuthentication({ customer_uuid, phone_number: numberOf(index++) });
   await row("", 9, (id, code) => check(other, id, code), "valid");
   return [
     await row("accepted create", 1, create, "pending"),
+    await row(
+      "accepted create under a spend ceiling",
+      2,
+      () => paid.verifier.createAuthentication({ customer_uuid, phone_number: numberOf(index++) }),
+      "pending",
+    ),
     await row("approved retry", 2, (authentication_uuid) => own.verifier.retry({ customer_uuid, authentication_uuid }), "approved"),
     await row("right code, another process", 2, (id, code) => check(other, id, code), "valid"),
     await row("wrong code, another process", 2, (id, code) => check(other, id, wrong(code)), "invalid"),

@@ -23,6 +23,9 @@ export function customerFor(index: number): number {
   return Math.floor(index / perCustomer);
 }
 
+/** A spend ceiling that nothing here reaches. */
+export const highCeiling = { limits: { spend: [{ amount: 1e6, per: "day" as const }] } };
+
 /** A verifier on the default policy, whose sender keeps the codes and takes no time. */
 export function benchVerifier(store: Store, options: Partial<VerifierOptions> = {}): { readonly verifier: Verifier; readonly codes: Map<string, string> } {
   const codes = new Map<string, string>();
@@ -33,6 +36,7 @@ export function benchVerifier(store: Store, options: Partial<VerifierOptions> = 
         codes.set(message.authentication_uuid, message.code);
         return { outcome: "accepted" };
       },
+      ...(options.policy?.limits?.spend !== undefined && { plan: () => ({ route: "only", price: 0.05 }) }),
     },
     secret: "a secret of the bench, long enough to be one",
     countries: "all",
