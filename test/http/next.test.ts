@@ -9,7 +9,7 @@ beforeAll(buildNextApp);
 
 wireSuite({ name: "Next.js 16, next build and next start", next: true }, startNextApp);
 
-describe("Next.js 16: mounting, and what Next decides before a route is asked", () => {
+describe("Next.js: mounting, and what Next decides before a route is asked", () => {
   let host: Host;
   let service: Service;
   const headers = () => ({ "x-api-key": service.customer.key, "customer-uuid": service.customer.customer_uuid });
@@ -35,7 +35,7 @@ describe("Next.js 16: mounting, and what Next decides before a route is asked", 
     for (const number of ["%", "%zz", "%FF"]) {
       const answer = await host.send({ method: "GET", path: `/v1/lookup/${number}`, headers: headers() });
       expect(answer.status).toBeGreaterThanOrEqual(400);
-      expect(answer.text).not.toMatch(/node_modules|\.[jt]s\b|\bat \w+ \(/);
+      expect(answer.text).not.toMatch(/node_modules|\bat \S+ \(/);
     }
     expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
   });
