@@ -1,4 +1,4 @@
-import type { Tallies } from "./routing-health.js";
+import type { Tallies, Tally } from "./routing-health.js";
 
 /** What became of a message that another process had sent. */
 export interface Heard {
@@ -53,8 +53,8 @@ export function encodeBoard({ last, posts }: Board, post: Post): string {
 /** What is stored, or an empty board where there is none or none that can be read: nothing hangs on what is lost. */
 export function decodeBoard(text: string | undefined): Board {
   try {
-    const [last, ...posts] = JSON.parse(text ?? "[0]") as [number, ...Parameters<typeof decodePost>[0][]];
-    return { last, posts: posts.map(decodePost) };
+    const [last, ...posts] = JSON.parse(text ?? "[0]") as unknown[];
+    return { last: count(last), posts: posts.map(decodePost) };
   } catch {
     return { last: 0, posts: [] };
   }
@@ -70,21 +70,44 @@ function encodePost({ process, heard, counted }: Post): string {
   return JSON.stringify([process, heard.map(({ name, route, event }) => `${event.slice(0, 1)}${name} ${route}`), lines]);
 }
 
-function decodePost([process, heard, counted]: [string, string[], [string, string, number, ...number[]][]]): Post {
-  return {
-    process,
-    heard: heard.map((text) => {
-      const [name = "", route = ""] = text.slice(1).split(" ");
-      return { name, route, event: events[text.slice(0, 1) as keyof typeof events] };
-    }),
-    counted: counted.map(([country, route, at, ...numbers]) => {
-      const tally = (index: number) => ({ good: numbers[2 * index] ?? 0, all: numbers[2 * index + 1] ?? 0 });
-      return {
-        country: country || undefined,
-        route,
-        at,
-        tallies: { conversion: tally(0), handOver: tally(1), receipts: tally(2), latency: tally(3) },
-      };
-    }),
+function decodePost(post: unknown): Post {
+  const [process, heard, counted] = list(post);
+  return { process: text(process), heard: list(heard).map(decodeHeard), counted: list(counted).map(decodeCounted) };
+}
+
+function decodeHeard(line: unknown): Heard {
+  const [name, route] = text(line).slice(1).split(" ");
+  const event = events[text(line).slice(0, 1) as keyof typeof events];
+  if (event === undefined) throw new TypeError("not an event");
+  return { name: text(name), route: text(route), event };
+}
+
+function decodeCounted(line: unknown): Counted {
+  const [country, route, at, ...numbers] = list(line);
+  const tally = (index: number): Tally => {
+    const [good, all] = [count(numbers[2 * index]), count(numbers[2 * index + 1])];
+    if (good > all) throw new TypeError("not a tally");
+    return { good, all };
   };
+  return {
+    country: text(country) || undefined,
+    route: text(route),
+    at: count(at),
+    tallies: { conversion: tally(0), handOver: tally(1), receipts: tally(2), latency: tally(3) },
+  };
+}
+
+function list(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new TypeError("not a list");
+}
+
+function text(value: unknown): string {
+  if (typeof value === "string") return value;
+  throw new TypeError("not a text");
+}
+
+function count(value: unknown): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
+  throw new TypeError("not a count");
 }

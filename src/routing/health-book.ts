@@ -246,7 +246,8 @@ export function healthBook(settings: HealthSettings, shared = false): HealthBook
       const known = routeOf(book, route);
       if (at <= now - settings.window || at < known.freshSince) return;
       known.breaker = withForeignProbes(known.breaker, tallies.conversion.all);
-      const slot = slotOf(book, country, route, at, tallies.handOver.all);
+      // A clock that is ahead must not set a bucket before those of now.
+      const slot = slotOf(book, country, route, Math.min(at, now), tallies.handOver.all);
       for (const signal of signals) {
         slot[signal].good += tallies[signal].good;
         slot[signal].all += tallies[signal].all;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Board, decodeBoard, encodeBoard, type Post, postsAfter } from "../../src/domain/routing-board.js";
 
-const tally = fc.record({ good: fc.nat(), all: fc.nat() });
+const tally = fc.tuple(fc.nat(), fc.nat()).map(([good, more]) => ({ good, all: good + more }));
 const somePost: fc.Arbitrary<Post> = fc.record({
   process: fc.string(),
   heard: fc.array(
@@ -54,9 +54,13 @@ describe("the board on which processes tell each other of their routes", () => {
   });
 
   it("is begun anew where it cannot be read", () => {
-    for (const text of [undefined, "", "null", "{}", "[1,2]", '[1,["p",[],[[]]],3]', '[1,["p",5,[]]]']) {
-      const board = decodeBoard(text);
-      expect(decodeBoard(encodeBoard(board, small(1))).posts.at(-1), String(text)).toEqual(small(1));
+    const line = (fields: string) => `[1,["p",[],[[${fields}]]]]`;
+    const bad = ["", "null", "{}", "5", '["1"]', "[-1]", "[1,2]", '[1,["p",[],[[]]],3]', '[1,["p",5,[]]]', '[1,["p",[5],[]]]', '[1,["p",["xn/1 a"],[]]]'];
+    const counts = ['"FR","a",1', '"FR","a",1,1,1,"1",1,1,1,1,1', '"FR","a",1,-1,1,1,1,1,1,1,1', '"FR","a",1,2,1,1,1,1,1,1,1', '"FR","a",null,1,1,1,1,1,1,1,1'];
+    for (const text of [undefined, ...bad, ...counts.map(line)]) {
+      expect(decodeBoard(text), String(text)).toEqual(empty);
+      expect(decodeBoard(encodeBoard(decodeBoard(text), small(1))).posts).toEqual([small(1)]);
     }
+    expect(decodeBoard(line('"FR","a",1,1,1,1,1,1,1,1,1')).posts).toHaveLength(1);
   });
 });

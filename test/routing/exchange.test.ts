@@ -166,6 +166,9 @@ it("what another process counted before the route was put to the test again does
   expect(stateOf(65_000)?.handOver, "counted before").toEqual({ good: 0, all: 0 });
   book.learn(counted("a", 65_000), 66_000);
   expect(stateOf(66_000)?.handOver, "counted since").toEqual(good);
+  book.learn(counted("a", 900_000), 67_000);
+  expect(stateOf(67_000)?.handOver, "of a clock that is ahead").toEqual({ good: 100, all: 100 });
+  expect(stateOf(67_000 + settings.window)?.handOver, "and past when its time is over").toEqual({ good: 0, all: 0 });
   expect(book.news(), "what was learnt is not told on").toEqual([]);
 });
 
