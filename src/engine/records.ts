@@ -35,7 +35,7 @@ export function nextTokens(token: string, tokens: readonly string[] = []): strin
   return [token, ...tokens].slice(0, keptTokens);
 }
 
-/** How often `due` looks again after it has put ended records to sleep. */
+/** How often ended records are got out of the way, before a write or in `due`. */
 const maxRounds = 10;
 
 /** How many records a process remembers for `recall`. */
@@ -98,12 +98,15 @@ export function createRecords(store: Store, codes: Codes, clock: Clock, logger: 
       return record === undefined || isForgotten(record, clock.now()) ? undefined : read(record);
     },
     async swap(budget, next, before) {
-      const first = await write(budget, next, before?.tokens ?? []);
-      if (!("stale" in first)) return first;
-      if (before !== undefined) return { swapped: false };
-      // A record past its end that the store has not cleared away yet: as good as none, so the new one takes its place.
-      const second = await write(budget, next, first.stale.tokens);
-      return "stale" in second ? { swapped: false } : second;
+      let tokens = before?.tokens ?? [];
+      for (let round = 0; ; round++) {
+        const result = await write(budget, next, tokens);
+        const known = !("stale" in result) && (result.swapped || result.held !== undefined);
+        if (known) return result;
+        if (before !== undefined || round === maxRounds) return { swapped: false };
+        // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
+        tokens = "stale" in result ? result.stale.tokens : [];
+      }
     },
     async due(budget, now, limit) {
       // Records past their end that the store has not cleared away yet must not stand before those that need work.

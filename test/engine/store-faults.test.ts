@@ -72,6 +72,28 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     });
   }
 
+  it("an ended record that the store clears away just as its key is used again is no fault", async () => {
+    const set = setUp({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
+    await set.create();
+    const refused = await set.create({}, { idempotencyKey: "k" });
+    expect(refused.status).toBe("rate_limited");
+    set.clock.advance(3 * 86_400_000);
+    const swap = set.store.compareAndSwap.bind(set.store);
+    let cleared = 0;
+    set.store.compareAndSwap = async (next, expected) => {
+      const result = await swap(next, expected);
+      if (!result.swapped && cleared++ === 0) {
+        // What others write meanwhile tells the store the time, and has it clear away what has ended.
+        const now = set.clock.now();
+        await set.store.reserve([{ window: "x:x", member: "x", limit: 1, since: 0, now, keepUntil: now + 1000 }]);
+        await swap({ customer: "x", id: "x", tokens: ["x"], data: "", keepUntil: now + 1000 }, null);
+      }
+      return result;
+    };
+    expect((await set.create({}, { idempotencyKey: "k" })).status).toBe("pending");
+    expect(cleared).toBe(2);
+  });
+
   it("One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503", async () => {
     for (const [method, call] of [
       ["compareAndSwap", (set: ReturnType<typeof setUp>) => set.create()],
