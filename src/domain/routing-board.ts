@@ -32,8 +32,12 @@ export interface Board {
   readonly posts: readonly Post[];
 }
 
-/** Characters that a board may have; its oldest posts make way. Processes read it every few seconds. */
-const maxLength = 32_768;
+/** Characters that a board may have, so that a store can hold it; its oldest posts make way. */
+const maxLength = 60_000;
+
+/** What a post may hold, so that the posts of several processes fit. The rest waits for the next one. */
+export const mostHeard = 200;
+export const mostCounted = 150;
 
 /** The posts after number `seen`; all of them where the board was begun anew meanwhile. */
 export function postsAfter({ last, posts }: Board, seen: number): readonly Post[] {

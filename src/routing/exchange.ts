@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { decodeBoard, encodeBoard, type Heard, type Post, postsAfter } from "../domain/routing-board.js";
+import { decodeBoard, encodeBoard, type Heard, mostCounted, mostHeard, type Post, postsAfter } from "../domain/routing-board.js";
 import { createSharedTexts, uuidOf } from "../engine/shared-text.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
@@ -35,10 +35,17 @@ export function createExchange({ store, clock, logger, routes, book, life }: Exc
   const texts = createSharedTexts({ store, clock, newToken: randomUUID, timeout: exchangeEvery, life, remembered: 0 });
   const place = { customer: uuidOf("routes"), id: uuidOf([...routes].sort().join("\0")) };
   const process = randomUUID().slice(0, 8);
-  let waiting: Heard[] = [];
+  const waiting: Heard[] = [];
   let seen = 0;
   let next = Number.NEGATIVE_INFINITY;
   let running = false;
+  let failing = false;
+
+  /** Told once for each time that the store fails, not every two seconds. */
+  const failed = (err: unknown) => {
+    if (!failing) logger.warn({ err }, "the routes' health cannot be exchanged with other processes; this one goes by what it knows");
+    failing = true;
+  };
 
   /** What cannot be told is lost, of all routes alike: told again it might count twice. */
   const exchange = async (post: Post): Promise<void> => {
@@ -70,10 +77,9 @@ export function createExchange({ store, clock, logger, routes, book, life }: Exc
       if (running || now < next) return;
       running = true;
       next = now + exchangeEvery;
-      const post = { process, heard: waiting, counted: book.news() };
-      waiting = [];
+      const post = { process, heard: waiting.splice(0, mostHeard), counted: book.news(mostCounted) };
       exchange(post)
-        .catch((err: unknown) => logger.warn({ err }, "the routes' health could not be exchanged with other processes; this one goes by what it knows"))
+        .then(() => (failing = false), failed)
         .finally(() => {
           running = false;
         });

@@ -47,8 +47,8 @@ export interface HealthBook {
   ): (outcome: "accepted" | "rejected" | "unknown", now: number) => void;
   /** An event of a message that is followed under this name; false for any other, of which nothing is counted. */
   heard(event: Heard, now: number): boolean;
-  /** What was counted here since the last call; nothing unless `shared`. */
-  news(): Counted[];
+  /** What was counted here and is not told yet, at most `limit` of it; nothing unless `shared`. */
+  news(limit: number): Counted[];
   /** Takes in what another process counted. */
   learn(counted: Counted, now: number): void;
   report(now: number): readonly RouteHealth[];
@@ -234,11 +234,13 @@ export function healthBook(settings: HealthSettings, shared = false): HealthBook
       return true;
     },
 
-    news() {
-      const told = [...untold].map((slot) => ({ ...slot.of, tallies: slot.untold }));
-      for (const slot of untold) slot.untold = newCounters();
-      untold.clear();
-      return told;
+    news(limit) {
+      return [...untold].slice(0, limit).map((slot) => {
+        const told = { ...slot.of, tallies: slot.untold };
+        slot.untold = newCounters();
+        untold.delete(slot);
+        return told;
+      });
     },
 
     learn({ country, route, at, tallies }, now) {
