@@ -37,7 +37,7 @@ export async function chargeAndSwap(
 ): Promise<{ readonly swap: Swap; readonly refusal: Refusal }> {
   const [charged, swapped] = await Promise.allSettled([charge(parts, budget, charges), parts.records.swap(budget, next, before)]);
   const landed = swapped.status === "fulfilled" && swapped.value.swapped ? swapped.value.held : undefined;
-  if (landed === undefined || charged.status === "rejected" || charged.value !== undefined) await hold.settle(budget, 0);
+  if (landed === undefined || charged.status === "rejected" || charged.value !== undefined) await hold.leave(budget);
   if (charged.status === "rejected") {
     // The request fails whether or not this works.
     if (landed !== undefined) await undo(landed).catch(() => undefined);
@@ -45,6 +45,16 @@ export async function chargeAndSwap(
   }
   if (swapped.status === "rejected") throw swapped.reason;
   return { swap: swapped.value, refusal: charged.value };
+}
+
+/** Runs a step between hold and send. Where it fails nothing is sent. */
+export async function leaving<T>(hold: SpendHold | undefined, budget: StoreBudget, step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (cause) {
+    await hold?.leave(budget);
+    throw cause;
+  }
 }
 
 /** The record of a cap that refused. */

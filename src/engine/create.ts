@@ -3,10 +3,11 @@ import { type Authentication, isExpired } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { type Charge, createCharges } from "../domain/quota.js";
+import type { Cost } from "../domain/spend.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./account.js";
 import { type StoreBudget, unavailable } from "./budget.js";
-import { capDecision, charge, chargeAndSwap, wouldRefuse } from "./charge.js";
+import { capDecision, charge, chargeAndSwap, leaving, wouldRefuse } from "./charge.js";
 import { readDestination } from "./destination.js";
 import { handOver } from "./hand-over.js";
 import { nextSend } from "./message.js";
@@ -44,8 +45,8 @@ export async function createAuthentication(
 async function createOnce(parts: Parts, attempt: Attempt): Promise<Authentication> {
   const blank = newAuthentication(parts, attempt, parts.codes.newId());
   const charges = chargesOf(parts, attempt, blank, blank.createdAt);
-  const { code, next, price } = nextSend(parts, blank, attempt.phone.country, attempt.account.policy, blank.createdAt);
-  const admitted = await admit(parts, attempt, blank, charges, price);
+  const { code, next, cost } = nextSend(parts, blank, attempt.phone.country, attempt.account.policy, blank.createdAt);
+  const admitted = await admit(parts, attempt, blank, charges, cost);
   if ("refused" in admitted) return stored(await parts.records.swap(attempt.budget, admitted.refused, undefined)).auth;
 
   const { hold } = admitted;
@@ -78,16 +79,17 @@ async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise
   if (!start.planned) return start;
 
   const now = parts.clock.now();
-  const { code, next, price } = nextSend(parts, start, attempt.phone.country, account.policy, now);
+  const { code, next, cost } = nextSend(parts, start, attempt.phone.country, account.policy, now);
   const charges = chargesOf(parts, attempt, start, now);
-  // Held under the name of the authentication: who loses to a twin leaves it to the twin, and after a 503 the next repeat finds it.
-  const admitted = await admit(parts, attempt, start, charges, price, id.slice(0, 13));
-  const refusal = "refused" in admitted ? admitted.refused : await refusedByCaps(parts, attempt, start, charges);
-  const swap = await records.swap(budget, refusal ?? next, found);
-  if (swap.swapped && "hold" in admitted) {
-    if (refusal !== undefined) await admitted.hold.settle(budget, 0);
-    else await handOver(parts, budget, next, code, attempt.phone.country, account.policy, admitted.hold);
-  }
+  // Twins share one plan, and so one name.
+  const admitted = await admit(parts, attempt, start, charges, cost, `${id.slice(0, 13)} ${start.createdAt.toString(36)}`);
+  const hold = "hold" in admitted ? admitted.hold : undefined;
+  const swap = await leaving(hold, budget, async () => {
+    const refusal = "refused" in admitted ? admitted.refused : await refusedByCaps(parts, attempt, start, charges);
+    return records.swap(budget, refusal ?? next, found);
+  });
+  if (hold !== undefined && swap.held?.auth === next) await handOver(parts, budget, next, code, attempt.phone.country, account.policy, hold);
+  else await hold?.leave(budget);
   return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
 }
 
@@ -151,15 +153,15 @@ async function admit(
   { account, budget, decisions }: Attempt,
   blank: Authentication,
   charges: readonly Charge[],
-  price: number | undefined,
+  cost: Cost,
   name?: string,
 ): Promise<{ readonly refused: Authentication } | { readonly hold: SpendHold }> {
   if (decisions.some((decision) => decision.mode === "enforce")) {
     const full = await wouldRefuse(parts, budget, charges);
-    const cap = full === undefined ? await parts.spending.refusal(budget, account, price) : capDecision(full);
+    const cap = full === undefined ? await parts.spending.refusal(budget, account, cost) : capDecision(full);
     return { refused: cap === undefined ? refused(blank, "spam_detected", decisions) : refused(blank, "rate_limited", [...decisions, cap]) };
   }
-  const held = await parts.spending.hold(budget, account, price, name);
+  const held = await parts.spending.hold(budget, account, cost, name);
   return "hold" in held ? held : { refused: refused(blank, "rate_limited", [...decisions, held.refusal]) };
 }
 

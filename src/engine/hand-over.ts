@@ -28,7 +28,7 @@ export async function handOver(
 ): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
   const attempt = auth.attempts;
   const test = parts.settings.testNumbers.get(auth.number);
-  const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, auth, code, country)) : pretend(parts, test)));
+  const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, auth, code, country, hold.amount)) : pretend(parts, test)));
   const { result } = report;
   const now = parts.clock.now();
   const settle = (current: Authentication) => {

@@ -2,7 +2,7 @@ import type { Authentication, Send } from "../domain/authentication.js";
 import { withSend } from "../domain/authentication.js";
 import { messageText, textFault } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
-import { soundPrice } from "../domain/spend.js";
+import { type Cost, soundPrice } from "../domain/spend.js";
 import { defaultOptions } from "../options.js";
 import type { Destination, Plan, SmsMessage } from "../ports/sms-sender.js";
 import type { Parts } from "./parts.js";
@@ -15,19 +15,20 @@ export function nextSend(
   country: string | undefined,
   policy: Policy,
   now: number,
-): { readonly code: string; readonly next: Authentication; readonly price: number | undefined } {
+): { readonly code: string; readonly next: Authentication; readonly cost: Cost } {
   const { codes, settings } = parts;
   const test = settings.testNumbers.get(auth.number);
   const code = test?.code ?? codes.draw(policy.codeLength);
   // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
-  // "never sent": no route, and no price.
-  const plan = test === undefined ? planNext(parts, auth, country) : { price: 0 };
-  return { code, next: withSend(auth, codes.digest(auth.id, code), now, settleBy, plan?.route), price: soundPrice(plan?.price) };
+  // "never sent": no route, and no cost.
+  const plan = test === undefined ? planNext(parts, auth, country) : undefined;
+  const cost = test === undefined ? soundPrice(plan?.price) : "free";
+  return { code, next: withSend(auth, codes.digest(auth.id, code), now, settleBy, plan?.route), cost };
 }
 
 /** The route that the next send would take. "The first write names the planned route" (architecture.md, rule 7). */
-function planNext({ sender, logger }: Parts, auth: Authentication, country: string | undefined): Partial<Plan> | undefined {
+function planNext({ sender, logger }: Parts, auth: Authentication, country: string | undefined): Plan | undefined {
   try {
     return sender.plan?.(destinationOf(auth, auth.attempts + 1, country, auth.sends));
   } catch (err) {
@@ -37,7 +38,7 @@ function planNext({ sender, logger }: Parts, auth: Authentication, country: stri
 }
 
 /** The message of the newest send. */
-export function toMessage(parts: Parts, auth: Authentication, code: string, country: string | undefined): SmsMessage {
+export function toMessage(parts: Parts, auth: Authentication, code: string, country: string | undefined, maxPrice?: number): SmsMessage {
   const { settings, codes } = parts;
   const send = auth.sends.at(-1);
   const receiptUrl = settings.receiptBase === undefined ? undefined : receiptUrlOf(codes, settings.receiptBase, auth);
@@ -46,6 +47,7 @@ export function toMessage(parts: Parts, auth: Authentication, code: string, coun
     text: writeText(parts, auth, code, country),
     code,
     ...(send?.route !== undefined && { planned_route: send.route }),
+    ...(maxPrice !== undefined && { max_price: maxPrice }),
     ...(receiptUrl !== undefined && { receipt_url: receiptUrl }),
   };
 }

@@ -31,8 +31,8 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
 
     const before = held;
     const country = countryOf(parts, before.auth.number);
-    const { code, next, price } = nextSend(parts, settleOverdue(before.auth, policy, now), country, policy, now);
-    const admitted = await parts.spending.hold(budget, account, price);
+    const { code, next, cost } = nextSend(parts, settleOverdue(before.auth, policy, now), country, policy, now);
+    const admitted = await parts.spending.hold(budget, account, cost);
     if ("refusal" in admitted) return toResponse(parts, await note(parts, budget, before, admitted.refusal), "rate_limited", policy);
     const { hold } = admitted;
     const charges = sendCharges({ ...next, attempt: next.attempts }, policy, now, parts.settings.clockSkew);

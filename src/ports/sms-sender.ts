@@ -20,6 +20,8 @@ export interface SmsMessage extends Destination {
   readonly code: string;
   /** What `plan` answered for it. */
   readonly planned_route?: string;
+  /** What was held for it under a spend ceiling: it must not cost more, on whatever route. Absent: there is no ceiling. */
+  readonly max_price?: number;
   /** Public URL, signed for this very message, where the carrier may post its delivery receipts, with `{provider}` for the name of the carrier's receipt source; absent when the verifier takes none. */
   readonly receipt_url?: string;
 }

@@ -75,24 +75,32 @@ export function router(options: RouterOptions): Router {
       if (ranked.length === 0) return { outcome: "rejected", reason: `no route for ${message.country ?? "a number without a country"}` };
       const choices = ranked.slice(0, maxRoutes);
       const steps: RouteStep[] = [];
+      const tries: { price: number | undefined; outcome: RouteStep["outcome"] }[] = [];
+      let untried = "the time for it was over";
       let last: (TryResult & { readonly route: string }) | undefined;
       let open: (TryResult & { readonly route: string }) | undefined;
       for (const [index, { name, reason }] of choices.entries()) {
+        const price = priceFor(name, message.country);
+        if (message.max_price !== undefined && (paidPrice(tries) ?? 0) + (price ?? Number.POSITIVE_INFINITY) > message.max_price + 1e-9) {
+          untried = "no route for the price that was held for it";
+          continue;
+        }
         const ms = context.signal.aborted ? undefined : timeForTry(context.deadline - clock.now(), choices.length - index, afterUnknown);
         if (ms === undefined) break;
         const done = book.handing(message.country, name, clock.now(), index === 0 && isFirst(message) ? nameOf(message) : undefined);
         const result = await tryRoute(byName.get(name)!.sender, message, ms, context, clock);
         done(result.outcome, clock.now());
+        tries.push({ price, outcome: result.outcome });
         steps.push({ route: name, reason: last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`, outcome: result.outcome });
         last = { ...result, route: name };
         if (result.outcome === "unknown") open = last;
         if (!mayFailOver(result.outcome, afterUnknown)) break;
       }
-      if (last === undefined) return { outcome: "rejected", reason: "not sent: the time for it was over", steps };
+      if (last === undefined) return { outcome: "rejected", reason: `not sent: ${untried}`, steps };
       // A message that one route may have sent is not surely unsent, whatever the routes after it say.
       const final = last.outcome === "rejected" && open !== undefined ? open : last;
       if (final.outcome === "rejected") return { ...final, steps };
-      const price = paidPrice(steps.map(({ route, outcome }) => ({ price: priceFor(route, message.country), outcome })));
+      const price = paidPrice(tries);
       return { ...final, ...(price !== undefined && { price }), steps };
     },
 
