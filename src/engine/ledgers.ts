@@ -17,56 +17,72 @@ export interface Ledgers {
   change<R>(customer: string, decide: (ledger: Ledger, now: number) => DecidedSpend<R>, abandoned: () => boolean): Promise<R>;
 }
 
+/** What one request wants of a ledger. */
 interface Order {
   readonly decide: (ledger: Ledger, now: number) => DecidedSpend<unknown>;
   readonly abandoned: () => boolean;
-  readonly resolve: (result: never) => void;
-  readonly reject: (cause: unknown) => void;
+  /** `lead`: it is its turn to see to all that wait; or its result. */
+  readonly tell: (word: { readonly lead: true } | { readonly result: unknown }) => void;
+  readonly fail: (cause: unknown) => void;
+}
+
+/** Orders that wait while one of them is worked on. */
+interface Desk {
+  readonly waiting: Order[];
+  /** When the turn began, in milliseconds since the epoch. */
+  since: number;
 }
 
 export function createLedgers({ store, codes, clock, settings }: Pick<BaseParts, "store" | "codes" | "clock" | "settings">): Ledgers {
   const texts = createSharedTexts({ store, clock, newToken: codes.newToken, timeout: settings.storeTimeout, life: ledgerLife, remembered: 1024 });
-  /** Orders that wait, by customer, while one of them is worked on. */
-  const waiting = new Map<string, Order[]>();
+  const desks = new Map<string, Desk>();
 
   const carryOut = async (customer: string, orders: readonly Order[]): Promise<void> => {
-    let tell: readonly (() => void)[] = [];
+    let results: readonly (() => void)[] = [];
     await texts.change({ customer: uuidOf(`ledger\0${customer}`), id: customer }, (text, now) => {
       const before = text === undefined ? emptyLedger : decodeLedger(text);
       let ledger = before;
-      tell = orders
+      results = orders
         .filter((order) => !order.abandoned())
-        .map(({ decide, resolve }) => {
+        .map(({ decide, tell }) => {
           const { result, next } = decide(ledger, now);
           ledger = next ?? ledger;
-          return () => resolve(result as never);
+          return () => tell({ result });
         });
       return ledger === before ? undefined : encodeLedger(ledger);
     });
-    for (const one of tell) one();
+    for (const tell of results) tell();
   };
 
-  const serve = async (customer: string, orders: Order[]): Promise<void> => {
-    while (orders.length > 0) {
-      const turn = orders.splice(0);
-      await carryOut(customer, turn).catch((cause: unknown) => {
-        for (const { reject } of turn) reject(cause);
-      });
-    }
-    waiting.delete(customer);
+  /** One turn, for all that wait. The next is led by a request that waits still: where a platform ends what a request began with its answer, nobody waits for one that is answered. */
+  const lead = async (customer: string, desk: Desk, orders: readonly Order[]): Promise<void> => {
+    desk.since = clock.now();
+    await carryOut(customer, orders).catch((cause: unknown) => {
+      for (const { fail } of orders) fail(cause);
+    });
+    while (desk.waiting[0]?.abandoned()) desk.waiting.shift();
+    const next = desk.waiting.shift();
+    if (next !== undefined) next.tell({ lead: true });
+    else if (desks.get(customer) === desk) desks.delete(customer);
   };
 
   return {
-    change(customer, decide, abandoned) {
-      return new Promise((resolve, reject) => {
-        const order: Order = { decide, abandoned, resolve, reject };
-        const queue = waiting.get(customer);
-        if (queue !== undefined) queue.push(order);
-        else {
-          const orders = [order];
-          waiting.set(customer, orders);
-          void serve(customer, orders);
-        }
+    async change<R>(customer: string, decide: (ledger: Ledger, now: number) => DecidedSpend<R>, abandoned: () => boolean): Promise<R> {
+      const found = desks.get(customer);
+      // Whoever led a turn for that long is gone.
+      const busy = found !== undefined && clock.now() - found.since <= 2 * settings.storeTimeout;
+      const desk: Desk = busy ? found : { waiting: [], since: clock.now() };
+      if (!busy) desks.set(customer, desk);
+
+      const order = (tell: Order["tell"], fail: Order["fail"]): Order => ({ decide, abandoned, tell, fail });
+      const asked = await new Promise<Parameters<Order["tell"]>[0]>((resolve, reject) => {
+        if (busy) desk.waiting.push(order(resolve, reject));
+        else resolve({ lead: true });
+      });
+      if ("result" in asked) return asked.result as R;
+      return new Promise<R>((resolve, reject) => {
+        const own = order((word) => "result" in word && resolve(word.result as R), reject);
+        void lead(customer, desk, [own, ...desk.waiting.splice(0)]);
       });
     },
   };

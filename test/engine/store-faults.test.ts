@@ -192,7 +192,9 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
         },
         { amount: 2 },
       );
-      const asked = [faultOf(set.create(1)), faultOf(set.create(2))];
+      const asked = [faultOf(set.create(1))];
+      await turn();
+      asked.push(faultOf(set.create(2)));
       await turn();
       set.clock.advance(2000);
       expect(await Promise.all(asked)).toEqual(["unavailable", "unavailable"]);
@@ -203,6 +205,24 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       await turn();
       // The write that hung has landed after all, so what the first asked for stays held; of the second nothing was written.
       expect([(await set.create(3)).status, (await set.create(4)).status]).toEqual(["pending", "rate_limited"]);
+    });
+
+    it("a request that was to lead the next turn and is gone holds up nobody for ever", async () => {
+      let hang = true;
+      const set = setUpSpend((whole) => (next, expected) => (hang && toLedger(set, next) ? new Promise(() => undefined) : whole(next, expected)));
+      // The clock's timers are lost, as those of a request are on a platform that ends it: nothing ever ends this turn.
+      const after = set.clock.after.bind(set.clock);
+      set.clock.after = () => () => undefined;
+      void set.create(1).catch(() => undefined);
+      await turn();
+      set.clock.after = after;
+      hang = false;
+      const second = faultOf(set.create(2));
+      await turn();
+      set.clock.advance(2000);
+      expect(await second, "within that time it waits for its turn").toBe("unavailable");
+      set.clock.advance(2001);
+      expect((await set.create(3)).status).toBe("pending");
     });
 
     it("a corrupt ledger: 503, nothing sent", async () => {
