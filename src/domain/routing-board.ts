@@ -93,6 +93,7 @@ function decodeCounted(line: unknown): Counted {
     if (good > all) throw new TypeError("not a tally");
     return { good, all };
   };
+  if (!/^([A-Z]{2})?$/.test(text(country))) throw new TypeError("not a country");
   return {
     country: text(country) || undefined,
     route: text(route),

@@ -73,7 +73,7 @@ export interface Draws {
 
 /**
  * The candidates in the order in which to try them. First those whose breaker is closed, of these first those that the authentication has not used yet, then by priority, then by cost, then by chance, each in proportion to its weight times its health.
- * A route whose breaker is not closed comes last, the best one first, so that one of them still carries when there is no other; but for the share of messages that are probes: there a half-open route goes first, unless a closed one has a better priority.
+ * A route whose breaker is not closed comes last, the best one first, so that one of them still carries when there is no other; but for the share of messages that are probes: there a half-open route goes first, unless a closed one is preferred.
  */
 export function rankRoutes(candidates: readonly Candidate[], draws: Draws): readonly RankedRoute[] {
   const order = candidates
@@ -94,14 +94,17 @@ function byStanding(a: Candidate, b: Candidate): number {
   const closed = Number(b.breaker === "closed") - Number(a.breaker === "closed");
   if (closed !== 0) return closed;
   if (a.tried !== b.tried) return a.tried ? 1 : -1;
-  const preferred = a.priority - b.priority || a.cost - b.cost;
-  return a.breaker === "closed" ? preferred : b.quality - a.quality || preferred;
+  return a.breaker === "closed" ? byPreference(a, b) : b.quality - a.quality || byPreference(a, b);
+}
+
+function byPreference(a: Candidate, b: Candidate): number {
+  return a.priority - b.priority || a.cost - b.cost;
 }
 
 function probeOf(candidates: readonly Candidate[], { probe, probeShare }: Draws): Candidate | undefined {
   if (!(probe < probeShare)) return undefined;
-  const best = Math.min(...candidates.filter(({ breaker }) => breaker === "closed").map(({ priority }) => priority));
-  const probes = candidates.filter(({ breaker, mayProbe, priority }) => breaker === "half-open" && mayProbe && priority <= best);
+  const closed = candidates.filter(({ breaker }) => breaker === "closed");
+  const probes = candidates.filter((one) => one.breaker === "half-open" && one.mayProbe && closed.every((other) => byPreference(one, other) <= 0));
   return probes[Math.floor((probe / probeShare) * probes.length)];
 }
 

@@ -49,6 +49,8 @@ export interface HealthBook {
   heard(event: Heard, now: number): boolean;
   /** What was counted here and is not told yet, at most `limit` of it; nothing unless `shared`. */
   news(limit: number): Counted[];
+  /** Where the book is `shared`: counts messages only as far as other processes have been heard; their time is over at `time`, in milliseconds since the epoch, at the latest. */
+  settleUpTo(time: number): void;
   /** Takes in what another process counted. */
   learn(counted: Counted, now: number): void;
   report(now: number): readonly RouteHealth[];
@@ -111,6 +113,7 @@ export function healthBook(settings: HealthSettings, shared = false): HealthBook
   /** By name, in the order of `until`. */
   const followed = new Map<string, Followed>();
   const untold = new Set<Slot>();
+  let heardUpTo = Number.POSITIVE_INFINITY;
 
   const count = (slot: Slot, signal: Signal, good: boolean) => {
     add(slot[signal], good);
@@ -128,7 +131,7 @@ export function healthBook(settings: HealthSettings, shared = false): HealthBook
   /** Counts the messages whose time is over. All are counted at the same age: were a typed code counted at once, the newest messages would all seem to convert. */
   const settle = (now: number) => {
     for (const [name, message] of followed) {
-      if (message.until > now) return;
+      if (message.until > Math.min(now, heardUpTo)) return;
       followed.delete(name);
       count(message.slot, "conversion", message.validated);
       if (message.receipt !== undefined) count(message.slot, "receipts", message.receipt === "delivered");
@@ -241,6 +244,10 @@ export function healthBook(settings: HealthSettings, shared = false): HealthBook
         untold.delete(slot);
         return told;
       });
+    },
+
+    settleUpTo(time) {
+      heardUpTo = time;
     },
 
     learn({ country, route, at, tallies }, now) {

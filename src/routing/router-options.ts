@@ -4,6 +4,7 @@ import type { BreakerRules } from "../domain/routing-breaker.js";
 import type { HealthRules } from "../domain/routing-health.js";
 import type { Prices } from "../domain/routing-price.js";
 import { consoleLogger } from "../engine/console-logger.js";
+import { systemClock } from "../engine/system-clock.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import type { SmsSender } from "../ports/sms-sender.js";
@@ -225,7 +226,7 @@ export function readRouterOptions(options: RouterOptions): RouterSettings {
       probeShare: health.probeShare ?? defaults.probeShare,
       probes: health.probes ?? defaults.probes,
     },
-    clock: options.clock ?? systemClock,
+    clock: options.clock ?? systemClock(),
     random: options.random ?? Math.random,
     store: options.store,
     logger: options.logger ?? consoleLogger,
@@ -258,11 +259,3 @@ function sentences(issue: z.core.$ZodIssue): string[] {
 function fault(faults: readonly string[]): TypeError {
   return new TypeError(`router: ${faults.join("; ")}`);
 }
-
-const systemClock: Clock = {
-  now: () => Date.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
-};
