@@ -75,10 +75,12 @@ export function createLedgers({ store, codes, clock, settings }: Pick<BaseParts,
       if (!busy) desks.set(customer, desk);
 
       const order = (tell: Order["tell"], fail: Order["fail"]): Order => ({ decide, abandoned, tell, fail });
+      // A timer of its own: a platform that ends requests which wait for nothing of theirs must see that this one does.
+      const cancel = busy ? clock.after(2 * settings.storeTimeout, () => undefined, "background") : undefined;
       const asked = await new Promise<Parameters<Order["tell"]>[0]>((resolve, reject) => {
         if (busy) desk.waiting.push(order(resolve, reject));
         else resolve({ lead: true });
-      });
+      }).finally(cancel);
       if ("result" in asked) return asked.result as R;
       return new Promise<R>((resolve, reject) => {
         const own = order((word) => "result" in word && resolve(word.result as R), reject);

@@ -95,6 +95,7 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
       expect(first([candidate(), { ...half, mayProbe: false }], 0)?.name).toBe("a");
       expect(first([candidate(), { ...half, breaker: "open" }], 0)?.name).toBe("a");
     });
+    it("do not go to a cost that would carry nothing anyway", () => expect(first([candidate(), { ...half, cost: 0.05 }], 0)?.name).toBe("a"));
     it("do not go to a priority that would carry nothing anyway", () => expect(first([candidate(), { ...half, priority: 2 }], 0)?.name).toBe("a"));
     it("are shared among the half-open routes", () => {
       const two = [candidate(), half, { ...half, name: "i" }];

@@ -215,6 +215,62 @@ describe("nothing is gated on the exchange", () => {
     expect(conversion(all[1])).toEqual({ good: 450, all: 450 });
   });
 
+  it("a process with few messages waits for what the others have heard before it counts", async () => {
+    const { all, clock, send, validated, rest, conversion } = processes(2, memoryStore({ name: randomUUID() }));
+    const [first, second] = ids(2);
+    await send(all[0], first!);
+    await rest();
+    clock.advance(10_000);
+    validated(all[1], first!);
+    await rest();
+    clock.advance(120_000);
+    await send(all[0], second!);
+    await rest();
+    expect(conversion(all[0])).toEqual({ good: 1, all: 1 });
+  });
+
+  it("what was heard is told, though nothing more happens in the process that heard it", async () => {
+    const { all, clock, send, validated, rest, conversion } = processes(2, memoryStore({ name: randomUUID() }));
+    const [first, second] = ids(2);
+    for (const id of [first!, second!]) await send(all[0], id);
+    await rest();
+    for (const id of [first!, second!]) validated(all[1], id);
+    await rest();
+    clock.advance(2000);
+    await rest();
+    clock.advance(settled);
+    all[0].plan({ to: "+33612345678", authentication_uuid: randomUUID(), customer_uuid: "c", attempt: 1, country: "FR" });
+    await rest();
+    expect(conversion(all[0])).toEqual({ good: 2, all: 2 });
+  });
+
+  it("a clock that is set back holds up no exchange, a logger that throws no request", async () => {
+    const store = memoryStore({ name: randomUUID() });
+    const { all, clock, log, send, pass, rest } = processes(2, store);
+    await pass(2000);
+    const now = clock.now();
+    clock.now = () => now - 1_800_000;
+    await send(all[0], randomUUID());
+    await rest();
+    all[1].plan({ to: "+33612345678", authentication_uuid: randomUUID(), customer_uuid: "c", attempt: 1, country: "FR" });
+    await rest();
+    const handOvers = (by: Router) => by.health().find(({ route, country }) => route === "a" && country === "FR")?.handOver.all;
+    clock.now = () => now - 1_800_000 + 2000;
+    for (const one of all) {
+      one.plan({ to: "+33612345678", authentication_uuid: randomUUID(), customer_uuid: "c", attempt: 1, country: "FR" });
+      await rest();
+    }
+    expect(handOvers(all[1])).toBe(1);
+    clock.now = () => now;
+    log.warn = () => {
+      throw new Error("no disk");
+    };
+    store.find = () => Promise.reject(new Error("down"));
+    await send(all[0], randomUUID());
+    await rest();
+    expect(handOvers(all[0])).toBe(2);
+  });
+
   it("racers lose no post: each swaps on what the others wrote", async () => {
     const { all, send, pass, conversion } = processes(20, memoryStore({ name: randomUUID() }));
     for (const one of all) await send(one, randomUUID());
