@@ -1,6 +1,12 @@
-/**
- * What a store keeps for one authentication. Everything but `data` is there for the store; `data` is opaque text that only the engine reads.
- */
+/** How long something is kept. Nothing is decided by it: it is housekeeping. */
+export interface Life {
+  /** The caller's time. Whole milliseconds since the epoch. */
+  readonly now: number;
+  /** It must be kept until then, and may be forgotten after. A store measures `keepUntil - now` by a clock of its own: callers whose clocks are days apart must not end what the others keep. */
+  readonly keepUntil: number;
+}
+
+/** What a store keeps for one authentication. Everything but `data` is there for the store; `data` is opaque text that only the engine reads. */
 export interface StoredRecord {
   /** UUID of the customer. Everything is keyed by it: the same `id` under two customers is two records. */
   readonly customer: string;
@@ -10,36 +16,77 @@ export interface StoredRecord {
   readonly tokens: readonly string[];
   /** Opaque text, at most 64 KiB. */
   readonly data: string;
-  /** Milliseconds since the epoch. The record must be kept until then and may be forgotten after. */
+  /** Milliseconds since the epoch. */
   readonly keepUntil: number;
-  /** Milliseconds since the epoch at which the record needs work and `due` must return it; absent when it needs none. */
+}
+
+/** A record as it is to be written. */
+export interface RecordWrite extends StoredRecord, Life {
+  /** Milliseconds since the epoch at which the record needs work and `lease` must hand it out; absent when it needs none. */
   readonly wakeAt?: number;
 }
 
-/** The outcome of `compareAndSwap`: either this write landed, or what is stored instead (nothing, when there is no record). */
-export type SwapResult = { readonly swapped: true } | { readonly swapped: false; readonly current?: StoredRecord };
-
-/** One window that wants one member more. */
-export interface Claim {
-  /** Name of the window. All windows of one `reserve` belong to one customer, whose UUID comes first in the name, up to the first `:`. */
-  readonly window: string;
-  /** What is counted. A member that is already in the window is counted once, and moves to `now`. */
-  readonly member: string;
-  /** At most this many members, this one included, may be newer than `since`. An integer of 1 or more. */
-  readonly limit: number;
-  /** Milliseconds since the epoch; members at `since` or before do not count. Members later than `now` do. */
+/** Names of windows and sums begin with the UUID of a customer, up to the first `:`; those of one commit all belong to one customer. */
+interface Counted extends Life {
+  /** Milliseconds since the epoch; what is counted at `since` or before does not count. What is later than `now` does. */
   readonly since: number;
-  /** Milliseconds since the epoch: the caller's time. */
-  readonly now: number;
-  /** Milliseconds since the epoch: the window may forget this member after. */
-  readonly keepUntil: number;
 }
 
-/** `refusedBy` is the index of the first claim whose window was full. */
-export type ReserveResult = { readonly granted: true } | { readonly granted: false; readonly refusedBy: number };
+/** One member more in a window, which knows its members. */
+export interface MemberClaim extends Counted {
+  readonly window: string;
+  /** What is counted. One that is already there counts once, and moves to `now`. */
+  readonly member: string;
+  /** At most so many members, this one included, may be newer than `since`. 1 to 1,000. Absent: it is counted and told, never refused, and the window may keep its newest 10,000 only. */
+  readonly limit?: number;
+  /** Takes the member out again, if it stands there with this very `now`. Always granted. */
+  readonly out?: true;
+}
+
+/** So much more in a sum, which knows no members. */
+export interface SumClaim extends Counted {
+  readonly sum: string;
+  /** A whole number. Below 0: gives back of what was claimed at this very `now`, over the same length (`now - since`), and is always granted; no part of a sum falls below 0. */
+  readonly weight: number;
+  /** What the sum since `since` may come to, this weight included. Absent: it is counted and told, never refused. */
+  readonly limit?: number;
+}
+
+export type Claim = MemberClaim | SumClaim;
+
+/** A sum that one wants to know. */
+export interface Ask {
+  readonly sum: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
+
+/** What one `commit` does, all of it or nothing. */
+export interface Change {
+  readonly claims?: readonly Claim[];
+  readonly asks?: readonly Ask[];
+  readonly record?: RecordWrite;
+  /** The newest token that the stored record must have; `null`: there is no record. Counts only beside `record`; default `null`. */
+  readonly expected?: string | null;
+}
+
+export type CommitResult =
+  /** `counts`: for each claim what its window or sum holds since its `since`, this claim included. `asked`: the sums asked for, the claims just granted included. */
+  | { readonly done: true; readonly counts: readonly number[]; readonly asked: readonly number[] }
+  /** Index of the first claim that was refused, and what its window or sum holds since its `since` without it. */
+  | { readonly done: false; readonly refusedBy: number; readonly count: number }
+  /** Another record is stored, or none. */
+  | { readonly done: false; readonly refusedBy?: undefined; readonly current?: StoredRecord };
+
+/** A counter and what is added to it. */
+export interface Tally extends Life {
+  readonly counter: string;
+  /** A whole number. */
+  readonly by: number;
+}
 
 /**
- * Where authentications and windows are kept. A store never decides and never reads a clock to decide; each method is one atomic step.
+ * Where authentications and what is counted are kept. A store never decides and never reads a clock to decide; each method is one atomic step.
  *
  * A method that cannot say whether it did its work rejects. The engine then fails closed (503), and sends nothing that was not stored.
  * `storeContract` of `phoneproof/testing` holds a store against every sentence here.
@@ -49,32 +96,35 @@ export interface Store {
   find(customer: string, id: string): Promise<StoredRecord | undefined>;
 
   /**
-   * Writes `next` if the newest token of the stored record is `expected` (`null`: there is no record).
+   * All or nothing: every claim is granted and the record is written, or nothing changes and the reason comes back.
    *
-   * If `next`'s newest token is among the stored record's tokens, this very write landed before, whatever came after it: swapped, and nothing is written.
-   * Otherwise nothing changes and the current record comes back. Of any number of racers exactly one is swapped.
+   * The record is written if the newest token of the stored one is `expected`. If its own newest token is already among the stored tokens, this very commit landed before, whatever came after it: done, and nothing is written or counted again. Of any number of racers
+   * exactly one is done.
+   *
+   * Two claims may name one window, with the same member and life and limits over two lengths: the member is added once. A sum is named by one claim.
+   * A sum may be kept in twelve parts of its length that are summed whole: it then counts what it holds for up to a twelfth of the length longer.
+   *
+   * Where claims and record cannot be written in one step, claims that add come first, undone when the record is not written, then the record, then claims that take out or give back: racers, crashes and repeats may then refuse more than they need to, never admit more.
    */
-  compareAndSwap(next: StoredRecord, expected: string | null): Promise<SwapResult>;
+  commit(change: Change): Promise<CommitResult>;
+
+  /** The newest members of a window, the newest first, at most `limit`. */
+  members(window: string, limit: number): Promise<string[]>;
+
+  /** Adds to counters, and then reads counters: what none was added to is 0. Statistics: nothing that must not be exceeded is kept here, and a call that the transport repeats may count twice. */
+  tally(adds: readonly Tally[], reads: readonly string[]): Promise<number[]>;
 
   /**
-   * All or nothing: every window takes its member, unless one holds `limit` other members newer than its `since`; then none takes any, and the first such claim is named.
-   *
-   * Two claims may name one window (with the same member and `keepUntil`, and limits over two lengths). Where `limit` is above 1,000 a store may count in twelve
-   * sub-windows that are summed whole; it then refuses up to a twelfth of the window's length longer than it must.
+   * Up to `limit` records whose `wakeAt` is `until` or earlier, the earliest first, each moved to wake at `leaseUntil` in the same step: of any number of workers one gets it. Tokens and data stay as they are.
+   * Where records live in several places, one of them that does not answer must not hold up the others.
    */
-  reserve(claims: readonly Claim[]): Promise<ReserveResult>;
-
-  /** How many members newer than `since` each window holds, in the order asked. */
-  count(windows: readonly { readonly window: string; readonly since: number }[]): Promise<number[]>;
-
-  /** At most `limit` records whose `wakeAt` is `until` (milliseconds since the epoch, perhaps far ahead of now) or earlier, the earliest first. */
-  due(until: number, limit: number): Promise<StoredRecord[]>;
+  lease(until: number, limit: number, leaseUntil: number): Promise<StoredRecord[]>;
 
   /** The value put under `key`, or `undefined`. */
   get(key: string): Promise<string | undefined>;
 
-  /** Keeps a small value (at most 64 KiB) until `keepUntil`, in milliseconds since the epoch. A later `put` replaces it. */
-  put(key: string, value: string, keepUntil: number): Promise<void>;
+  /** Keeps a small value (at most 64 KiB). A later `put` replaces it. */
+  put(key: string, value: string, life: Life): Promise<void>;
 
   /** Lets go of what the store itself opened. Never closes a client that the user passed in. */
   close?(): Promise<void>;
