@@ -7,8 +7,9 @@ import { memoryPart } from "./memory.js";
 import { mongoPart } from "./mongo.js";
 import { redisPart } from "./redis.js";
 import { machine, type Part, print } from "./report.js";
+import { spendPart } from "./spend.js";
 
-const parts: readonly Part[] = [frameworksPart, enginePart, importsPart, memoryPart, expiryPart, redisPart, mongoPart];
+const parts: readonly Part[] = [frameworksPart, enginePart, importsPart, memoryPart, expiryPart, redisPart, mongoPart, spendPart];
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !parts.some((part) => part.name === name));

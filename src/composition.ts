@@ -1,16 +1,17 @@
 import "reflect-metadata/lite";
 import { container, type DependencyContainer, instanceCachingFactory } from "tsyringe";
 import { guardedSender } from "./callbacks/guarded-sender.js";
-import { type Accounts, configuredCustomers, createAccounts } from "./engine/account.js";
+import { leaseTime } from "./domain/delivery.js";
+import { createOutbox, type Outbox } from "./engine/callbacks/outbox.js";
+import { systemClock } from "./engine/clock/system-clock.js";
+import { wholeMilliseconds } from "./engine/clock/whole-milliseconds.js";
 import { createCodes } from "./engine/codes.js";
 import { consoleLogger } from "./engine/console-logger.js";
+import { type Accounts, configuredCustomers, createAccounts } from "./engine/door/account.js";
 import { createOperations, type Operations } from "./engine/operations.js";
-import { createOutbox, type Outbox } from "./engine/outbox.js";
 import type { Parts } from "./engine/parts.js";
-import { settleReceipts } from "./engine/receipts.js";
-import { createRecords } from "./engine/records.js";
-import { createSpending } from "./engine/spend.js";
-import { systemClock } from "./engine/system-clock.js";
+import { createRecords } from "./engine/records/records.js";
+import { settleReceipts } from "./engine/sending/receipts.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createReceiptHandler } from "./http/receipts.js";
@@ -44,19 +45,18 @@ const tokens = {
 export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
   const logger = options.logger ?? consoleLogger;
-  const clock = options.clock ?? systemClock();
+  const clock = wholeMilliseconds(options.clock ?? systemClock());
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });
 
   register<Accounts>(tokens.accounts, () => createAccounts(customersOf(options.customers), settings, clock, logger));
   register<Parts>(tokens.parts, (inner) => {
-    const codes = createCodes(settings.secrets);
-    const records = createRecords(options.store, codes, clock, logger);
+    const codes = createCodes(settings.secrets, settings.pepper);
+    const records = createRecords({ store: options.store, codes, clock, logger, holdsEvents: settings.deliver ? leaseTime : undefined });
     const base = { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
     return {
       ...base,
-      spending: createSpending(base),
       outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),
     };
   });

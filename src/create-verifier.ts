@@ -3,9 +3,9 @@ import type { AuthenticationResponse, CreateAuthenticationRequest } from "./cont
 import type { CheckRequest, CheckResponse } from "./contract/check.js";
 import type { LookupRequest, LookupResponse } from "./contract/lookup.js";
 import type { RetryRequest, RetryResponse } from "./contract/retry.js";
+import type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
 import type { Explanation } from "./engine/explain.js";
 import type { CallOptions } from "./engine/operations.js";
-import type { DeadLetter, FlushReport } from "./engine/outbox.js";
 import type { HttpHandler } from "./http/message.js";
 import type { VerifierOptions } from "./options.js";
 import type { Receipt } from "./ports/receipts.js";

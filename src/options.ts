@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type MessageTemplate, type MessageText, type Recipient, templateFault } from "./domain/message.js";
 import type { NumberRules } from "./domain/phone-number.js";
-import { defaultPolicy, guessBudgetFault, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
+import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { SpamRule } from "./domain/spam.js";
 import { VerifierError } from "./errors.js";
 import type { CallbackSender } from "./ports/callback-sender.js";
@@ -29,7 +29,7 @@ export interface TestNumber {
   readonly outcome?: "accepted" | "rejected" | "undeliverable" | "slow" | undefined;
 }
 
-/** What `createVerifier` takes. All durations are seconds. */
+/** What `createVerifier` takes. All durations are seconds. An option that is `undefined` counts as left out, on every level. */
 export interface VerifierOptions {
   /** Where authentications are kept: `memoryStore()`, `redisStore({ client })`, `mongoStore({ db })`, or your own. */
   readonly store: Store;
@@ -37,6 +37,8 @@ export interface VerifierOptions {
   readonly sender: SmsSender;
   /** At least 32 characters, the same in every process; codes are stored only as digests under it. While you rotate: `[current, previous]`. */
   readonly secret: string | readonly [current: string, previous: string];
+  /** At least 32 characters, the same in every process: the key under which windows are named after numbers, devices and addresses. Default: the current `secret`, and then a rotation starts the windows anew. */
+  readonly pepper?: string | undefined;
   /** ISO 3166-1 alpha-2 codes of the countries that may get messages, or `"all"`. Mandatory: open countries are what SMS fraud lives on. */
   readonly countries: "all" | readonly string[];
   /** Who may call. */
@@ -94,8 +96,17 @@ export interface VerifierOptions {
         readonly fullNumber?: boolean | undefined;
         /** Whether this process delivers callbacks. Default true; false where another process or `flush()` does. */
         readonly worker?: boolean | undefined;
-        /** Seconds between two looks for callbacks that are due. Default 5. */
+        /** Seconds between two looks for callbacks that are due, a day at most. Default 5. */
         readonly pollInterval?: number | undefined;
+        /** How many callbacks this process posts at a time. */
+        readonly concurrency?:
+          | {
+              /** In all. Default 128. */
+              readonly total?: number | undefined;
+              /** To one host; at most `total`. Default 16, or `total` where that is less. */
+              readonly perHost?: number | undefined;
+            }
+          | undefined;
         /** Called with the work that goes on after an answer, for platforms that stop a process then: `(work) => context.waitUntil(work)`, in Next.js `(work) => after(() => work)`. */
         readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
         /** Who posts to webhooks. Default: our own, which connects to addresses on the public internet only. */
@@ -110,22 +121,18 @@ export interface VerifierOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** Default of every option that is not part of the policy. */
-export const defaultOptions = {
-  message: { text: "Your verification code is {code}", maxSegments: 1 },
-  sendTimeout: 5,
-  storeTimeout: 2,
-  lookupTimeout: 2,
-  clockSkew: 5,
-  callbacks: { fullNumber: false, worker: true, pollInterval: 5 },
-  phoneValidation: "valid",
-  ambiguousLineType: "Unknown",
-  docUrl: "https://www.npmjs.com/package/phoneproof#errors",
-} as const;
+/** What `message.text` is unless set, and what is sent when a function in its place fails. */
+export const defaultText = "Your verification code is {code}";
 
-/** The options as the engine uses them: checked, defaults filled in, durations in milliseconds. */
+/** What `sendTimeout` is unless set, in seconds. */
+export const defaultSendTimeout = 5;
+
+/** The options as the engine uses them: checked, defaults filled in, durations (but those of `policy`) in whole milliseconds. */
 export interface Settings {
+  /** The current one first. */
   readonly secrets: readonly string[];
+  /** `undefined`: the current secret. */
+  readonly pepper: string | undefined;
   readonly countries: "all" | ReadonlySet<string>;
   readonly policy: Policy;
   readonly message: MessageTemplate;
@@ -146,184 +153,169 @@ export interface Settings {
   /** Whether this process delivers callbacks. */
   readonly deliver: boolean;
   readonly pollInterval: number;
+  readonly callbackConcurrency: { readonly total: number; readonly perHost: number };
   readonly waitUntil: ((work: Promise<unknown>) => void) | undefined;
   readonly docUrl: string;
 }
 
 /** The schemas, made when the first verifier is built: importing the library costs nothing for them. */
 function makeSchemas() {
-  const seconds = z.number("must be a number of seconds").positive("must be more than 0").max(31_536_000, "must be at most a year, in seconds");
-  const secret = z.string("must be a string").min(32, "must have at least 32 characters; make one with: openssl rand -base64 32");
-  const e164 = z.string("must be a string").regex(/^\+[1-9]\d{1,14}$/, "must be in E.164 form, for example +447700900123");
+  const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape, error = "must be an object") => z.strictObject(shape, error);
+  const text = z.string("must be a string");
+  const whole = z.int("must be a whole number");
+  const flag = z.boolean("must be true or false");
+  const callable = <F>() => z.custom<F>((value) => typeof value === "function", "must be a function");
+  const e164 = text.regex(/^\+[1-9]\d{1,14}$/, "must be in E.164 form, for example +447700900123");
 
-  const methods = (what: string, names: readonly string[]) =>
-    z.custom<object>(
-      (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
+  const time = z.number("must be a number of seconds").max(31_536_000, "must be at most a year, in seconds");
+  const seconds = time.min(0.001, "must be more than 0, by a millisecond at least");
+  const secondsOrNone = time.min(0, "must be 0 or more");
+  /** Seconds in, milliseconds out. */
+  const duration = (byDefault: number, schema = seconds) => schema.default(byDefault).transform(milliseconds);
+
+  /** An object of the user's, passed on as it is. */
+  const methods = <T extends object>(what: string, names: readonly (keyof T & string)[]) =>
+    z.custom<T>(
+      (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as T)[name] === "function"),
       `must be ${what}: an object with the methods ${names.join(", ")}`,
     );
 
-  const caps = z.array(
-    z.strictObject({
-      limit: z.int("must be a whole number").min(1, "must be 1 or more; switch a rule off with an empty list"),
-      window: seconds,
-    }),
-    "must be a list of { limit, window } with the window in seconds",
-  );
+  const capsUpTo = (most: number, why: string) =>
+    z.array(
+      object({ limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(most, why), window: seconds }, "must be { limit, window }"),
+      "must be a list of { limit, window } with the window in seconds",
+    );
+  const caps = capsUpTo(1e9, "must be at most a thousand million");
+  const capsOnNumbers = capsUpTo(1000, "must be at most 1000: distinct numbers are counted member by member");
+  const spend = z
+    .array(
+      object({
+        amount: z.number("must be a number").positive("must be more than 0").max(1e9, "must be at most a thousand million"),
+        per: z.enum(["hour", "day"], 'must be "hour" or "day"'),
+      }),
+      'must be a list of { amount, per }, with per "hour" or "day"',
+    )
+    .refine((list) => new Set(list.map(({ per }) => per)).size === list.length, 'must hold at most one ceiling per "hour" and one per "day"');
 
-  const policyFields = z.strictObject({
-    codeLength: z.int("must be a whole number").min(4, "must be 4 to 10").max(10, "must be 4 to 10"),
+  const PolicyChange = object({
+    codeLength: whole.min(4, "must be 4 to 10").max(10, "must be 4 to 10"),
     lifetime: seconds,
     tombstone: seconds,
-    checks: z.int("must be a whole number").min(1, "must be 1 or more: the check budget cannot be switched off"),
-    retryCooldowns: z.array(z.number().min(0, "must be 0 or more seconds"), "must be a list of seconds").max(20, "must have at most 20 entries"),
-    acceptPreviousCode: z.boolean("must be true or false"),
+    checks: whole.min(1, "must be 1 or more: the check budget cannot be switched off"),
+    retryCooldowns: z.array(secondsOrNone, "must be a list of seconds").max(20, "must have at most 20 entries"),
+    acceptPreviousCode: flag,
     maxGuessOdds: z.number("must be a number").positive("must be more than 0").max(1, "must be at most 1"),
-    limits: z
-      .strictObject({
-        perNumber: caps.min(1, "must hold at least one cap: limits per number cannot be switched off"),
-        perDevice: caps,
-        numbersPerDevice: caps,
-        perIp: caps,
-        numbersPerIp: caps,
-        perCustomer: caps,
-        lookups: caps,
-        spend: z.array(
-          z.strictObject({
-            amount: z.number("must be a number").positive("must be more than 0").max(1e9, "must be at most a thousand million"),
-            per: z.enum(["hour", "day"], 'must be "hour" or "day"'),
-          }),
-          'must be a list of { amount, per }, with per "hour" or "day"',
-        ),
-      })
-      .partial(),
-  });
+    limits: object({
+      perNumber: caps.min(1, "must hold at least one cap: limits per number cannot be switched off"),
+      perDevice: caps,
+      numbersPerDevice: capsOnNumbers,
+      perIp: caps,
+      numbersPerIp: capsOnNumbers,
+      perCustomer: caps,
+      lookups: caps,
+      spend,
+    }).partial(),
+  }).partial() satisfies z.ZodType<PolicyOverride>;
 
-  /** What a customer or the options may change of the policy. */
-  const PolicyOverrideSchema = policyFields.partial();
+  const customer = {
+    customer_uuid: z.guid("must be a UUID").toLowerCase(),
+    webhookSecrets: z
+      .array(text.regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "must be whsec_ and 24 to 64 bytes in base64"), "must be a list")
+      .min(1, "must hold at least one secret")
+      .nullish(),
+  };
+  /** What a source may answer; its policy is read apart, and once. */
+  const SourcedCustomer = z.object({ ...customer, policy: z.unknown().optional() }, "must be { customer_uuid, policy?, webhookSecrets? }");
 
   const sha256 = /^sha256:[0-9a-f]{64}$/i;
-
-  const CustomerConfigSchema = z.strictObject({
-    customer_uuid: z.guid("must be a UUID"),
-    keys: z
-      .array(
-        z
-          .string("must be a string")
-          .refine(
-            (key) => sha256.test(key) || (key.length >= 32 && !key.startsWith("sha256:")),
-            "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits",
-          ),
-      )
-      .min(1, "must hold at least one API key"),
-    policy: PolicyOverrideSchema.optional(),
-    webhookSecrets: z
-      .array(z.string("must be a string").regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "must be whsec_ and 24 to 64 bytes in base64"), "must be a list")
-      .min(1, "must hold at least one secret")
-      .optional(),
+  const key = text.refine(
+    (one) => sha256.test(one) || (one.length >= 32 && !one.startsWith("sha256:")),
+    "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits",
+  );
+  const ConfiguredCustomer = object({
+    ...customer,
+    keys: z.array(key, "must be a list of API keys").min(1, "must hold at least one API key"),
+    policy: PolicyChange.nullish(),
   });
 
-  const OptionsSchema = z.strictObject({
-    store: methods("a store, for example memoryStore()", ["find", "compareAndSwap", "reserve", "count", "due", "get", "put"]),
-    sender: methods("an SMS sender", ["send"]),
+  const secret = text.min(32, "must have at least 32 characters; make one with: openssl rand -base64 32");
+  const country = text.regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"');
+  const texts = z.record(z.string(), text.optional()).transform((byLanguage) => defined(byLanguage) as Record<string, string>);
+  const testNumber = object({
+    number: e164,
+    code: text.regex(/^\d{4,10}$/, "must be 4 to 10 digits").optional(),
+    outcome: z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"').optional(),
+  });
+  const blocked = text.regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *");
+  const spamRule = methods<SpamRule>("a spam rule", ["judge"]).refine(({ name }) => typeof name === "string", "must have a name");
+  const receiptSource = methods<ReceiptSource>("a receipt source", ["read"]).refine(
+    ({ provider }) => typeof provider === "string" && /^[a-z0-9-]+$/.test(provider),
+    "must name its provider in lower-case letters",
+  );
+  const origin = text.refine((one) => URL.canParse(one) && new URL(one).origin === one, "must be an origin, for example http://localhost:3000");
+
+  const Options = object({
+    store: methods<Store>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put"]),
+    sender: methods<SmsSender>("an SMS sender", ["send"]),
     secret: z.union(
-      [secret, z.tuple([secret, secret])],
+      [secret.transform((one) => [one]), z.tuple([secret, secret])],
       "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32",
     ),
+    pepper: secret.optional(),
     countries: z.union(
-      [
-        z.literal("all"),
-        z
-          .array(z.string("must be a string").regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"'))
-          .min(1, "must name at least one country"),
-      ],
+      [z.literal("all"), z.array(country).min(1, "must name at least one country")],
       'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
     ),
     customers: z.union(
-      [z.array(CustomerConfigSchema).min(1, "must hold at least one customer"), methods("a customer source", ["findByKeyDigest", "find"])],
+      [z.array(ConfiguredCustomer).min(1, "must hold at least one customer"), methods<Customers>("a customer source", ["findByKeyDigest", "find"])],
       "must be a list of { customer_uuid, keys, policy? }, or an object with the methods findByKeyDigest and find",
     ),
-    lookup: methods("a lookup provider", ["lookup"]).optional(),
-    policy: PolicyOverrideSchema.optional(),
-    message: z
-      .strictObject({
-        text: z
-          .union(
-            [z.string(), z.record(z.string(), z.string("must be a string")), z.custom<MessageText>((value) => typeof value === "function")],
-            "must be a string, a map from language to string, or a function",
-          )
-          .optional(),
-        locale: z.custom<object>((value) => typeof value === "function", "must be a function").optional(),
-        maxSegments: z.int("must be a whole number").min(1, "must be 1 to 10").max(10, "must be 1 to 10").optional(),
-        domain: z
-          .string()
-          .regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com")
-          .optional(),
-      })
-      .optional(),
-    sendTimeout: seconds.optional(),
-    storeTimeout: seconds.optional(),
-    lookupTimeout: seconds.optional(),
-    clockSkew: z.number("must be a number of seconds").min(0, "must be 0 or more").max(60, "must be at most 60").optional(),
-    phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').optional(),
+    lookup: methods<LookupProvider>("a lookup provider", ["lookup"]).optional(),
+    policy: PolicyChange.prefault({}).transform((change) => withOverride(defaultPolicy, change)),
+    message: object({
+      text: z
+        .union([text, texts, callable<Extract<MessageText, (...of: never) => unknown>>()], "must be a string, a map from language to string, or a function")
+        .default(defaultText),
+      locale: callable<NonNullable<MessageTemplate["locale"]>>().optional(),
+      maxSegments: whole.min(1, "must be 1 to 10").max(10, "must be 1 to 10").default(1),
+      domain: text.regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com").optional(),
+    }).prefault({}),
+    sendTimeout: duration(defaultSendTimeout),
+    storeTimeout: duration(2),
+    lookupTimeout: duration(2),
+    clockSkew: duration(5, secondsOrNone.max(60, "must be at most 60")),
+    phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').default("valid"),
     testNumbers: z
-      .array(
-        z.union([
-          e164,
-          z.strictObject({
-            number: e164,
-            code: z
-              .string("must be a string")
-              .regex(/^\d{4,10}$/, "must be 4 to 10 digits")
-              .optional(),
-            outcome: z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"').optional(),
-          }),
-        ]),
-        "must be a list of numbers",
-      )
-      .optional(),
-    blockedNumbers: z
-      .array(z.string("must be a string").regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *"), "must be a list of numbers")
-      .optional(),
-    ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').optional(),
-    spamRules: z
-      .array(
-        methods("a spam rule", ["judge"]).refine((rule) => "name" in rule && typeof rule.name === "string", "must have a name"),
-        "must be a list",
-      )
-      .optional(),
-    receipts: z
-      .strictObject({
-        baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
-        sources: z.array(
-          methods("a receipt source", ["read"]).refine(
-            (source) => "provider" in source && typeof source.provider === "string" && /^[a-z0-9-]+$/.test(source.provider),
-            "must name its provider in lower-case letters",
-          ),
-          "must be a list",
-        ),
-      })
-      .optional(),
-    callbacks: z
-      .strictObject({
-        allowOrigins: z.array(
-          z
-            .string("must be a string")
-            .refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, "must be an origin, for example http://localhost:3000"),
-        ),
-        fullNumber: z.boolean("must be true or false"),
-        worker: z.boolean("must be true or false"),
-        pollInterval: seconds,
-        waitUntil: z.custom<object>((value) => typeof value === "function", "must be a function"),
-        sender: methods("a callback sender", ["post"]),
-      })
-      .partial()
-      .optional(),
-    docUrl: z.string("must be a string").optional(),
-    logger: methods("a logger", ["info", "warn", "error"]).optional(),
-    clock: methods("a clock", ["now", "after"]).optional(),
+      .array(z.union([e164, testNumber], "must be a number in E.164 form, or { number, code?, outcome? }"), "must be a list of numbers")
+      .default([]),
+    blockedNumbers: z.array(blocked, "must be a list of numbers").default([]),
+    ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').default("Unknown"),
+    spamRules: z.array(spamRule, "must be a list").default([]),
+    receipts: object({
+      baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
+      sources: z.array(receiptSource, "must be a list"),
+    }).optional(),
+    callbacks: object({
+      allowOrigins: z.array(origin, "must be a list of origins").default([]),
+      fullNumber: flag.default(false),
+      worker: flag.default(true),
+      pollInterval: duration(5, seconds.max(86_400, "must be at most a day, in seconds")),
+      concurrency: object({ total: whole.min(1, "must be 1 or more").default(128), perHost: whole.min(1, "must be 1 or more").optional() })
+        .refine(({ total, perHost = 1 }) => perHost <= total, {
+          path: ["perHost"],
+          error: ({ input }) => `must be at most total, ${(input as { total: number }).total}`,
+        })
+        .transform(({ total, perHost = Math.min(16, total) }) => ({ total, perHost }))
+        .prefault({}),
+      waitUntil: callable<(work: Promise<unknown>) => void>().optional(),
+      sender: methods<CallbackSender>("a callback sender", ["post"]).optional(),
+    }).prefault({}),
+    docUrl: text.default("https://www.npmjs.com/package/phoneproof#errors"),
+    logger: methods<Logger>("a logger", ["info", "warn", "error"]).optional(),
+    clock: methods<Clock>("a clock", ["now", "after"]).optional(),
   });
 
-  return { OptionsSchema, PolicyOverrideSchema };
+  return { Options, PolicyChange, SourcedCustomer };
 }
 
 let made: ReturnType<typeof makeSchemas> | undefined;
@@ -335,83 +327,74 @@ function schemas(): ReturnType<typeof makeSchemas> {
 
 /** Checks the options and fills in the defaults. Throws `VerifierError` `invalid_options`, which names each option's path and the mend. */
 export function readOptions(options: VerifierOptions): Settings {
-  const parsed = schemas().OptionsSchema.safeParse(options);
-  if (!parsed.success) throw invalidOptions(parsed.error.issues.flatMap(leaves).map(({ path, message }) => `${path.join(".") || "options"} ${message}`));
-
-  const policy = withOverride(defaultPolicy, options.policy);
-  const message: MessageTemplate = { ...defaultOptions.message, ...withoutUndefined(options.message ?? {}) };
-  const faults: string[] = [];
-  const judgeOne = (path: string, one: Policy) => {
-    judge(path, one, message, faults);
-    const unpriced = one.limits.spend.length > 0 ? priceFault(options.sender) : undefined;
-    if (unpriced !== undefined) faults.push(`${path}.limits.spend ${unpriced}`);
-  };
-  judgeOne("policy", policy);
-  if (Array.isArray(options.customers)) {
-    for (const [index, customer] of (options.customers as readonly CustomerConfig[]).entries()) {
-      if (customer.policy !== undefined) judgeOne(`customers.${index}.policy`, withOverride(policy, customer.policy));
-    }
-  }
+  const read = parse(schemas().Options, options);
+  const { policy, message, customers, receipts, callbacks } = read;
+  const policies: (readonly [path: string, policy: Policy])[] = [["policy", policy]];
+  for (const [index, customer] of Array.isArray(customers) ? customers.entries() : [])
+    if (customer.policy) policies.push([`customers.${index}.policy`, withOverride(policy, customer.policy)]);
+  const faults = policies.flatMap(([path, one]) => [...policyFaults(path, one, message), ...spendFaults(path, one, read.sender)]);
   if (faults.length > 0) throw invalidOptions(faults);
 
-  const testNumbers = new Map<string, TestNumber | undefined>(
-    (options.testNumbers ?? []).map((entry) => (typeof entry === "string" ? [entry, undefined] : [entry.number, entry])),
-  );
+  const testNumbers = new Map(read.testNumbers.map((entry) => (typeof entry === "string" ? [entry, undefined] : [entry.number, entry])));
   return {
-    secrets: typeof options.secret === "string" ? [options.secret] : [...options.secret],
-    countries: options.countries === "all" ? "all" : new Set(options.countries),
+    secrets: read.secret,
+    pepper: read.pepper,
+    countries: read.countries === "all" ? "all" : new Set(read.countries),
     policy,
     message,
-    sendTimeout: (options.sendTimeout ?? defaultOptions.sendTimeout) * 1000,
-    storeTimeout: (options.storeTimeout ?? defaultOptions.storeTimeout) * 1000,
-    lookupTimeout: (options.lookupTimeout ?? defaultOptions.lookupTimeout) * 1000,
-    clockSkew: (options.clockSkew ?? defaultOptions.clockSkew) * 1000,
-    numberRules: {
-      validation: options.phoneValidation ?? defaultOptions.phoneValidation,
-      testNumbers,
-      ambiguousLineType: options.ambiguousLineType ?? defaultOptions.ambiguousLineType,
-    },
+    sendTimeout: read.sendTimeout,
+    storeTimeout: read.storeTimeout,
+    lookupTimeout: read.lookupTimeout,
+    clockSkew: read.clockSkew,
+    numberRules: { validation: read.phoneValidation, testNumbers, ambiguousLineType: read.ambiguousLineType },
     testNumbers,
-    blocked: blockList(options.blockedNumbers ?? []),
-    spamRules: options.spamRules ?? [],
-    receiptBase: options.receipts?.baseUrl.replace(/\/$/, ""),
-    receiptSources: options.receipts?.sources ?? [],
-    allowOrigins: options.callbacks?.allowOrigins ?? [],
-    fullNumber: options.callbacks?.fullNumber ?? defaultOptions.callbacks.fullNumber,
-    deliver: options.callbacks?.worker ?? defaultOptions.callbacks.worker,
-    pollInterval: (options.callbacks?.pollInterval ?? defaultOptions.callbacks.pollInterval) * 1000,
-    waitUntil: options.callbacks?.waitUntil,
-    docUrl: options.docUrl ?? defaultOptions.docUrl,
+    blocked: blockList(read.blockedNumbers),
+    spamRules: read.spamRules,
+    receiptBase: receipts?.baseUrl.replace(/\/$/, ""),
+    receiptSources: receipts?.sources ?? [],
+    allowOrigins: callbacks.allowOrigins,
+    fullNumber: callbacks.fullNumber,
+    deliver: callbacks.worker,
+    pollInterval: callbacks.pollInterval,
+    callbackConcurrency: callbacks.concurrency,
+    waitUntil: callbacks.waitUntil,
+    docUrl: read.docUrl,
   };
 }
 
-/** A customer's policy from a source that is asked at run time, held to the same rules as the configuration. Throws `VerifierError` `invalid_options`. */
-export function readCustomerPolicy(settings: Settings, override: PolicyOverride): Policy {
-  const parsed = schemas().PolicyOverrideSchema.safeParse(override);
-  if (!parsed.success) throw invalidOptions(parsed.error.issues.map((issue) => `policy.${issue.path.join(".")} ${issue.message}`));
-  const policy = withOverride(settings.policy, override);
-  const faults: string[] = [];
-  judge("policy", policy, settings.message, faults);
+/** What a source answered for a customer, its UUID in lower case. Throws `VerifierError` `invalid_options` when it is no customer. */
+export function readCustomer(answer: unknown): Customer {
+  return parse(schemas().SourcedCustomer, answer, "customer") as Customer;
+}
+
+/** A customer's policy, held to the rules of the configuration. Throws `VerifierError` `invalid_options`. */
+export function readCustomerPolicy(settings: Settings, change: unknown): Policy {
+  const policy = withOverride(settings.policy, parse(schemas().PolicyChange, change, "policy"));
+  const faults = policyFaults("policy", policy, settings.message);
   if (faults.length > 0) throw invalidOptions(faults);
   return policy;
 }
 
-function judge(path: string, policy: Policy, message: MessageTemplate, faults: string[]): void {
+function policyFaults(path: string, policy: Policy, message: MessageTemplate): string[] {
   const guess = guessBudgetFault(policy);
-  if (guess !== undefined) faults.push(`${path}: ${guess}`);
   const template = templateFault(message, policy.codeLength);
-  if (template !== undefined) faults.push(`message.${template}`);
+  return [...(guess === undefined ? [] : [`${path}: ${guess}`]), ...(template === undefined ? [] : [`message.${template}`])];
 }
 
 /** Why a spend ceiling cannot be kept with this sender, if it cannot. */
-function priceFault({ plan, unpriced = [] }: SmsSender): string | undefined {
-  if (plan === undefined)
-    return "needs to know what a message costs: send through router({ routes: [{ name, sender, price }] }), or give the sender a method plan";
-  return unpriced.length === 0 ? undefined : `needs a price for every message: set price of the router's ${unpriced.map((name) => `"${name}"`).join(", ")}`;
+function spendFaults(path: string, policy: Policy, { plan, unpriced = [] }: SmsSender): string[] {
+  if (policy.limits.spend.length === 0 || (plan !== undefined && unpriced.length === 0)) return [];
+  const mend =
+    plan === undefined
+      ? "needs to know what a message costs: send through router({ routes: [{ name, sender, price }] }), or give the sender a method plan"
+      : `needs a price for every message: set price of the router's ${unpriced.map((name) => `"${name}"`).join(", ")}`;
+  return [`${path}.limits.spend ${mend}`];
 }
 
-function withoutUndefined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> };
+function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw invalidOptions(parsed.error.issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || "options"} ${message}`));
 }
 
 function invalidOptions(faults: readonly string[]): VerifierError {
@@ -427,9 +410,11 @@ interface Leaf {
 function leaves(issue: z.core.$ZodIssue): Leaf[] {
   if (issue.code === "unrecognized_keys") return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not an option" }));
   if (issue.code !== "invalid_union") return [issue];
-  const deeper = issue.errors.flat().filter((inner) => inner.path.length > 0 || inner.code === "too_small");
+  const inner = issue.errors.flat();
+  const deep = inner.filter(({ path }) => path.length > 0);
+  const deeper = deep.length > 0 ? deep : inner.filter(({ code }) => code === "too_small");
   if (deeper.length === 0) return [issue];
-  return deeper.flatMap((inner) => leaves({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue));
+  return deeper.flatMap((one) => leaves({ ...one, path: [...issue.path, ...one.path] } as z.core.$ZodIssue));
 }
 
 function blockList(entries: readonly string[]): (number: string) => boolean {

@@ -18,7 +18,7 @@ export interface InfobipSenderOptions extends TransportOptions {
 /**
  * Sends by Infobip's SMS API, version 3 ("Send SMS messages", infobip.com/docs/api/channels/sms; "Message status codes",
  * infobip.com/docs/developer-resources/api-fundamentals/message-status-codes): `POST /sms/3/messages`, JSON, an API key.
- * The message id is ours, the authentication and attempt: Infobip refuses a second message under one id, so it is the idempotency key, and a refusal as
+ * The message id is ours, the idempotency key: Infobip refuses a second message under one id, so it is the idempotency key, and a refusal as
  * duplicate means that the first one was taken.
  * A message's receipt URL goes along as `webhooks.delivery.url`.
  *
@@ -42,7 +42,7 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
           {
             ...options.extra,
             sender,
-            destinations: [{ to: digits(message.to), messageId: referenceOf(message) }],
+            destinations: [{ to: digits(message.to), messageId: message.idempotency_key }],
             content: { text: message.text },
             webhooks: {
               callbackData: referenceOf(message),

@@ -1,5 +1,5 @@
 import { defaultPolicy } from "../domain/policy.js";
-import { defaultOptions } from "../options.js";
+import { defaultSendTimeout } from "../options.js";
 import { carrierUsage, type Environment } from "./carriers.js";
 import { type DevSettings, readDevSettings } from "./settings.js";
 import { readWorkerSettings, type WorkerSettings } from "./worker.js";
@@ -26,7 +26,7 @@ Starts the service on this machine; it needs no carrier and no account. Messages
   --cooldown SECONDS,…      cool-down after each send; as many retries as numbers (default ${defaultPolicy.retryCooldowns.join(",")})
   --sender NAME             send the messages by this carrier, for real and at its price, with credentials from the environment (below);
                             they are shown here and on the page too
-  --latency SECONDS         how long every send takes to be answered, 0 to 60 (default 0); past the service's limit of ${defaultOptions.sendTimeout} its outcome is unknown
+  --latency SECONDS         how long every send takes to be answered, 0 to 60 (default 0); past the service's limit of ${defaultSendTimeout} its outcome is unknown
   --fail OUTCOME            what becomes of every message: rejected (it is not sent), unknown (it arrives, but counts as unclear)
                             or timeout (it arrives, but its send is never answered); not with --sender
 

@@ -16,8 +16,12 @@ export interface Send {
   /** HMAC-SHA-256 of authentication and code, cut to its first 132 bits (RFC 2104, section 5), base64url; empty once the code is of no more use. */
   readonly digest: string;
   readonly state: SendState;
+  /** When it was tried. */
+  readonly at: number;
   /** The route that takes it, where the sender names one. */
   readonly route?: string;
+  /** That route is not the one planned: another had surely not sent it. */
+  readonly moved?: true;
   /** What the carrier's receipts said last. */
   readonly delivery?: DeliveryStatus;
 }
@@ -49,19 +53,14 @@ export interface OutboxEvent {
   readonly error?: string;
 }
 
-/** The right to deliver a record's outbox. */
-export interface Lease {
-  /** Random; a worker whose lease is no longer the one in the record has come too late. */
-  readonly holder: string;
-  readonly until: number;
-}
-
 /** The state of one authentication. All times are milliseconds since the epoch. */
 export interface Authentication {
   readonly customer: string;
   readonly id: string;
   /** Canonical E.164 form. */
   readonly number: string;
+  /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
+  readonly country?: string;
   readonly createdAt: number;
   readonly expiresAt: number;
   /** The store may forget the record after. */
@@ -70,8 +69,6 @@ export interface Authentication {
   readonly endsAt?: number;
   /** As answered by Create authentication. */
   readonly status: AuthenticationStatus;
-  /** Created under an idempotency key and not yet charged to the caps nor sent. */
-  readonly planned: boolean;
   /** Sends tried, rejected ones included; numbers the attempts. */
   readonly attempts: number;
   /** Sends that were or may have been handed to a carrier. */
@@ -96,8 +93,6 @@ export interface Authentication {
   readonly outbox: readonly OutboxEvent[];
   /** How many events this authentication has had. */
   readonly events: number;
-  /** Who delivers the outbox now. */
-  readonly lease?: Lease;
   /** Digest of the create request, when that came with an idempotency key. */
   readonly request?: string;
   readonly checks: readonly KeyedCheck[];
@@ -122,14 +117,34 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
   const attempt = auth.attempts + 1;
   return {
     ...auth,
-    planned: false,
     attempts: attempt,
     sent: auth.sent + 1,
     retries: auth.attempts === 0 ? 0 : auth.retries + 1,
     lastSendAt: now,
-    sends: [...auth.sends, { attempt, digest, state: "undecided" as const, ...(route !== undefined && { route }) }].slice(-keptSends),
+    sends: [...auth.sends, { attempt, digest, state: "undecided" as const, at: now, ...(route !== undefined && { route }) }].slice(-keptSends),
     ...(auth.callbackUrl !== undefined && { settleBy }),
   };
+}
+
+/** Takes back a send that never was, for its write was not answered in time: the record as it now is, without the send and with what the send had pushed out. `before`: the record that it was decided on. */
+export function withoutSendThatNeverWas(auth: Authentication, attempt: number, before: Authentication): Authentication {
+  if (!auth.sends.some((send) => send.attempt === attempt)) return auth;
+  const { settleBy, ...rest } = auth;
+  const pushedOut = holdsCodes(auth) ? before.sends.slice(0, Math.max(0, before.sends.length + 1 - keptSends)) : [];
+  const newest = auth.attempts === attempt;
+  return {
+    ...(newest ? rest : auth),
+    ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt }),
+    sent: auth.sent - 1,
+    retries: attempt === 1 ? auth.retries : Math.max(0, auth.retries - 1),
+    sends: [...pushedOut, ...auth.sends.filter((send) => send.attempt !== attempt)],
+    outbox: auth.outbox.filter((event) => event.attempt !== attempt),
+  };
+}
+
+/** Nothing was ever tried under it: what is left of a create that was taken back. A create under the same idempotency key takes its place. */
+export function isVoid(auth: Authentication): boolean {
+  return auth.status === "pending" && auth.attempts === 0;
 }
 
 /** "No code was or may have been handed to a carrier" (contract.md, while a send is under way). */

@@ -6,6 +6,8 @@ import type { Policy } from "./policy.js";
 export interface CheckDecision {
   readonly status: CheckStatus;
   readonly next?: Authentication;
+  /** The send whose code was typed. */
+  readonly proved?: Send;
 }
 
 /** "created `rate_limited`, or 5 wrong → `rate_limited`" (contract.md, Check). */
@@ -15,10 +17,9 @@ export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
 
 /**
  * "which are live is a pure rule: the newest two whose send was not rejected (late messages), under the one budget. With `acceptPreviousCode: false` the newest one known accepted, and any newer one still
- * undecided" (contract.md, live codes). The codes that a check accepts now: none unless the check would look at the code at all.
+ * undecided" (contract.md, live codes).
  */
-export function liveSends(auth: Authentication, policy: Policy, now: number): readonly Send[] {
-  if (refusal(auth, policy, now) !== undefined) return [];
+function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
   if (policy.acceptPreviousCode) return auth.sends.slice(-2);
   const accepted = auth.sends.findLastIndex((send) => send.state === "accepted");
   return auth.sends.slice(Math.max(accepted, 0));
@@ -26,13 +27,14 @@ export function liveSends(auth: Authentication, policy: Policy, now: number): re
 
 /**
  * "Check, first row that holds: unknown → `invalid_auth_uuid` (400) · now ≥ expires_at → `expired_auth` · validated → `already_validated` · created `rate_limited`, or 5 wrong → `rate_limited` ·
- * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (contract.md).
+ * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (contract.md). `match` finds the one of the live sends whose code was typed; it is asked only where the code is looked at.
  */
-export function decideCheck(auth: Authentication, codeMatches: boolean, now: number, policy: Policy): CheckDecision {
+export function decideCheck(auth: Authentication, match: (live: readonly Send[]) => Send | undefined, now: number, policy: Policy): CheckDecision {
   const refused = refusal(auth, policy, now);
   if (refused === "expired_auth" && holdsCodes(auth)) return { status: refused, next: withoutCodes(auth) };
   if (refused !== undefined) return { status: refused };
-  if (codeMatches) return { status: "valid", next: withoutCodes({ ...auth, validated: true }) };
+  const proved = match(liveSends(auth, policy));
+  if (proved !== undefined) return { status: "valid", next: withoutCodes({ ...auth, validated: true }), proved };
   const counted = { ...auth, wrongChecks: auth.wrongChecks + 1 };
   return { status: "invalid", next: checksUsedUp(counted, policy) ? withoutCodes(counted) : counted };
 }

@@ -6,24 +6,27 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** "else 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (contract.md, Delivery-status callbacks): the waits after the first, second … failed delivery, in milliseconds. */
+/** "the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (contract.md, Delivery-status callbacks): the waits after the first, second … failed delivery, in milliseconds. */
 export const deliveryLadder: readonly number[] = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
 /** "15 s timeout" (contract.md, Delivery-status callbacks). */
 export const deliveryTimeout = 15 * second;
 
-/** How long a worker holds a record: a delivery, the store calls around it, and clocks that differ. */
-const leaseTime = 2 * deliveryTimeout;
+/** How long a worker holds a record: some time in line, one delivery, the store calls around it, and clocks that differ. */
+export const leaseTime = minute;
+
+/** What must be left of a lease for a delivery to start: its time limit, and the write that settles it. */
+export const deliveryMargin = deliveryTimeout + 5 * second;
 
 /** "while it has undelivered events, until 7 days after the last delivery step" (contract.md, lifetime). */
 const keptUndelivered = 7 * day;
 
-/** What a receiver answered. */
+/** What a receiver answered; `retryAfter` in milliseconds. */
 export type DeliveryAnswer = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
 
-/** Adds a delivery status in the same write as the change that caused it; nothing where no callback was asked for. */
+/** Adds a delivery status in the same write as the change that caused it; nothing where no callback was asked for, and "none after a final one" (contract.md, Delivery-status callbacks). */
 export function withEvent(auth: Authentication, event: Pick<OutboxEvent, "attempt" | "status" | "route" | "error">, now: number): Authentication {
-  if (auth.callbackUrl === undefined) return auth;
+  if (auth.callbackUrl === undefined || isOver(auth, event)) return auth;
   const sequence = auth.events + 1;
   return kept({ ...auth, events: sequence, outbox: [...auth.outbox, { ...event, sequence, at: now, tries: 0, nextAt: now }] }, now);
 }
@@ -33,53 +36,69 @@ export function isFinal(status: DeliveryStatus): boolean {
   return status === "delivered" || status === "undeliverable";
 }
 
-/** The event to deliver now, oldest first, unless another worker holds the record. */
+/** Whether the event's send had a final status before. */
+function isOver({ sends, outbox }: Authentication, { attempt, status }: Pick<OutboxEvent, "attempt" | "status">): boolean {
+  const known = sends.find((send) => send.attempt === attempt)?.delivery;
+  return (known !== undefined && isFinal(known) && known !== status) || outbox.some((told) => told.attempt === attempt && isFinal(told.status));
+}
+
+/** "the events of one send are told in their order" (contract.md, Delivery-status callbacks): of each send the first event that is neither delivered nor given up. */
+function heads({ outbox }: Authentication): readonly OutboxEvent[] {
+  const waiting = outbox.filter(({ dead }) => dead === undefined);
+  return waiting.filter(({ attempt }, index) => waiting.findIndex((other) => other.attempt === attempt) === index);
+}
+
+/** The event to deliver now. */
 export function dueEvent(auth: Authentication, now: number): OutboxEvent | undefined {
-  if (auth.lease !== undefined && auth.lease.until > now) return undefined;
-  return auth.outbox.find((event) => event.dead === undefined && event.nextAt <= now);
+  return heads(auth).find(({ nextAt }) => nextAt <= now);
 }
 
-/** "A worker takes a record by swapping in a lease" (architecture.md, rule 6). */
-export function withLease(auth: Authentication, holder: string, now: number): Authentication {
-  return { ...auth, lease: { holder, until: now + leaseTime } };
-}
-
-function withoutLease({ lease, ...auth }: Authentication): Authentication {
-  return auth;
+/** Whether a worker has something to do on the record: an event is due, or a send to be settled that a crash left over. */
+export function needsWork(auth: Authentication, now: number): boolean {
+  return dueEvent(auth, now) !== undefined || (auth.settleBy !== undefined && auth.settleBy <= now);
 }
 
 /**
- * Settles a delivery; `undefined` for a worker whose lease is gone: its late answer is fenced off. `jitter` is from 0 up to 1.
+ * Settles a delivery on the record as it then is; `undefined` where the event is gone, or another try of it was settled meanwhile: the answer of a worker whose lease ended is fenced off.
+ * `tries`: those of the event that was delivered. `jitter` is from 0 up to 1.
  *
- * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is honoured; else [the ladder] with jitter … what is given up is kept visible" (contract.md, Delivery-status callbacks).
+ * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is honoured where it asks for longer than the ladder does, and never shortens the three days … what is given up is kept visible" (contract.md, Delivery-status callbacks).
  */
 export function settleDelivery(
   auth: Authentication,
   sequence: number,
-  holder: string,
+  tries: number,
   answer: DeliveryAnswer,
   now: number,
   jitter: number,
 ): Authentication | undefined {
-  if (auth.lease?.holder !== holder) return undefined;
-  const outbox = auth.outbox.flatMap((event) => (event.sequence === sequence ? settled(event, answer, now, jitter) : [event]));
-  return kept(withoutLease({ ...auth, outbox }), now);
+  const isIt = (event: OutboxEvent) => event.sequence === sequence && event.tries === tries && event.dead === undefined;
+  if (!auth.outbox.some(isIt)) return undefined;
+  return kept({ ...auth, outbox: auth.outbox.flatMap((event) => (isIt(event) ? settled(event, answer, now, jitter) : [event])) }, now);
 }
 
+/** What becomes of the event: gone when delivered, given up at `now`, or due again. */
 function settled(event: OutboxEvent, answer: DeliveryAnswer, now: number, jitter: number): OutboxEvent[] {
   if ("status" in answer && answer.status >= 200 && answer.status < 300) return [];
-  const why = "status" in answer ? `answered ${answer.status}` : answer.failed;
-  const tries = event.tries + 1;
-  if ("status" in answer && answer.status === 410) return [{ ...event, tries, dead: "answered 410 Gone" }];
-  const wait = deliveryLadder[event.tries];
-  if (wait === undefined) return [{ ...event, tries, dead: `${tries} deliveries failed, the last: ${why}` }];
-  const asked = "status" in answer && (answer.status === 429 || answer.status === 503) ? answer.retryAfter : undefined;
-  return [{ ...event, tries, nextAt: now + (asked === undefined ? wait * (1 + jitter / 5) : Math.min(Math.max(asked, second), day)) }];
+  if ("status" in answer && answer.status === 410) return [{ ...event, nextAt: now, dead: "answered 410 Gone" }];
+  const rung = deliveryLadder[event.tries];
+  if (rung === undefined)
+    return [{ ...event, nextAt: now, dead: `not delivered within three days, at last: ${"status" in answer ? `answered ${answer.status}` : answer.failed}` }];
+  const asked = "status" in answer && (answer.status === 429 || answer.status === 503) ? Math.min(answer.retryAfter ?? 0, day) : 0;
+  const wait = Math.round(Math.max(rung * (1 + jitter / 5), asked));
+  return [{ ...event, tries: event.tries + rungsWithin(wait, event.tries), nextAt: now + wait }];
+}
+
+/** A wait uses up the rungs that fit into it: one, and more where the receiver asked for longer. So what is given up had its three days, and not many more. */
+function rungsWithin(wait: number, first: number): number {
+  let end = first;
+  for (let left = wait; (deliveryLadder[end] ?? Number.POSITIVE_INFINITY) <= left; end++) left -= deliveryLadder[end] as number;
+  return end - first;
 }
 
 /** Puts a given-up event back on its way, from the first rung; `undefined` when there is none of that sequence. */
 export function redelivered(auth: Authentication, sequence: number, now: number): Authentication | undefined {
-  if (!auth.outbox.some((event) => event.sequence === sequence && event.dead !== undefined)) return undefined;
+  if (deadEvent(auth, sequence) === undefined) return undefined;
   const outbox = auth.outbox.map((event) => {
     if (event.sequence !== sequence) return event;
     const { dead, ...rest } = event;
@@ -88,16 +107,18 @@ export function redelivered(auth: Authentication, sequence: number, now: number)
   return kept({ ...auth, outbox }, now);
 }
 
-/** Moves a due record out of the way of others, for a receiver that is busy. */
-export function postponed(auth: Authentication, until: number): Authentication {
-  return { ...auth, outbox: auth.outbox.map((event) => (event.dead === undefined && event.nextAt < until ? { ...event, nextAt: until } : event)) };
+/** The event of that sequence, if it was given up; its `nextAt` is when. */
+export function deadEvent(auth: Authentication, sequence: number): OutboxEvent | undefined {
+  return auth.outbox.find((event) => event.sequence === sequence && event.dead !== undefined);
 }
 
-/** "`wakeAt` is when it next needs work" (architecture.md, rule 6); `undefined` when it needs none. Events that were given up stay in the index, so that they can be listed, until the record's end. */
-export function wakeAt(auth: Authentication): number | undefined {
-  const times = auth.outbox.map((event) => (event.dead === undefined ? event.nextAt : auth.keepUntil));
-  const next = auth.lease !== undefined && times.length > 0 ? Math.max(auth.lease.until, Math.min(...times)) : Math.min(...times);
-  const soonest = Math.min(next, auth.settleBy ?? Number.POSITIVE_INFINITY);
+/**
+ * "`wakeAt` is when it next needs work" (architecture.md, rule 6): when the next event is due, or a send that was left over is to be settled; `undefined` when it needs none.
+ * `leaseUntil`: the writer delivers what is due, so no other worker is to take it before then.
+ */
+export function wakeAt(auth: Authentication, now: number, leaseUntil: number | undefined): number | undefined {
+  const times = heads(auth).map(({ nextAt }) => (nextAt <= now && leaseUntil !== undefined ? leaseUntil : nextAt));
+  const soonest = Math.min(...times, auth.settleBy ?? Number.POSITIVE_INFINITY);
   return Number.isFinite(soonest) ? soonest : undefined;
 }
 

@@ -52,8 +52,15 @@ export interface Policy {
   readonly limits: Limits;
 }
 
-/** What a customer, or the verifier's options, change of the default policy. */
-export type PolicyOverride = Partial<Omit<Policy, "limits">> & { readonly limits?: Partial<Limits> };
+type Change<T> = { readonly [Key in keyof T]?: T[Key] | undefined };
+
+/** What a customer, or the verifier's options, change of the default policy. What is `undefined` is not changed. */
+export type PolicyOverride = Change<Omit<Policy, "limits">> & { readonly limits?: Change<Limits> | undefined };
+
+/** Seconds as whole milliseconds, which is what the store's port counts in. */
+export function milliseconds(seconds: number): number {
+  return Math.round(seconds * 1000);
+}
 
 const minute = 60;
 const hour = 60 * minute;
@@ -86,8 +93,17 @@ export const defaultPolicy: Policy = {
   },
 };
 
-export function withOverride(policy: Policy, override: PolicyOverride = {}): Policy {
-  return { ...policy, ...override, limits: { ...policy.limits, ...override.limits } };
+export function withOverride(policy: Policy, override: PolicyOverride): Policy {
+  return changed(policy, { ...override, limits: changed(policy.limits, override.limits ?? {}) });
+}
+
+function changed<T extends object>(value: T, change: Change<T>): T {
+  return { ...value, ...defined(change) };
+}
+
+/** A copy without what is `undefined`: that is as good as absent. */
+export function defined<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Partial<T>;
 }
 
 /** The most sends one number can get in 24 hours: the tightest of its caps, each counted as often as its window fits into a day. */

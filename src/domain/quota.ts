@@ -1,16 +1,17 @@
+import type { Claim } from "./claim.js";
+import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
-import type { Cap, Policy } from "./policy.js";
+import { type Cap, milliseconds, type Policy } from "./policy.js";
 
-/** One cap's claim on one window, with the rule it stands for. Times are milliseconds since the epoch. */
+/** One rule's claim, with what people are told of it. */
 export interface Charge {
-  /** For people: the cap that refuses, for example `perNumber 5/600s`. */
+  /** The rule that refuses, for example `perNumber 5/600s`. */
   readonly rule: string;
-  readonly window: string;
-  readonly member: string;
-  readonly limit: number;
-  readonly since: number;
-  readonly now: number;
-  readonly keepUntil: number;
+  readonly claim: Claim;
+  /** What the rule allows. */
+  readonly threshold: number;
+  /** What people are told of the store's count. Default: the count. */
+  readonly value?: (count: number) => number;
 }
 
 /** Who a send is charged to. */
@@ -18,6 +19,7 @@ export interface SendSubject {
   readonly customer: string;
   readonly id: string;
   readonly number: string;
+  readonly createdAt: number;
   readonly attempt: number;
 }
 
@@ -27,49 +29,97 @@ export interface CreateSubject extends SendSubject {
   readonly ip?: string | undefined;
 }
 
+/** When a charge is made, and how far the clocks of the processes may be off. Milliseconds. */
+export interface Moment {
+  readonly now: number;
+  readonly skew: number;
+}
+
+/** "Window names hold no number, address or device in clear: a keyed hash" (contract.md, Limits). */
+export type Mask = (text: string) => string;
+
 /** Caps that count sends, "retries included": per number and per customer (contract.md, Limits). */
-export function sendCharges(subject: SendSubject, policy: Policy, now: number, skew: number): Charge[] {
-  const member = `${subject.id}/${subject.attempt}`;
+export function sendCharges(subject: SendSubject, { limits }: Policy, moment: Moment, mask: Mask): Charge[] {
+  const { customer, number } = subject;
   return [
-    ...charges("perNumber", `${subject.customer}:n:${subject.number}`, member, policy.limits.perNumber, now, skew),
-    ...charges("perCustomer", `${subject.customer}:c`, member, policy.limits.perCustomer, now, skew),
+    ...caps("perNumber", `${customer}:n:${mask(number)}`, memberOf(subject), limits.perNumber, moment),
+    ...caps("perCustomer", `${customer}:c`, memberOf(subject), limits.perCustomer, moment),
   ];
 }
 
 /** Caps of a create: those of its send, and those "per device_id" and "per ip (IPv6 by /64)" (contract.md, Limits). */
-export function createCharges(subject: CreateSubject, policy: Policy, now: number, skew: number): Charge[] {
-  const { customer, id, number, deviceId, ip } = subject;
-  const limits = policy.limits;
-  const list = sendCharges(subject, policy, now, skew);
+export function createCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
+  const { customer, number, deviceId, ip } = subject;
+  const { limits } = policy;
+  const list = sendCharges(subject, policy, moment, mask);
   if (deviceId !== undefined) {
-    list.push(...charges("perDevice", `${customer}:d:${deviceId}`, id, limits.perDevice, now, skew));
-    list.push(...charges("numbersPerDevice", `${customer}:dn:${deviceId}`, number, limits.numbersPerDevice, now, skew));
+    const device = mask(deviceId);
+    list.push(...caps("perDevice", `${customer}:d:${device}`, memberOf(subject), limits.perDevice, moment));
+    list.push(...caps("numbersPerDevice", `${customer}:dn:${device}`, mask(number), limits.numbersPerDevice, moment, true));
   }
   if (ip !== undefined) {
-    const address = addressKey(ip);
-    list.push(...charges("perIp", `${customer}:i:${address}`, id, limits.perIp, now, skew));
-    list.push(...charges("numbersPerIp", `${customer}:in:${address}`, number, limits.numbersPerIp, now, skew));
+    const address = mask(addressKey(ip));
+    list.push(...caps("perIp", `${customer}:i:${address}`, memberOf(subject), limits.perIp, moment));
+    list.push(...caps("numbersPerIp", `${customer}:in:${address}`, mask(number), limits.numbersPerIp, moment, true));
   }
   return list;
 }
 
 /** "lookups have a ceiling" (contract.md, Fields). */
-export function lookupCharges(customer: string, member: string, policy: Policy, now: number, skew: number): Charge[] {
-  return charges("lookups", `${customer}:l`, member, policy.limits.lookups, now, skew);
+export function lookupCharges(customer: string, member: string, policy: Policy, moment: Moment): Charge[] {
+  return caps("lookups", `${customer}:l`, member, policy.limits.lookups, moment);
 }
+
+/** Refused creates that are kept: of one number, and of one customer, per hour. */
+const keptRefusals = { ofNumber: 20, ofCustomer: 2_000 };
+
+/** What a refused create claims for its record, so that refusals cannot fill a store and lock out others. */
+export function refusedClaims({ customer, id, number, createdAt }: Omit<SendSubject, "attempt">, { now, skew }: Moment, mask: Mask): Claim[] {
+  const life = { now, since: now - hour - 2 * skew, keepUntil: now + 2 * hour };
+  return [
+    { window: `${customer}:r:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, limit: keptRefusals.ofNumber, ...life },
+    { sum: `${customer}:r`, weight: 1, limit: keptRefusals.ofCustomer, ...life },
+  ];
+}
+
+const hour = 3_600_000;
+
+/** "Members come from what is stored (`id/createdAt/attempt`)" (architecture.md, rule 5): one create is never another's, also where an idempotency key gives both the same id. */
+function memberOf({ id, createdAt, attempt }: SendSubject): string {
+  return `${id}/${createdAt.toString(36)}/${attempt}`;
+}
+
+/** The largest cap that is counted member by member, and so to the millisecond; a larger one is a sum, and may refuse up to a twelfth of its length longer than it must. */
+const largestExact = 100;
 
 /**
  * "a limit holds in every window of its length" (contract.md, Limits), also where the clocks of several processes differ: each may be `skew` milliseconds off, so a window reaches back twice that further.
+ * `distinct`: the same member is to count once.
  */
-function charges(rule: string, window: string, member: string, caps: readonly Cap[], now: number, skew: number): Charge[] {
-  const longest = Math.max(...caps.map((cap) => cap.window)) * 1000 + 2 * skew;
-  return caps.map((cap) => ({
-    rule: `${rule} ${cap.limit}/${cap.window}s`,
-    window,
-    member,
-    limit: cap.limit,
-    since: now - cap.window * 1000 - 2 * skew,
-    now,
-    keepUntil: now + longest,
-  }));
+function caps(rule: string, window: string, member: string, list: readonly Cap[], { now, skew }: Moment, distinct = false): Charge[] {
+  const reach = ({ window: seconds }: Cap) => milliseconds(seconds) + 2 * skew;
+  const isExact = ({ limit }: Cap) => distinct || limit <= largestExact;
+  const longest = Math.max(0, ...list.filter(isExact).map(reach));
+  return list.map((cap) => {
+    const { limit } = cap;
+    const span = { limit, now, since: now - reach(cap) };
+    const claim = isExact(cap)
+      ? { window, member, ...span, keepUntil: now + longest }
+      : { sum: `${window}:${cap.window}`, weight: 1, ...span, keepUntil: now + 2 * reach(cap) };
+    return { rule: `${rule} ${limit}/${cap.window}s`, threshold: limit, claim };
+  });
+}
+
+/** What takes back claims that were granted. Sums only where it is `sure` that they were: where they were not, too much would be given back. */
+export function takenBack(claims: readonly Claim[], sure: boolean): Claim[] {
+  return claims.flatMap((claim): Claim[] => {
+    if ("member" in claim) return [{ ...claim, out: true }];
+    const { limit, ...rest } = claim;
+    return sure ? [{ ...rest, weight: -claim.weight }] : [];
+  });
+}
+
+/** "Every decision is recorded with rule, the value counted and the threshold" (contract.md, Limits). `count`: what was there without what was refused. */
+export function refusalOf({ rule, threshold, claim, value = (counted) => counted }: Charge, count: number): Decision {
+  return { at: claim.now, rule, mode: "enforce", value: value(count), threshold };
 }

@@ -1,7 +1,7 @@
 import type { RetryStatus } from "../contract/retry.js";
 import { type Authentication, isExpired, nothingSent } from "./authentication.js";
 import { checksUsedUp } from "./check.js";
-import type { Policy } from "./policy.js";
+import { milliseconds, type Policy } from "./policy.js";
 
 /** What a retry is answered, but for its ids and `created_at`. */
 export interface RetryResult {
@@ -24,7 +24,7 @@ export function retryResult(auth: Authentication, status: RetryStatus, policy: P
 
 /**
  * "Retry, first row that holds: unknown → 400 · expired → `expired_auth` · validated → `already_validated` · created `rate_limited`, checks or retries used up → `rate_limited` · nothing sent → `no_attempt` ·
- * cool-down not over → `denied` · a cap refuses → `rate_limited` · no route takes the message → `denied` · else `approved`" (contract.md).
+ * cool-down not over → `denied` · a cap or a spam rule refuses → `rate_limited` · no route takes the message → `denied` · else `approved`" (contract.md).
  * Here: everything that the record alone decides. `approved` means that the caps and then the carrier are asked.
  */
 export function decideRetry(auth: Authentication, now: number, policy: Policy): RetryStatus {
@@ -44,5 +44,5 @@ function remainingRetries(auth: Authentication, policy: Policy): number {
 /** "cool-down 30, 60, 90, 120 s after each send" (contract.md, retries); after a rejected one the same cool-down starts again. */
 function cooldownEnd(auth: Authentication, policy: Policy): number {
   const seconds = policy.retryCooldowns[auth.retries] ?? 0;
-  return auth.lastSendAt + seconds * 1000;
+  return auth.lastSendAt + milliseconds(seconds);
 }

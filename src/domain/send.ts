@@ -32,25 +32,22 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   if (send === undefined) return undefined;
   const event = { attempt, status: statuses[result], ...(route !== undefined && { route }) };
   const noted = withDecisions(auth, report.decisions ?? []);
-  if (result === "rejected") return withEvent(withoutSend(noted, attempt), event, now);
-  const tells = auth.callbackUrl !== undefined;
-  const moved = (route !== undefined && route !== send.route) || noted !== auth;
+  if (result === "rejected")
+    return send.delivery !== undefined && isFinal(send.delivery) ? withoutSend(noted, attempt) : withEvent(withoutSend(noted, attempt), event, now);
+  const asked = auth.callbackUrl !== undefined;
+  const moved = route !== undefined && route !== send.route;
   const kills = result === "accepted" && !policy.acceptPreviousCode && auth.sends.length > 1;
-  if (!tells && !moved && !kills) return undefined;
-  const state = result === "unknown" && !tells ? "undecided" : result;
-  return withEvent(withChange(withoutDeadline(noted, attempt), attempt, { state, ...(route !== undefined && { route }) }), event, now);
+  if (!asked && !moved && noted === auth && !kills) return undefined;
+  const state = result === "unknown" && !asked ? "undecided" : result;
+  const known = withChange(withoutDeadline(noted, attempt), attempt, { state, ...(moved && { route, ...(send.route !== undefined && { moved }) }) });
+  // A receipt that was quicker than the carrier's answer has told more already: "the events of one send are told in their order".
+  return send.delivery === undefined ? withEvent(known, event, now) : known;
 }
 
 /** Settles a send that a crash left over, where a callback must tell of it; the record itself when there is none. */
 export function settleOverdue(auth: Authentication, policy: Policy, now: number): Authentication {
   if (auth.settleBy === undefined || auth.settleBy > now) return auth;
   return settleSend(auth, auth.attempts, { result: "unknown" }, policy, now) ?? withoutDeadline(auth, auth.attempts);
-}
-
-/** A retry that a cap refused, on the record as it then is: as if it had never been tried. "A refusal consumes nothing" (contract.md, Limits). `before` is the record that the retry was decided on. */
-export function withdrawSend(auth: Authentication, attempt: number, before: Authentication): Authentication {
-  const withdrawn = withoutSend(auth, attempt);
-  return auth.attempts === attempt ? { ...withdrawn, attempts: before.attempts, lastSendAt: before.lastSendAt } : withdrawn;
 }
 
 function withoutSend(auth: Authentication, attempt: number): Authentication {

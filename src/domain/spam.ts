@@ -18,7 +18,7 @@ export interface SpamVerdict {
 }
 
 /**
- * A rule that flags creates as spam. "spam rules fail open … reported": one that throws or takes longer than 1 s is reported to the logger and lets the attempt through. `is_returning_user` skips all of them.
+ * A rule that flags creates as spam. "spam rules fail open … reported": one that throws or takes longer than 1 s is reported to the logger and lets the attempt through.
  */
 export interface SpamRule {
   /** Shown by `explain`. */
@@ -29,9 +29,9 @@ export interface SpamRule {
   judge(attempt: SpamAttempt): SpamVerdict | undefined | Promise<SpamVerdict | undefined>;
 }
 
-/** "Each rule is `enforce`, `shadow` (decides, records, lets through) or `off`. `is_returning_user` skips the spam rules, never the caps" (contract.md, Limits). */
-export function rulesToAsk(rules: readonly SpamRule[], attempt: SpamAttempt): readonly SpamRule[] {
-  return attempt.is_returning_user === true ? [] : rules.filter((rule) => rule.mode !== "off");
+/** "Each rule is `enforce`, `shadow` (decides, records, lets through) or `off`" (contract.md, Limits). `is_returning_user` walks past none: it is the caller's word, for the caller's own rules. */
+export function rulesToAsk(rules: readonly SpamRule[]): readonly SpamRule[] {
+  return rules.filter((rule) => rule.mode !== "off");
 }
 
 /** The record of a rule that flagged the attempt. */

@@ -1,13 +1,13 @@
 import type { CheckRequest, CheckResponse, CheckStatus } from "../contract/check.js";
-import type { Authentication } from "../domain/authentication.js";
-import { decideCheck, liveSends } from "../domain/check.js";
+import type { Authentication, Send } from "../domain/authentication.js";
+import { decideCheck } from "../domain/check.js";
 import { VerifierError } from "../errors.js";
-import type { Account } from "./account.js";
-import { feedBack } from "./feedback.js";
+import type { Account } from "./door/account.js";
 import { newBudget, type Parts } from "./parts.js";
+import { feedBack } from "./sending/feedback.js";
 import { type Decided, transition } from "./transition.js";
 
-/** Check: one swap that counts a wrong code or validates; "counted under any concurrency" (contract.md, checks). */
+/** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (contract.md, checks). */
 export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckResponse> {
   const { authentication_uuid, check_code } = request;
   const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
@@ -36,18 +36,12 @@ interface Verdict {
 }
 
 function decide({ codes, clock }: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
-  const now = clock.now();
-  const live = liveSends(auth, policy, now);
-  const match =
-    live[
-      codes.matching(
-        auth.id,
-        code,
-        live.map((send) => send.digest),
-      )
-    ];
-  const { status, next } = decideCheck(auth, match !== undefined, now, policy);
-  const result = { status, ...(status === "valid" && match !== undefined && { validated: { auth, attempt: match.attempt } }) };
+  const match = (live: readonly Send[]) => {
+    const digests = live.map(({ digest }) => digest);
+    return live[codes.matching(auth.id, code, digests)];
+  };
+  const { status, next, proved } = decideCheck(auth, match, clock.now(), policy);
+  const result = { status, ...(proved !== undefined && { validated: { auth, attempt: proved.attempt } }) };
   return { result, next: next !== undefined && keyed !== undefined ? keyed.remember(next, status) : next };
 }
 

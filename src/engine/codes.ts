@@ -12,6 +12,8 @@ export interface Codes {
   fingerprints(purpose: string, text: string): readonly string[];
   /** "An idempotency key makes the id (a UUID from a keyed hash of customer and key)" (architecture.md, rule 5): the id under each secret, the current one first. */
   idsFor(customer: string, key: string): readonly string[];
+  /** "Window names hold no number, address or device in clear: a keyed hash" (contract.md, Limits), the first 96 bits of it. */
+  mask(text: string): string;
   /** A new random UUID. */
   newId(): string;
   /** A token for one write: 64 random bits. */
@@ -21,8 +23,11 @@ export interface Codes {
 /** Characters of a base64url digest that are kept: 132 bits, more than the half that RFC 2104, section 5, asks for. */
 const digestLength = 22;
 
-/** `secrets`: the current one first. */
-export function createCodes(secrets: readonly string[]): Codes {
+/** Characters that are kept where chance alone could give two texts one digest. */
+const maskLength = 16;
+
+/** `secrets`: the current one first. `pepper`: keys the names of windows. Default: the current secret. */
+export function createCodes(secrets: readonly string[], pepper = secrets[0] as string): Codes {
   const random = randomPool();
   const keyed = (secret: string, purpose: string, text: string) =>
     createHmac("sha256", secret).update(`${purpose}\0${text}`).digest("base64url").slice(0, digestLength);
@@ -43,6 +48,7 @@ export function createCodes(secrets: readonly string[]): Codes {
     },
     fingerprints: (purpose, text) => secrets.map((secret) => keyed(secret, purpose, text)),
     idsFor: (customer, key) => secrets.map((secret) => toUuid(Buffer.from(keyed(secret, "id", `${customer}\0${key}`), "base64url"))),
+    mask: (text) => keyed(pepper, "window", text).slice(0, maskLength),
     newId: () => toUuid(random(16)),
     newToken: () => random(8).toString("base64url"),
   };
@@ -63,7 +69,7 @@ function randomPool(): (size: number) => Buffer {
 }
 
 /** Sixteen bytes in the form of a version 4 UUID. */
-export function toUuid(bytes: Buffer): string {
+function toUuid(bytes: Buffer): string {
   const own = Buffer.from(bytes);
   own.writeUInt8((own.readUInt8(6) & 0x0f) | 0x40, 6);
   own.writeUInt8((own.readUInt8(8) & 0x3f) | 0x80, 8);

@@ -1,33 +1,29 @@
 import type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
-import { type Authentication, isExpired } from "../domain/authentication.js";
+import { type Authentication, isVoid } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
-import { type Charge, createCharges } from "../domain/quota.js";
-import type { Cost } from "../domain/spend.js";
+import { milliseconds } from "../domain/policy.js";
+import { createCharges, refusalOf, refusedClaims } from "../domain/quota.js";
 import { VerifierError } from "../errors.js";
-import type { Account } from "./account.js";
-import { type StoreBudget, unavailable } from "./budget.js";
-import { capDecision, charge, chargeAndSwap, leaving, wouldRefuse } from "./charge.js";
-import { readDestination } from "./destination.js";
-import { handOver } from "./hand-over.js";
-import { nextSend } from "./message.js";
+import type { StoreBudget } from "./clock/budget.js";
+import type { Account } from "./door/account.js";
+import { readDestination } from "./door/destination.js";
+import { judgeSpam } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
-import type { Held } from "./records.js";
-import { judgeSpam } from "./spam.js";
-import type { SpendHold } from "./spend.js";
+import type { Held } from "./records/records.js";
+import { handOver } from "./sending/hand-over.js";
+import { nextSend, type Sending } from "./sending/next-send.js";
+import { takingBack } from "./sending/take-back.js";
+import { creation, type Decided } from "./transition.js";
 
-/** One create on its way. */
-interface Attempt {
-  readonly account: Account;
-  readonly budget: StoreBudget;
-  readonly phone: PhoneNumber;
-  readonly request: CreateAuthenticationRequest;
-  /** Spam rules that fired. */
-  readonly decisions: readonly Decision[];
+/** What a create is answered, and the send to make for it, when this very create was granted it. */
+interface Created {
+  readonly auth: Authentication;
+  readonly sending?: Sending;
 }
 
 /**
- * "Create: faults (400) first, then caps → `rate_limited`, then spam rules → `spam_detected`, else the code is sent and the status is `pending`. The three outcomes all make an authentication with an id and `expires_at`" (contract.md).
+ * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our spam rules → `spam_detected`, else the code is sent and the status is `pending`. The three outcomes all make an authentication with an id and `expires_at`" (contract.md).
  */
 export async function createAuthentication(
   parts: Parts,
@@ -35,104 +31,82 @@ export async function createAuthentication(
   request: CreateAuthenticationRequest,
   idempotencyKey?: string,
 ): Promise<AuthenticationResponse> {
+  const { codes, records, settings } = parts;
   const phone = readDestination(parts, request.phone_number);
+  const budget = newBudget(parts);
+  const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
+  const known = await key?.before(budget, settings.spamRules.length > 0);
+  if (known !== undefined) return toResponse(known);
+
+  const id = key?.id ?? codes.newId();
   const decisions = await judgeSpam(parts, request, phone);
-  const attempt: Attempt = { account, budget: newBudget(parts), phone, request, decisions };
-  return toResponse(idempotencyKey === undefined ? await createOnce(parts, attempt) : await createKeyed(parts, attempt, idempotencyKey));
+  const decide = (held: Held | undefined): Decided<Created> =>
+    held === undefined || isVoid(held.auth)
+      ? newCreate(parts, account, request, phone, { id, decisions, fingerprint: key?.fingerprint })
+      : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
+  const { auth, sending } = await takingBack(parts, (trying) => creation(records, budget, account.customer, id, (held) => trying(decide(held), held)));
+  if (sending === undefined) return toResponse(auth);
+  await handOver(parts, budget, account.policy, sending);
+  return toResponse(auth);
 }
 
-/** Without an idempotency key: charge and write side by side, then send. */
-async function createOnce(parts: Parts, attempt: Attempt): Promise<Authentication> {
-  const blank = newAuthentication(parts, attempt, parts.codes.newId());
-  const charges = chargesOf(parts, attempt, blank, blank.createdAt);
-  const { code, next, cost } = nextSend(parts, blank, attempt.phone.country, attempt.account.policy, blank.createdAt);
-  const admitted = await admit(parts, attempt, blank, charges, cost);
-  if ("refused" in admitted) return stored(await parts.records.swap(attempt.budget, admitted.refused, undefined)).auth;
-
-  const { hold } = admitted;
-  const refuse = (held: Held) => parts.records.swap(attempt.budget, refused(blank, "rate_limited", attempt.decisions), held);
-  const { swap, refusal } = await chargeAndSwap(parts, attempt.budget, charges, hold, next, undefined, refuse);
-  const held = stored(swap);
-  if (refusal !== undefined) {
-    return stored(await parts.records.swap(attempt.budget, refused(blank, "rate_limited", [...attempt.decisions, capDecision(refusal)]), held)).auth;
-  }
-  await handOver(parts, attempt.budget, held.auth, code, attempt.phone.country, attempt.account.policy, hold);
-  return held.auth;
-}
-
-/**
- * "With a key the order is swap (`planned`), reserve, swap (`sending` or refused), send: a twin that finds `planned` carries on from it (the reservation is the same member), one that finds more answers what is stored" (architecture.md, rule 5).
- */
-async function createKeyed(parts: Parts, attempt: Attempt, key: string): Promise<Authentication> {
-  const { account, budget, request } = attempt;
-  const { codes, records } = parts;
-  const [id, ...older] = codes.idsFor(account.customer, key) as [string, ...string[]];
-  const fingerprints = codes.fingerprints("create", JSON.stringify(request));
-  for (const other of older) {
-    const held = await records.find(budget, account.customer, other);
-    if (held !== undefined) return sameRequest(held.auth, fingerprints);
-  }
-
-  const planned = { ...newAuthentication(parts, attempt, id), planned: true, request: fingerprints[0] as string };
-  const found = await planOrFind(parts, attempt, planned);
-  const start = sameRequest(found.auth, fingerprints);
-  if (!start.planned) return start;
-
-  const now = parts.clock.now();
-  const { code, next, cost } = nextSend(parts, start, attempt.phone.country, account.policy, now);
-  const charges = chargesOf(parts, attempt, start, now);
-  // Twins share one plan, and so one name.
-  const admitted = await admit(parts, attempt, start, charges, cost, `${id.slice(0, 13)} ${start.createdAt.toString(36)}`);
-  const hold = "hold" in admitted ? admitted.hold : undefined;
-  const swap = await leaving(hold, budget, async () => {
-    const refusal = "refused" in admitted ? admitted.refused : await refusedByCaps(parts, attempt, start, charges);
-    return records.swap(budget, refusal ?? next, found);
-  });
-  if (hold !== undefined && swap.held?.auth === next) await handOver(parts, budget, next, code, attempt.phone.country, account.policy, hold);
-  else await hold?.leave(budget);
-  return swap.held === undefined ? raceLost() : sameRequest(swap.held.auth, fingerprints);
-}
-
-/** Writes the plan, or finds what a twin has written. A plan that nobody carried on before it expired was never answered: a new one takes its place. */
-async function planOrFind(parts: Parts, { budget }: Attempt, planned: Authentication): Promise<Held> {
-  const { held: first } = await parts.records.swap(budget, planned, undefined);
-  if (first === undefined) return raceLost();
-  if (!first.auth.planned || !isExpired(first.auth, parts.clock.now())) return first;
-  const { held } = await parts.records.swap(budget, planned, first);
-  return held ?? raceLost();
-}
-
-/** "another body under the key is `bad_request`" (contract.md, Idempotency-Key). */
-function sameRequest(auth: Authentication, fingerprints: readonly string[]): Authentication {
-  if (auth.request !== undefined && fingerprints.includes(auth.request)) return auth;
-  throw new VerifierError("bad_request", "The Idempotency-Key was used before with another body; use a new key for a new request.");
-}
-
-function raceLost(): never {
-  throw unavailable(new Error("a record vanished while it was written"));
-}
-
-function newAuthentication({ clock }: Parts, { account, phone, request, decisions }: Attempt, id: string): Authentication {
-  const { lifetime, tombstone } = account.policy;
-  const createdAt = clock.now();
-  const expiresAt = createdAt + lifetime * 1000;
+function newCreate(
+  parts: Parts,
+  account: Account,
+  request: CreateAuthenticationRequest,
+  phone: PhoneNumber,
+  { id, decisions, fingerprint }: { readonly id: string; readonly decisions: readonly Decision[]; readonly fingerprint: string | undefined },
+): Decided<Created> {
+  const { settings, clock, codes } = parts;
+  const { policy, customer } = account;
+  const now = clock.now();
+  const moment = { now, skew: settings.clockSkew };
+  const blank: Authentication = {
+    ...newAuthentication(account, request, phone, id, now),
+    decisions,
+    ...(fingerprint !== undefined && { request: fingerprint }),
+  };
+  const refuse = (status: AuthenticationStatus, decision?: Decision): Decided<Created> => {
+    const next = refused(decision === undefined ? blank : { ...blank, decisions: [...decisions, decision] }, status);
+    const result = { auth: next };
+    // Beyond what is kept the answer is the same, and is not written down: refusals must not fill a store.
+    return { result, next, claims: refusedClaims(next, moment, codes.mask), refused: () => ({ result }) };
+  };
+  if (decisions.some(({ mode }) => mode === "enforce")) return refuse("spam_detected");
+  const sending = nextSend(parts, blank, policy, now);
+  if (sending.unpriced !== undefined) return refuse("rate_limited", sending.unpriced);
+  const { next } = sending;
+  const subject = { ...next, attempt: next.attempts, deviceId: request.device_id, ip: request.ip };
+  const charges = [...createCharges(subject, policy, moment, codes.mask), ...sending.charges];
+  const claims = charges.map(({ claim }) => claim);
   return {
-    customer: account.customer,
+    result: { auth: next, sending },
+    next,
+    claims,
+    token: codes.newToken(),
+    refused: (by, count) => refuse("rate_limited", refusalOf(charges[by] as (typeof charges)[number], count)),
+  };
+}
+
+function newAuthentication({ customer, policy }: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string, now: number): Authentication {
+  const expiresAt = now + milliseconds(policy.lifetime);
+  return {
+    customer,
     id,
     number: phone.number,
-    createdAt,
+    ...(phone.country !== undefined && { country: phone.country }),
+    createdAt: now,
     expiresAt,
-    keepUntil: expiresAt + tombstone * 1000,
+    keepUntil: expiresAt + milliseconds(policy.tombstone),
     status: "pending",
-    planned: false,
     attempts: 0,
     sent: 0,
     retries: 0,
-    lastSendAt: createdAt,
+    lastSendAt: now,
     wrongChecks: 0,
     validated: false,
     sends: [],
-    decisions,
+    decisions: [],
     checks: [],
     events: 0,
     outbox: [],
@@ -142,48 +116,40 @@ function newAuthentication({ clock }: Parts, { account, phone, request, decision
   };
 }
 
-function chargesOf({ settings }: Parts, { account, request }: Attempt, blank: Authentication, now: number): Charge[] {
-  const subject = { customer: account.customer, id: blank.id, number: blank.number, attempt: 1, deviceId: request.device_id, ip: request.ip };
-  return createCharges(subject, account.policy, now, settings.clockSkew);
-}
-
-/** What refuses before anything is charged, as the refused record: a spam rule, or `rate_limited` where a cap refuses too ("then caps, then spam rules"); the spend ceiling. Else what is held for the message. Spam charges nothing. */
-async function admit(
-  parts: Parts,
-  { account, budget, decisions }: Attempt,
-  blank: Authentication,
-  charges: readonly Charge[],
-  cost: Cost,
-  name?: string,
-): Promise<{ readonly refused: Authentication } | { readonly hold: SpendHold }> {
-  if (decisions.some((decision) => decision.mode === "enforce")) {
-    const full = await wouldRefuse(parts, budget, charges);
-    const cap = full === undefined ? await parts.spending.refusal(budget, account, cost) : capDecision(full);
-    return { refused: cap === undefined ? refused(blank, "spam_detected", decisions) : refused(blank, "rate_limited", [...decisions, cap]) };
-  }
-  const held = await parts.spending.hold(budget, account, cost, name);
-  return "hold" in held ? held : { refused: refused(blank, "rate_limited", [...decisions, held.refusal]) };
-}
-
-/** Charges the caps: the refused record where one of them refuses. */
-async function refusedByCaps(
-  parts: Parts,
-  { budget, decisions }: Attempt,
-  blank: Authentication,
-  charges: readonly Charge[],
-): Promise<Authentication | undefined> {
-  const refusal = await charge(parts, budget, charges);
-  return refusal === undefined ? undefined : refused(blank, "rate_limited", [...decisions, capDecision(refusal)]);
-}
-
 /** "One created `rate_limited` or `spam_detected` stays until `expires_at` only and holds no code" (contract.md, lifetime). */
-function refused(blank: Authentication, status: AuthenticationStatus, decisions: readonly Decision[]): Authentication {
-  return { ...blank, planned: false, status, decisions, keepUntil: blank.expiresAt };
+function refused(blank: Authentication, status: AuthenticationStatus): Authentication {
+  return { ...blank, status, keepUntil: blank.expiresAt };
 }
 
-/** The record of a write that nothing else can have raced: a fresh random id. */
-function stored(swap: { readonly swapped: boolean; readonly held?: Held }): Held {
-  return swap.swapped && swap.held !== undefined ? swap.held : raceLost();
+interface KeyedRequest {
+  readonly id: string;
+  readonly fingerprint: string;
+  /** What is stored under the key, where that must be known first: under an older secret, or where the caller's rules are to be asked once only. */
+  before(budget: StoreBudget, askFirst: boolean): Promise<Authentication | undefined>;
+  /** The record of the same request. Throws `bad_request` for that of another. */
+  same(auth: Authentication): Authentication;
+}
+
+/** "An idempotency key makes the id …, and a create with a key is the same one commit: whoever is done sends, a twin or a repeat finds the record and answers what is stored" (architecture.md, rule 5). */
+function keyedRequest({ codes, records }: Parts, { customer }: Account, request: CreateAuthenticationRequest, key: string): KeyedRequest {
+  const [id, ...older] = codes.idsFor(customer, key) as [string, ...string[]];
+  const fingerprints = codes.fingerprints("create", JSON.stringify(request));
+  const same = (auth: Authentication) => {
+    if (auth.request !== undefined && fingerprints.includes(auth.request)) return auth;
+    throw new VerifierError("bad_request", "The Idempotency-Key was used before with another body; use a new key for a new request.");
+  };
+  return {
+    id,
+    fingerprint: fingerprints[0] as string,
+    same,
+    async before(budget, askFirst) {
+      for (const one of askFirst ? [id, ...older] : older) {
+        const held = await records.find(budget, customer, one);
+        if (held !== undefined && !isVoid(held.auth)) return same(held.auth);
+      }
+      return undefined;
+    },
+  };
 }
 
 function toResponse(auth: Authentication): AuthenticationResponse {

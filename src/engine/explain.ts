@@ -1,8 +1,8 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { RetryRequest } from "../contract/retry.js";
 import type { Decision } from "../domain/decision.js";
-import type { Account } from "./account.js";
 import { unknownAuthentication } from "./check.js";
+import type { Account } from "./door/account.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 
 /** Why an authentication was answered as it was: for the operator, never for the end user. */

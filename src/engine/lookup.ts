@@ -2,10 +2,9 @@ import { randomUUID } from "node:crypto";
 import { type LookupRequest, type LookupResponse, lineTypes } from "../contract/lookup.js";
 import { lookupCharges } from "../domain/quota.js";
 import type { LookupFacts, LookupProvider } from "../ports/lookup-provider.js";
-import type { Account } from "./account.js";
-import { withTimeout } from "./budget.js";
-import { charge } from "./charge.js";
-import { readNumber } from "./destination.js";
+import { withTimeout } from "./clock/budget.js";
+import type { Account } from "./door/account.js";
+import { readNumber } from "./door/destination.js";
 import { newBudget, type Parts } from "./parts.js";
 
 /** Lookup: what the numbering plan says, and over it what the provider knows. "Never `null`, never a guess" (contract.md, wire rule 4). */
@@ -22,12 +21,13 @@ export async function lookupNumber(parts: Parts, account: Account, request: Look
 
 /** "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it": then there are no facts. */
 async function ask(parts: Parts, account: Account, provider: LookupProvider, plan: LookupResponse): Promise<LookupFacts> {
-  const { clock, logger, settings } = parts;
+  const { clock, logger, settings, store } = parts;
   const abort = new AbortController();
   try {
-    const refusal = await charge(parts, newBudget(parts), lookupCharges(account.customer, randomUUID(), account.policy, clock.now(), settings.clockSkew));
-    if (refusal !== undefined) {
-      logger.warn({ rule: refusal.rule }, "the ceiling of lookups is reached; the numbering plan alone answers");
+    const charges = lookupCharges(account.customer, randomUUID(), account.policy, { now: clock.now(), skew: settings.clockSkew });
+    const counted = await newBudget(parts).call(() => store.commit({ claims: charges.map(({ claim }) => claim) }));
+    if (!counted.done) {
+      logger.warn({ rule: charges[counted.refusedBy ?? 0]?.rule }, "the ceiling of lookups is reached; the numbering plan alone answers");
       return {};
     }
     const { phone_number, country_code, line_type } = plan;

@@ -3,12 +3,12 @@ import type { CheckResponse } from "../contract/check.js";
 import type { LookupResponse } from "../contract/lookup.js";
 import type { RetryResponse } from "../contract/retry.js";
 import { VerifierError } from "../errors.js";
-import type { Account, Accounts } from "./account.js";
 import { checkAuthentication } from "./check.js";
 import { createAuthentication } from "./create.js";
+import type { Account, Accounts } from "./door/account.js";
+import { parseCheck, parseCreate, parseLookup, parseRetry } from "./door/parse.js";
 import { type Explanation, explainAuthentication } from "./explain.js";
 import { lookupNumber } from "./lookup.js";
-import { parseCheck, parseCreate, parseLookup, parseRetry } from "./parse.js";
 import type { Parts } from "./parts.js";
 import { retryAuthentication } from "./retry.js";
 

@@ -4,11 +4,10 @@ import type { Logger } from "../ports/logger.js";
 import type { LookupProvider } from "../ports/lookup-provider.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
-import { type StoreBudget, storeBudget } from "./budget.js";
+import type { Outbox } from "./callbacks/outbox.js";
+import { type StoreBudget, storeBudget } from "./clock/budget.js";
 import type { Codes } from "./codes.js";
-import type { Outbox } from "./outbox.js";
-import type { Records } from "./records.js";
-import type { Spending } from "./spend.js";
+import type { Records } from "./records/records.js";
 
 /** What everything in the engine is made of. */
 export interface BaseParts {
@@ -24,7 +23,6 @@ export interface BaseParts {
 
 /** What the operations are made of. */
 export interface Parts extends BaseParts {
-  readonly spending: Spending;
   readonly outbox: Outbox;
 }
 

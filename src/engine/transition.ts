@@ -1,44 +1,76 @@
 import type { Authentication } from "../domain/authentication.js";
-import { type StoreBudget, unavailable } from "./budget.js";
-import type { Records } from "./records.js";
+import type { Claim } from "../domain/claim.js";
+import { type StoreBudget, unavailable } from "./clock/budget.js";
+import type { Held, Records } from "./records/records.js";
 
-/** What a rule decided on a record: the result, and the record to write if it changes anything. */
+/** What a rule decided: the result, and what to write if it changes anything. */
 export interface Decided<R> {
   readonly result: R;
   readonly next?: Authentication | undefined;
+  /** Granted together with the write, or nothing is written. */
+  readonly claims?: readonly Claim[];
+  /** What holds instead where a claim is refused; absent: none can be. */
+  readonly refused?: (by: number, count: number) => Decided<R>;
+  /** Of the write, to know it again. */
+  readonly token?: string;
 }
 
 /** "after 32 lost races it answers 503" (architecture.md, rule 5). */
-export const maxRaces = 32;
+const maxRaces = 32;
 
 /**
- * The loop of every change: decide on what is stored, swap, and on a lost race decide again on the record that came back. `undefined` when there is no record.
+ * Every change of a record: decide on what is stored, commit, and on a lost race decide again on the record that came back. `undefined` when there is no record.
  *
- * It starts from the record that this process still holds, if it does: "a swap proves it fresh, and a decision that writes nothing re-reads first" (architecture.md, rule 7).
+ * It starts from the record that this process still holds, if it does: a commit proves that one fresh, and a decision that writes nothing reads first.
  */
 export async function transition<R>(
   records: Records,
   budget: StoreBudget,
   customer: string,
   id: string,
-  decide: (auth: Authentication) => Decided<R>,
+  decide: (auth: Authentication, held: Held) => Decided<R>,
 ): Promise<R | undefined> {
   const recalled = records.recall(customer, id);
-  let fresh = recalled === undefined;
-  let held = recalled ?? (await records.find(budget, customer, id));
-  for (let race = 0; race < maxRaces && held !== undefined; race++) {
-    const { result, next } = decide(held.auth);
-    if (next !== undefined) {
-      const swap = await records.swap(budget, next, held);
-      if (swap.swapped) return result;
-      held = swap.held;
-    } else if (fresh) {
-      return result;
-    } else {
-      held = await records.find(budget, customer, id);
+  const first = recalled ?? (await records.find(budget, customer, id));
+  return loop(records, budget, customer, id, (held) => held && decide(held.auth, held), first, recalled === undefined);
+}
+
+/** The same where there need be no record: it is taken that there is none, until a lost race tells. */
+export async function creation<R>(
+  records: Records,
+  budget: StoreBudget,
+  customer: string,
+  id: string,
+  decide: (held: Held | undefined) => Decided<R>,
+): Promise<R> {
+  return (await loop(records, budget, customer, id, decide, undefined, true)) as R;
+}
+
+async function loop<R>(
+  records: Records,
+  budget: StoreBudget,
+  customer: string,
+  id: string,
+  decide: (held: Held | undefined) => Decided<R> | undefined,
+  first: Held | undefined,
+  isFresh: boolean,
+): Promise<R | undefined> {
+  let held = first;
+  let fresh = isFresh;
+  for (let race = 0; race < maxRaces; race++) {
+    let decided = decide(held);
+    let lost: { readonly held?: Held | undefined } | undefined;
+    while (decided?.next !== undefined && lost === undefined) {
+      const { result, next, claims = [], token, refused }: Decided<R> = decided;
+      const committed = await records.commit(budget, { next: next as Authentication, before: held, claims, ...(token !== undefined && { token }) });
+      if (committed.done) return result;
+      if (committed.refused === undefined) lost = committed;
+      else decided = refused?.(committed.refused.by, committed.refused.count);
     }
+    if (lost !== undefined) held = lost.held;
+    else if (fresh) return decided?.result;
+    else held = await records.find(budget, customer, id);
     fresh = true;
   }
-  if (held !== undefined) throw unavailable(new Error(`lost ${maxRaces} races for authentication ${id}`));
-  return undefined;
+  throw unavailable(new Error(`lost ${maxRaces} races for authentication ${id}`));
 }

@@ -1,4 +1,4 @@
-import type { Account, Accounts } from "../engine/account.js";
+import type { Account, Accounts } from "../engine/door/account.js";
 import type { Operations } from "../engine/operations.js";
 import { faultBody, VerifierError } from "../errors.js";
 import type { Logger } from "../ports/logger.js";

@@ -1,6 +1,6 @@
 import type { Parts } from "../engine/parts.js";
-import { readReceiptUrl } from "../engine/receipt-url.js";
-import { settleReceipts } from "../engine/receipts.js";
+import { readReceiptUrl } from "../engine/sending/receipt-url.js";
+import { settleReceipts } from "../engine/sending/receipts.js";
 import { VerifierError } from "../errors.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
 import { answer, toFault } from "./answer.js";

@@ -2,6 +2,8 @@
 export interface CallbackRequest {
   /** As the caller gave it; only its form was judged so far. */
   readonly url: string;
+  /** UUID of the customer it is for: what one customer's webhooks cost is to be kept from the others. */
+  readonly customer: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** Milliseconds. */
@@ -18,4 +20,6 @@ export type CallbackAnswer = { readonly status: number; readonly retryAfter?: nu
  */
 export interface CallbackSender {
   post(request: CallbackRequest): Promise<CallbackAnswer>;
+  /** Lets go of what it keeps open. The verifier calls it when it is closed. */
+  close?(): void | Promise<void>;
 }

@@ -4,16 +4,23 @@ import type { PolicyOverride } from "../domain/policy.js";
 export interface Customer {
   /** UUID; sent as `customer_uuid` in bodies and as the `customer-uuid` header of lookup. */
   readonly customer_uuid: string;
-  /** What this customer changes of the verifier's policy. Tested against the guess budget when the customer is first seen. */
-  readonly policy?: PolicyOverride;
+  /** What this customer changes of the verifier's policy. Held to the same rules as the options, the guess budget included, when it is first seen. */
+  readonly policy?: PolicyOverride | null | undefined;
   /** Secrets that sign this customer's callbacks, as `whsec_<base64>`, the current one first, several while rotating. Default: made of the verifier's `secret`. */
-  readonly webhookSecrets?: readonly string[];
+  readonly webhookSecrets?: readonly string[] | null | undefined;
 }
 
-/** Where customers and their API keys come from. Keys are only ever known by their SHA-256 digest. */
+/** A customer; `undefined` or `null`: there is none. */
+type Found = Customer | null | undefined;
+
+/**
+ * Where customers and their API keys come from. Keys are only ever known by their SHA-256 digest.
+ *
+ * A source that throws, takes longer than `storeTimeout`, or answers what is no customer (a policy that breaks a rule, another UUID than was asked for) is reported to the logger, and the request is answered 503.
+ */
 export interface Customers {
-  /** The customer that owns the key with this SHA-256 digest (64 lower-case hexadecimal digits), or `undefined`. A revoked key must no longer be found. */
-  findByKeyDigest(digest: string): Customer | undefined | Promise<Customer | undefined>;
-  /** The customer with this UUID (lower case), or `undefined`. Used by direct calls, which carry no key. */
-  find(customerUuid: string): Customer | undefined | Promise<Customer | undefined>;
+  /** The customer that owns the key with this SHA-256 digest (64 lower-case hexadecimal digits), if there is one. A revoked key must no longer be found. */
+  findByKeyDigest(digest: string): Found | PromiseLike<Found>;
+  /** The customer with this UUID (lower case), if there is one. Used by direct calls, which carry no key, and for the secrets that sign callbacks. */
+  find(customerUuid: string): Found | PromiseLike<Found>;
 }

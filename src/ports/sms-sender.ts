@@ -4,7 +4,7 @@ export interface Destination {
   readonly to: string;
   readonly authentication_uuid: string;
   readonly customer_uuid: string;
-  /** 1 for the first send of an authentication, one more for each send tried. With `authentication_uuid` it is the idempotency key for carriers that take one. */
+  /** 1 for the first send of an authentication, one more for each send tried. */
   readonly attempt: number;
   /** ISO 3166-1 alpha-2, absent for non-geographic numbers and unknown test numbers. */
   readonly country?: string;
@@ -14,6 +14,8 @@ export interface Destination {
 
 /** One text message to hand to a carrier. */
 export interface SmsMessage extends Destination {
+  /** Of this very send, for carriers that take one: never another's, the same where a sender tries again. At most 64 characters. */
+  readonly idempotency_key: string;
   /** The whole text, ready to send. */
   readonly text: string;
   /** The code inside `text`, for carriers that take it apart (templates). Never log it. */
@@ -29,8 +31,10 @@ export interface SmsMessage extends Destination {
 export interface SendContext {
   /** Aborted when `sendTimeout` has passed; nobody waits for the answer then. */
   readonly signal: AbortSignal;
-  /** Milliseconds since the epoch at which `signal` is aborted. */
+  /** When `signal` is aborted, by the verifier's clock, in milliseconds since the epoch. */
   readonly deadline: number;
+  /** Milliseconds until then, at the call: for a sender that has another clock. */
+  readonly timeLeft: number;
 }
 
 /**
@@ -68,6 +72,10 @@ export interface Feedback {
   readonly authentication_uuid: string;
   readonly attempt: number;
   readonly event: "validated" | "delivered" | "undeliverable";
+  /** When the message was sent, in milliseconds since the epoch. */
+  readonly sent_at: number;
+  /** The authentication's first message, and by the route that `plan` had named: chance gave it the route, which failovers and retries are not. */
+  readonly chosen: boolean;
 }
 
 /**

@@ -75,7 +75,7 @@ function outcomeCase(behaviour: CarrierBehaviour, patience: number): ContractCas
       onBench(subject, behaviour, async ({ sender, received }) => {
         const message = newMessage();
         const abort = new AbortController();
-        const sending = inTime(sender.send(message, { signal: abort.signal, deadline: Date.now() + patience }), patience);
+        const sending = inTime(sender.send(message, { signal: abort.signal, deadline: Date.now() + patience, timeLeft: patience }), patience);
         if (behaviour === "withholds") {
           await until(() => received().length > 0, patience);
           abort.abort();
@@ -145,7 +145,7 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
       run: (subject) =>
         onBench(subject, "accepts", async ({ sender, received }) => {
           const late = newMessage({ to: "+14155551999" });
-          const outcome = await inTime(sender.send(late, { signal: AbortSignal.abort(), deadline: Date.now() - 1 }), patience);
+          const outcome = await inTime(sender.send(late, { signal: AbortSignal.abort(), deadline: Date.now() - 1, timeLeft: 0 }), patience);
           ensureOutcome(outcome, late);
           const next = newMessage();
           await inTime(send(sender, next), patience);
@@ -177,7 +177,7 @@ async function onBench(subject: SenderSubject, behaviour: CarrierBehaviour, run:
 }
 
 function send(sender: SmsSender, message: SmsMessage): Promise<SendOutcome> {
-  return sender.send(message, { signal: new AbortController().signal, deadline: Date.now() + 10_000 });
+  return sender.send(message, { signal: new AbortController().signal, deadline: Date.now() + 10_000, timeLeft: 10_000 });
 }
 
 function newCode(): string {
@@ -193,6 +193,7 @@ function newMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
     authentication_uuid: randomUUID(),
     customer_uuid: randomUUID(),
     attempt: 1,
+    idempotency_key: randomUUID(),
     country: "US",
     ...fields,
   };

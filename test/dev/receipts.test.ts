@@ -3,7 +3,7 @@ import { memoryStore } from "../../adapters/store/memory/index.js";
 import type { ShownMessage } from "../../src/dev/messages.js";
 import { readDevSettings } from "../../src/dev/settings.js";
 import { startDev } from "../../src/dev/start.js";
-import { decodeRecord } from "../../src/engine/record.js";
+import { decodeRecord } from "../../src/engine/records/codec.js";
 
 test("a receipt from the page reaches the record of its authentication; none is taken over the service's own route", async () => {
   const settings = readDevSettings(["--port", "0", "--json"], {});

@@ -1,6 +1,6 @@
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier, type Verifier } from "../../src/create-verifier.js";
-import { generateApiKey } from "../../src/engine/account.js";
+import { generateApiKey } from "../../src/engine/door/account.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
 

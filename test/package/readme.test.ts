@@ -7,9 +7,9 @@ import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";
 import { callerFaultCodes, transportFaultCodes } from "../../src/contract/fault.js";
 import { retryStatuses } from "../../src/contract/retry.js";
-import { defaultPolicy } from "../../src/domain/policy.js";
 import { VerifierError } from "../../src/errors.js";
-import { defaultOptions } from "../../src/options.js";
+import { readOptions } from "../../src/options.js";
+import { neededOptions } from "../support/options.js";
 import { root } from "./built.js";
 
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -26,9 +26,28 @@ describe("README.md: the table of defaults", () => {
   const rows = [...table.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|/gm)].map(([, name, value]) => [name, JSON.parse(value as string)]);
 
   it("holds every default of the code, and no other", () => {
-    const { docUrl, ...options } = defaultOptions;
-    expect(new Map(rows as [string, unknown][])).toEqual(new Map([...leaves({ policy: defaultPolicy }), ...leaves(options)]));
+    const { policy, message, numberRules, pollInterval, fullNumber, deliver, callbackConcurrency, ...settings } = readOptions(neededOptions);
+    const { sendTimeout, storeTimeout, lookupTimeout, clockSkew, docUrl, blocked, secrets, countries, ...none } = settings;
+    const { validation, ambiguousLineType, ...noRules } = numberRules;
+    const seconds = Object.entries({ sendTimeout, storeTimeout, lookupTimeout, clockSkew, "callbacks.pollInterval": pollInterval });
+    const defaults = [
+      ...leaves({ policy, message, phoneValidation: validation, ambiguousLineType }),
+      ...leaves({ callbacks: { fullNumber, worker: deliver, concurrency: callbackConcurrency } }),
+      ...seconds.map(([name, ms]) => [name, ms / 1000] as const),
+    ];
+    expect(new Map(rows as [string, unknown][])).toEqual(new Map(defaults));
     expect(docUrl).toContain("#errors");
+    // What is off or empty by default has no row, and whatever is new has one.
+    const empty = {
+      testNumbers: new Map(),
+      spamRules: [],
+      receiptSources: [],
+      allowOrigins: [],
+      pepper: undefined,
+      receiptBase: undefined,
+      waitUntil: undefined,
+    };
+    expect({ ...none, ...noRules }).toStrictEqual(empty);
   });
 });
 

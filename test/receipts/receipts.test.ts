@@ -190,7 +190,7 @@ describe("receipts: bad signatures refused, nothing settled", () => {
     expect(await set.post(set.verifier, set.urlOf("nobody"), "")).toBe(404);
     expect(await set.post(set.verifier, set.urlOf("infobip"), "not json", { "content-type": "application/json" })).toBe(400);
     set.store.find = () => Promise.reject(new Error("down"));
-    set.store.compareAndSwap = () => Promise.reject(new Error("down"));
+    set.store.commit = () => Promise.reject(new Error("down"));
     expect(await set.fromTwilio("delivered")).toBe(503);
   });
 });

@@ -85,7 +85,7 @@ it("hands the SDK's client what SendTextMessage takes", async () => {
     outcome: "rejected",
     reason: "not sent: option from names no sender for FR",
   });
-  expect(await sender.send(aMessage(), { signal: AbortSignal.abort(), deadline: 0 })).toMatchObject({ outcome: "rejected" });
+  expect(await sender.send(aMessage(), { signal: AbortSignal.abort(), deadline: 0, timeLeft: 0 })).toMatchObject({ outcome: "rejected" });
   expect(seen).toHaveLength(1);
 });
 
@@ -114,7 +114,7 @@ it("the SDK's client is told when the time is over", async () => {
     (_, { abortSignal }) =>
       new Promise((_, reject) => abortSignal.addEventListener("abort", () => reject(Object.assign(new Error("x"), { name: "AbortError" })))),
   );
-  const sending = sender.send(aMessage(), { signal: abort.signal, deadline: 0 });
+  const sending = sender.send(aMessage(), { signal: abort.signal, deadline: 0, timeLeft: 0 });
   abort.abort();
   expect(await sending).toEqual({ outcome: "unknown", reason: "no answer in time" });
 });

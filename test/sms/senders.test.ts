@@ -41,7 +41,7 @@ const broken: readonly (readonly [string, (sound: SmsSender) => SmsSender])[] = 
   ["fails", () => ({ send: async () => ({ outcome: "rejected" }) })],
   ["fails", (sound) => ({ send: async (message, context) => (await sound.send(message, context)) && sound.send(message, context) })],
   ["garbles", () => ({ send: async () => ({ outcome: "accepted" }) })],
-  ["withholds", (sound) => ({ send: (message, { deadline }) => sound.send(message, { deadline, signal: new AbortController().signal }) })],
+  ["withholds", (sound) => ({ send: (message, { deadline, timeLeft }) => sound.send(message, { deadline, timeLeft, signal: new AbortController().signal }) })],
   ["cuts", () => ({ send: () => Promise.reject(new Error("socket hang up")) })],
   ["unreachable", () => ({ send: async (message) => ({ outcome: "rejected", reason: `cannot send ${message.code}` }) })],
   ["refuses", () => ({ send: async (message) => ({ outcome: "rejected", reason: `${message.to} is barred` }) })],

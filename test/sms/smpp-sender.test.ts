@@ -416,7 +416,7 @@ describe("connections that fail", () => {
     const { peer, sender, clock } = await setUp();
     peer.on("bind_transceiver", withhold);
     const abort = new AbortController();
-    const outcome = sender.send(aMessage(), { signal: abort.signal, deadline: clock.now() + 5_000 });
+    const outcome = sender.send(aMessage(), { signal: abort.signal, deadline: clock.now() + 5_000, timeLeft: 5_000 });
     abort.abort();
     expect(await outcome).toMatchObject({ outcome: "rejected" });
     expect(sender.status().queued).toBe(0);
@@ -771,7 +771,7 @@ describe("close", () => {
     session(peer).destroy();
     await eventually(() => expect(sender.status().state).toBe("waiting"));
     await sender.connect();
-    expect(await sender.send(aMessage(), { signal: new AbortController().signal, deadline: clock.now() + 5_000 })).toMatchObject({ outcome: "accepted" });
+    expect(await sender.send(aMessage(), { signal: new AbortController().signal, deadline: clock.now() + 5_000, timeLeft: 5_000 })).toMatchObject({ outcome: "accepted" });
     await sender.close();
     await eventually(() => expect(timers.size).toBe(0));
   });

@@ -30,7 +30,7 @@ it("the sender's own timeout ends the wait before the send's deadline", async ()
 
 it("a message whose time is over before it starts is not sent", async () => {
   const { url, requests } = await start("accepts");
-  const outcome = await twilioSender({ ...twilioOptions, baseUrl: url }).send(aMessage(), { signal: AbortSignal.abort(), deadline: 0 });
+  const outcome = await twilioSender({ ...twilioOptions, baseUrl: url }).send(aMessage(), { signal: AbortSignal.abort(), deadline: 0, timeLeft: 0 });
   expect(outcome).toEqual({ outcome: "rejected", reason: "not sent: the time for it was over" });
   expect(requests).toEqual([]);
 });
@@ -41,7 +41,7 @@ it("a timeout leaves no timer and no listener behind", async () => {
   const added = vi.spyOn(signal, "addEventListener");
   const removed = vi.spyOn(signal, "removeEventListener");
   const cleared = vi.spyOn(globalThis, "clearTimeout");
-  await twilioSender({ ...twilioOptions, baseUrl: url, timeout: 3600 }).send(aMessage(), { signal, deadline: Date.now() + 1000 });
+  await twilioSender({ ...twilioOptions, baseUrl: url, timeout: 3600 }).send(aMessage(), { signal, deadline: Date.now() + 1000, timeLeft: 1000 });
   expect(removed.mock.calls.length).toBe(added.mock.calls.length);
   expect(cleared.mock.calls.some(([timer]) => timer !== undefined)).toBe(true);
   cleared.mockRestore();

@@ -252,7 +252,7 @@ describe("contract.md, wire rule 6", () => {
 
   it("503 + `Retry-After` when the store cannot answer: same body shape, nothing sent", async () => {
     const set = setUp();
-    set.store.compareAndSwap = () => Promise.reject(new Error("redis://password@host is down"));
+    set.store.commit = () => Promise.reject(new Error("redis://password@host is down"));
     const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) });
     expect([response.status, response.json.code, response.headers["retry-after"]]).toEqual([503, "unavailable", "2"]);
     expect(response.body).not.toContain("redis");

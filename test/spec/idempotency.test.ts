@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOf, numberOf, setUp } from "../support/verifier.js";
+import { faultOf, inbox, numberOf, setUp } from "../support/verifier.js";
 
 describe("contract.md: `Idempotency-Key` on create", () => {
   it("the same key and body answer the same result without a second message", async () => {
@@ -12,11 +12,13 @@ describe("contract.md: `Idempotency-Key` on create", () => {
   });
 
   it("also for a twin that runs at the same time: fifty twins, one message, one charge, one result", async () => {
-    const { create, box, store, customer } = setUp();
+    const { create, box } = setUp();
     const results = await Promise.all(Array.from({ length: 50 }, () => create({}, { idempotencyKey: "k" })));
     expect(new Set(results.map((result) => JSON.stringify(result))).size).toBe(1);
     expect(box.messages).toHaveLength(1);
-    expect(await store.count([{ window: `${customer}:n:${numberOf(1)}`, since: 0 }])).toEqual([1]);
+    const later = [];
+    for (let sent = 0; sent < 5; sent++) later.push((await create()).status);
+    expect(later, "five in ten minutes, the twins' one among them").toEqual(["pending", "pending", "pending", "pending", "rate_limited"]);
   });
 
   it("another body under the key is `bad_request`", async () => {
@@ -35,52 +37,24 @@ describe("contract.md: `Idempotency-Key` on create", () => {
     expect(await create({}, { idempotencyKey: "k" })).toEqual(refused);
   });
 
-  it("a twin that finds `planned` carries on from it: a process that died before the charge costs nothing", async () => {
-    const set = setUp();
-    const reserve = set.store.reserve.bind(set.store);
-    let down = true;
-    set.store.reserve = async (claims) => (down ? Promise.reject(new Error("down")) : reserve(claims));
-    expect(await faultOf(set.create({}, { idempotencyKey: "k" }))).toBe("unavailable");
-    expect(set.box.messages).toHaveLength(0);
-    down = false;
-    set.clock.advance(1000);
-    const resumed = await set.create({}, { idempotencyKey: "k" });
-    expect(resumed.status).toBe("pending");
-    expect(set.box.messages).toHaveLength(1);
-    expect((await set.check(resumed.authentication_uuid, set.box.code())).status).toBe("valid");
+  it("D2: a key that is used again after the record's end is another create: charged to caps and money anew, under names of its own", async () => {
+    const sender = Object.assign(inbox(), { plan: () => ({ route: "r", price: 1 }) });
+    const set = setUp({ sender, policy: { lifetime: 60, tombstone: 60, limits: { spend: [{ amount: 100, per: "day" }] } } });
+    const statuses: string[] = [];
+    for (let hour = 0; hour < 23; hour++) {
+      statuses.push((await set.create({}, { idempotencyKey: "k" })).status);
+      set.clock.advance(3_600_000);
+    }
+    expect(statuses.filter((status) => status === "pending")).toHaveLength(10);
+    expect(new Set(sender.messages.map(({ idempotency_key }) => idempotency_key)).size, "each message has a key of its own for the carrier").toBe(10);
   });
 
-  it("a plan that is carried on later is charged to the windows of that later time", async () => {
-    const set = setUp({
-      policy: {
-        limits: {
-          perNumber: [
-            { limit: 1, window: 500 },
-            { limit: 10, window: 86_400 },
-          ],
-        },
-      },
-    });
-    const reserve = set.store.reserve.bind(set.store);
-    set.store.reserve = async () => Promise.reject(new Error("down"));
-    await faultOf(set.create({}, { idempotencyKey: "k" }));
-    set.store.reserve = reserve;
-    set.clock.advance(499_000);
-    expect((await set.create({}, { idempotencyKey: "k" })).status).toBe("pending");
-    set.clock.advance(1000);
-    expect((await set.create()).status).toBe("rate_limited");
-  });
-
-  it("a plan that nobody carried on before it expired gives way to a new one", async () => {
-    const set = setUp();
-    const reserve = set.store.reserve.bind(set.store);
-    set.store.reserve = async () => Promise.reject(new Error("down"));
-    await faultOf(set.create({}, { idempotencyKey: "k" }));
-    set.store.reserve = reserve;
-    set.clock.advance(700_000);
-    const resumed = await set.create({}, { idempotencyKey: "k" });
-    expect(Date.parse(resumed.created_at)).toBe(set.clock.now());
-    expect((await set.check(resumed.authentication_uuid, set.box.code())).status).toBe("valid");
+  it("D10: the caller's spam rules are not asked again for a repeat", async () => {
+    let asked = 0;
+    const { create, box } = setUp({ spamRules: [{ name: "mine", judge: () => void asked++ }] });
+    const first = await create({}, { idempotencyKey: "k" });
+    for (let repeat = 0; repeat < 3; repeat++) expect(await create({}, { idempotencyKey: "k" })).toEqual(first);
+    expect([asked, box.messages.length]).toEqual([1, 1]);
   });
 
   it("It lives as long as the record", async () => {

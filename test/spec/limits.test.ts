@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { memoryStore } from "../../adapters/store/memory/index.js";
 import { faultOf, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
 
 const minute = 60_000;
@@ -136,6 +137,20 @@ describe("contract.md: Limits, caps (`rate_limited`)", () => {
     expect((await set.create()).status).toBe("pending");
   });
 
+  it("D10: refusals do not fill a store and lock out others: of a number the first twenty an hour are kept, all are answered", async () => {
+    const set = setUp({ store: memoryStore({ name: randomUUID(), maxRecords: 100 }) });
+    await createMany(set, 5, () => ({}));
+    const refused = [];
+    for (let index = 0; index < 1_000; index++) refused.push(await set.create());
+    expect(new Set(refused.map(({ status }) => status))).toEqual(new Set(["rate_limited"]));
+    expect((await set.create({ phone_number: numberOf(2) })).status).toBe("pending");
+    const known = await Promise.all(refused.map(({ authentication_uuid }) => faultOf(set.check(authentication_uuid, "1"))));
+    expect(known.filter((fault) => fault === "no fault")).toHaveLength(20);
+    set.clock.advance(hour);
+    await createMany(set, 5, () => ({}));
+    expect(await faultOf(set.check((await set.create()).authentication_uuid, "1")), "the next hour's are kept again").toBe("no fault");
+  });
+
   it("a fault charges nothing", async () => {
     const set = setUp();
     for (let index = 0; index < 20; index++) await faultOf(set.create({ device_type: "FRIDGE" }));
@@ -171,10 +186,9 @@ describe("contract.md: Limits, caps (`rate_limited`)", () => {
 describe("contract.md: spam rules", () => {
   const flag = { name: "flag", judge: () => ({ reason: "flagged" }) };
 
-  it("`is_returning_user` skips the spam rules, never the caps", async () => {
+  it("`is_returning_user` is the caller's word: the rules see it, and it walks past nothing", async () => {
     const set = setUp({ spamRules: [flag], policy: onePerTenMinutes });
-    expect(await createMany(set, 2, () => ({ is_returning_user: true }))).toEqual(pendingThenLimited(1));
-    expect((await set.create({ phone_number: numberOf(2) })).status).toBe("spam_detected");
+    expect(await createMany(set, 2, () => ({ is_returning_user: true }))).toEqual(["spam_detected", "spam_detected"]);
   });
 
   it("each rule is `enforce`, `shadow` (decides, records, lets through) or `off`", async () => {
@@ -301,7 +315,7 @@ describe("contract.md: guess budget, tested when the verifier is built and for e
 
   it("a customer source that answers a broken policy gets nothing sent", async () => {
     const set = setUp({ customers: { findByKeyDigest: () => undefined, find: (customer_uuid: string) => ({ customer_uuid, policy: { codeLength: 4 } }) } });
-    expect(await faultOf(set.create())).toBe("invalid_options");
+    expect(await faultOf(set.create())).toBe("unavailable");
     expect(set.box.messages).toHaveLength(0);
   });
 

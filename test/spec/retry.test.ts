@@ -47,14 +47,17 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
   });
 
   it("denied | no route takes the message: the code is dead, earlier ones live on, `remaining_retry` is not used up, the cool-down starts again, the caps count it", async () => {
-    const { create, retry, check, clock, box, store, customer } = setUp();
+    const { create, retry, check, clock, box } = setUp();
     const { authentication_uuid } = await create();
     const first = box.code();
     clock.advance(30_000);
     box.answer = async () => ({ outcome: "rejected" });
     expect(await retry(authentication_uuid)).toMatchObject({ status: "denied", remaining_retry: 4, next_retry_at: at(60) });
     const dead = box.code();
-    expect(await store.count([{ window: `${customer}:n:${numberOf(1)}`, since: 0 }])).toEqual([2]);
+    const later = [];
+    for (let sent = 0; sent < 4; sent++) later.push((await create()).status);
+    expect(later, "two of five are charged").toEqual(["pending", "pending", "pending", "rate_limited"]);
+    expect(box.messages.splice(2)).toHaveLength(3);
     clock.advance(29_999);
     expect((await retry(authentication_uuid)).status).toBe("denied");
     expect(box.messages).toHaveLength(2);
@@ -128,7 +131,7 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
       remaining_retry: 0,
       status: "expired_auth",
     });
-    expect((await store.find(customer, authentication_uuid))?.data, "without its codes").toContain('[1,"",0]');
+    expect((await store.find(customer, authentication_uuid))?.data, "without its codes").toContain('"d":[{"n":1,"d":""}]');
   });
 
   it("already_validated | The authentication has already been validated", async () => {

@@ -108,7 +108,7 @@ describe('contract.md: Limits | spend ceiling | `{ amount, per: "hour" or "day" 
     expect(await set.statuses(1, other), "refused by the ceiling, the number has its send still").toEqual(times(1, 0));
   });
 
-  it("first caps, then spam rules: flagged, it is `rate_limited` where the ceiling is reached, and costs nothing", async () => {
+  it("the caller's spam rules come first: flagged, it is `spam_detected` whatever the ceiling says, and costs nothing", async () => {
     let flag = true;
     const rule = { name: "test", judge: () => (flag ? { reason: "flagged" } : undefined) };
     const set = setUpSpend([{ amount: 0.05, per: "hour" }], [0.05], { spamRules: [rule] });
@@ -116,7 +116,7 @@ describe('contract.md: Limits | spend ceiling | `{ amount, per: "hour" or "day" 
     flag = false;
     expect(await set.statuses(1)).toEqual(["pending"]);
     flag = true;
-    expect(await set.statuses(1)).toEqual(["rate_limited"]);
+    expect(await set.statuses(1)).toEqual(["spam_detected"]);
   });
 
   it("Idempotency-Key: a message under one key is paid once, also by twins that race", async () => {

@@ -84,7 +84,7 @@ export function stoppedClock(): FixedClock & { context(ms?: number): SendContext
       const abort = new AbortController();
       const deadline = clock.now() + ms;
       clock.after(ms, () => abort.abort());
-      return { signal: abort.signal, deadline };
+      return { signal: abort.signal, deadline, timeLeft: ms };
     },
   };
 }
@@ -97,6 +97,7 @@ export function aMessage(change: Partial<SmsMessage> = {}): SmsMessage {
     authentication_uuid: randomUUID(),
     customer_uuid: randomUUID(),
     attempt: 1,
+    idempotency_key: randomUUID(),
     country: "US",
     ...change,
   };

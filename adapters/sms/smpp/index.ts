@@ -77,10 +77,10 @@ export function smppSender(options: SmppOptions): SmppSender {
     return link.state === "refused" || link.state === "closed" || (link.state === "waiting" && link.nextAttemptAt >= dueAt);
   }
 
-  function submit(body: Buffer, { signal, deadline }: SendContext): Promise<SendOutcome> {
+  function submit(body: Buffer, { signal, timeLeft }: SendContext): Promise<SendOutcome> {
     return new Promise((resolve) => {
       let cancelWait = () => {};
-      const dueAt = deadline - giveUpBefore;
+      const dueAt = clock.now() + timeLeft - giveUpBefore;
       waiting.set(giveUp, dueAt);
       signal.addEventListener("abort", giveUp);
       const leave = submits.enter((done) => {
@@ -154,10 +154,10 @@ export function smppSender(options: SmppOptions): SmppSender {
   return {
     async send(message, context) {
       if (closed) return notSent("the sender is closed");
-      if (context.signal.aborted || context.deadline <= clock.now()) return notSent("the deadline had passed");
+      if (context.signal.aborted || context.timeLeft <= 0) return notSent("the deadline had passed");
       const body = submitBodyOf(message);
       if (typeof body === "string") return notSent(body);
-      if (isHopeless(context.deadline - giveUpBefore)) return notSent(whyNotWritten());
+      if (isHopeless(clock.now() + context.timeLeft - giveUpBefore)) return notSent(whyNotWritten());
       link.start();
       return submit(body, context);
     },

@@ -12,6 +12,7 @@ export function aMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
     authentication_uuid: authentication,
     customer_uuid: "6f0f6a5e-3d6b-4b0c-8a11-3f1f3f1f3f1f",
     attempt: 2,
+    idempotency_key: `${authentication}/k3j1/2`,
     country: "US",
     ...fields,
   };
@@ -19,7 +20,7 @@ export function aMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
 
 /** A context whose time is not over. */
 export function inTime(): SendContext {
-  return { signal: new AbortController().signal, deadline: Date.now() + 60_000 };
+  return { signal: new AbortController().signal, deadline: Date.now() + 60_000, timeLeft: 60_000 };
 }
 
 /** A carrier's request to our receipts route. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../ports/clock.js";
+import type { Clock } from "../../ports/clock.js";
 
 /** How late a deadline may be noticed, in milliseconds. */
 const tick = 25;
@@ -41,8 +41,16 @@ export function systemClock(): Clock {
   };
 }
 
+/** The longest that the platform's timers wait, in milliseconds; they run at once what is to wait longer. */
+const longestWait = 2 ** 31 - 1;
+
+/** One that is longer waits again for what is left. */
 function inBackground(ms: number, run: () => void): () => void {
-  const timer = setTimeout(run, ms);
-  timer.unref?.();
+  let timer: NodeJS.Timeout;
+  const wait = (left: number) => {
+    timer = setTimeout(() => (left > longestWait ? wait(left - longestWait) : run()), Math.min(left, longestWait));
+    timer.unref?.();
+  };
+  wait(ms);
   return () => clearTimeout(timer);
 }

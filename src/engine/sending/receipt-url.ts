@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import type { Authentication } from "../domain/authentication.js";
-import type { Codes } from "./codes.js";
+import type { Authentication } from "../../domain/authentication.js";
+import type { Codes } from "../codes.js";
 
 /** Which message a receipt is about. */
 export interface ReceiptTarget {

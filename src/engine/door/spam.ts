@@ -1,9 +1,9 @@
-import type { CreateAuthenticationRequest } from "../contract/authentication.js";
-import type { Decision } from "../domain/decision.js";
-import type { PhoneNumber } from "../domain/phone-number.js";
-import { rulesToAsk, type SpamAttempt, type SpamRule, spamDecision } from "../domain/spam.js";
-import { withTimeout } from "./budget.js";
-import type { Parts } from "./parts.js";
+import type { CreateAuthenticationRequest } from "../../contract/authentication.js";
+import type { Decision } from "../../domain/decision.js";
+import type { PhoneNumber } from "../../domain/phone-number.js";
+import { rulesToAsk, type SpamAttempt, type SpamRule, spamDecision } from "../../domain/spam.js";
+import { withTimeout } from "../clock/budget.js";
+import type { Parts } from "../parts.js";
 
 /** Milliseconds that a spam rule may take. */
 const ruleTimeout = 1000;
@@ -17,7 +17,7 @@ export async function judgeSpam(parts: Parts, request: CreateAuthenticationReque
     line_type: phone.lineType,
     ...(phone.country !== undefined && { country_code: phone.country }),
   };
-  const decisions = await Promise.all(rulesToAsk(parts.settings.spamRules, attempt).map((rule) => ask(parts, rule, attempt)));
+  const decisions = await Promise.all(rulesToAsk(parts.settings.spamRules).map((rule) => ask(parts, rule, attempt)));
   return decisions.filter((decision) => decision !== undefined);
 }
 

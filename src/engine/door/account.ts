@@ -1,12 +1,12 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Policy } from "../domain/policy.js";
-import { VerifierError } from "../errors.js";
-import { type CustomerConfig, readCustomerPolicy, type Settings } from "../options.js";
-import type { Clock } from "../ports/clock.js";
-import type { Customer, Customers } from "../ports/customers.js";
-import type { Logger } from "../ports/logger.js";
-import { unavailable, withTimeout } from "./budget.js";
-import { derivedWebhookSecret } from "./webhook.js";
+import type { Policy } from "../../domain/policy.js";
+import { VerifierError } from "../../errors.js";
+import { type CustomerConfig, readCustomer, readCustomerPolicy, type Settings } from "../../options.js";
+import type { Clock } from "../../ports/clock.js";
+import type { Customer, Customers } from "../../ports/customers.js";
+import type { Logger } from "../../ports/logger.js";
+import { derivedWebhookSecret } from "../callbacks/webhook.js";
+import { unavailable, withTimeout } from "../clock/budget.js";
 
 /** A customer that was let in, with the policy that holds for it. */
 export interface Account {
@@ -42,44 +42,54 @@ export function generateApiKey(): ApiKey {
 export function createAccounts(source: Customers, settings: Settings, clock: Clock, logger: Logger): Accounts {
   const policies = new WeakMap<object, Policy>();
 
-  /** A source that fails, or takes longer than the store may, answers 503 as a store does. */
-  const ask = async (work: () => ReturnType<Customers["find"]>): Promise<Customer | undefined> => {
+  /** What is `read` of the customer that the source answers. A source that fails, takes longer than the store may, or answers what is no customer is answered 503, as a store is. */
+  const ask = async <T>(question: () => ReturnType<Customers["find"]>, read: (customer: Customer) => T, uuid?: string): Promise<T | undefined> => {
     try {
-      const answer = work();
-      return answer instanceof Promise ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
+      const answer = question();
+      const found = isThenable(answer) ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
+      if (found === undefined || found === null) return undefined;
+      const customer = readCustomer(found);
+      if (uuid !== undefined && customer.customer_uuid !== uuid) throw new Error("the customer source was asked for one customer and answered another");
+      return read(customer);
     } catch (cause) {
       logger.error({ err: cause }, "the customer source failed; the request is answered 503");
       throw unavailable(cause);
     }
   };
 
-  const account = (customer: Customer): Account => {
-    const override = customer.policy;
-    let policy = override === undefined ? settings.policy : policies.get(override);
-    if (policy === undefined) {
-      policy = readCustomerPolicy(settings, override as NonNullable<typeof override>);
-      policies.set(override as object, policy);
-    }
-    return { customer: customer.customer_uuid.toLowerCase(), policy };
+  const account = ({ customer_uuid, policy: change }: Customer): Account => {
+    if (change === undefined || change === null) return { customer: customer_uuid, policy: settings.policy };
+    const policy = policies.get(change) ?? readCustomerPolicy(settings, change);
+    policies.set(change, policy);
+    return { customer: customer_uuid, policy };
   };
 
   return {
     async byKey(apiKey) {
       // Longer than any key: not worth hashing.
-      const known = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512 ? await ask(() => source.findByKeyDigest(keyDigest(apiKey))) : undefined;
+      const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512;
+      const known = sound ? await ask(() => source.findByKeyDigest(keyDigest(apiKey)), account) : undefined;
       if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
-      return account(known);
+      return known;
     },
     async byUuid(customerUuid) {
-      const known = await ask(() => source.find(customerUuid));
+      const known = await ask(() => source.find(customerUuid), account, customerUuid);
       if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
-      return account(known);
+      return known;
     },
     async webhookSecrets(customerUuid) {
-      const known = await ask(() => source.find(customerUuid));
-      return known?.webhookSecrets ?? settings.secrets.map((secret) => derivedWebhookSecret(secret, customerUuid));
+      const own = await ask(
+        () => source.find(customerUuid),
+        ({ webhookSecrets }) => webhookSecrets ?? undefined,
+        customerUuid,
+      );
+      return own ?? settings.secrets.map((secret) => derivedWebhookSecret(secret, customerUuid));
     },
   };
+}
+
+function isThenable(value: object | null | undefined): value is PromiseLike<Customer | null | undefined> {
+  return typeof value === "object" && value !== null && "then" in value;
 }
 
 /** Customers from the configuration: "several keys each, digests compared in constant time". Throws `invalid_options` when a UUID or a key stands there twice. */
@@ -88,11 +98,7 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
   const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();
   for (const [index, config] of configs.entries()) {
     const uuid = config.customer_uuid.toLowerCase();
-    const customer: Customer = {
-      customer_uuid: uuid,
-      ...(config.policy !== undefined && { policy: config.policy }),
-      ...(config.webhookSecrets !== undefined && { webhookSecrets: config.webhookSecrets }),
-    };
+    const customer: Customer = { customer_uuid: uuid, policy: config.policy, webhookSecrets: config.webhookSecrets };
     if (byUuid.has(uuid))
       throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid stands in the list twice; give one entry all keys`);
     byUuid.set(uuid, customer);

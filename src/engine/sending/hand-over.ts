@@ -1,46 +1,53 @@
-import type { Authentication } from "../domain/authentication.js";
-import { maskNumber } from "../domain/phone-number.js";
-import type { Policy } from "../domain/policy.js";
-import { type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
-import { soundPrice } from "../domain/spend.js";
-import type { TestNumber } from "../options.js";
-import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
-import { type StoreBudget, TimedOut, withTimeout } from "./budget.js";
-import { toMessage } from "./message.js";
-import type { Parts } from "./parts.js";
+import type { Authentication } from "../../domain/authentication.js";
+import { maskNumber } from "../../domain/phone-number.js";
+import type { Policy } from "../../domain/policy.js";
+import { type SendReport, type SendResult, settleReceipt, settleSend } from "../../domain/send.js";
+import { soundPrice, spendCorrection } from "../../domain/spend.js";
+import type { TestNumber } from "../../options.js";
+import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
+import { type StoreBudget, TimedOut, withTimeout } from "../clock/budget.js";
+import type { Parts } from "../parts.js";
+import { type Decided, transition } from "../transition.js";
+import { type Sending, toMessage } from "./next-send.js";
 import { keepMessageId } from "./receipts.js";
-import type { SpendHold } from "./spend.js";
-import { transition } from "./transition.js";
 
 /**
- * Hands the newest send of `auth` to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
+ * Hands a send to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
  *
  * "create and retry answer after the carrier's outcome or `sendTimeout` … Once a message may have been handed over, no store fault turns the answer into an error" (contract.md, Life of an authentication).
  */
 export async function handOver(
   parts: Parts,
   budget: StoreBudget,
-  auth: Authentication,
-  code: string,
-  country: string | undefined,
   policy: Policy,
-  hold: SpendHold,
+  sending: Sending,
 ): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
+  const { clock, settings } = parts;
+  const { next: auth } = sending;
   const attempt = auth.attempts;
-  const test = parts.settings.testNumbers.get(auth.number);
-  const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, auth, code, country, hold.amount)) : pretend(parts, test)));
+  const test = settings.testNumbers.get(auth.number);
+  const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, sending)) : pretend(parts, test)));
   const { result } = report;
-  const now = parts.clock.now();
-  const settle = (current: Authentication) => {
-    const next = settleSend(current, attempt, report, policy, now);
-    return test?.outcome === "undeliverable" ? (settleReceipt(next ?? current, attempt, "undeliverable", "test number", now) ?? next) : next;
+  const now = clock.now();
+  const correction = correctionOf(parts, policy, sending, report);
+  const settle = (current: Authentication): Decided<Authentication> => {
+    const settled = settleSend(current, attempt, report, policy, now);
+    const next = test?.outcome === "undeliverable" ? (settleReceipt(settled ?? current, attempt, "undeliverable", "test number", now) ?? settled) : settled;
+    // A price that is not the one claimed is settled, whether or not the record has more to tell.
+    return { result: next ?? current, next: next ?? (correction.length > 0 ? { ...current } : undefined), claims: correction };
   };
-  const spent = result === "rejected" ? 0 : report.price;
-  const [settled] = await Promise.all([store(parts, budget, auth, settle), hold.settle(budget, spent)]);
-  if (report.messageId !== undefined && parts.settings.receiptSources.length > 0) {
+  const settled = await store(parts, budget, auth, settle);
+  if (report.messageId !== undefined && settings.receiptSources.length > 0) {
     await keepMessageId(parts, budget, report.messageId, { customer: auth.customer, id: auth.id, attempt });
   }
   return { result, auth: settled };
+}
+
+/** "What a send did not cost is given back with the settling write of its record": a message surely not sent is free, one that may have been sent is paid. */
+function correctionOf({ settings }: Parts, { limits }: Policy, { next, maxPrice }: Sending, { result, price }: SentReport) {
+  if (maxPrice === undefined) return [];
+  const spent = result === "rejected" ? 0 : (price ?? maxPrice);
+  return spendCorrection(next.customer, maxPrice, spent, limits.spend, { at: next.lastSendAt, skew: settings.clockSkew });
 }
 
 /** Settles on what is stored, if there is anything to write. A store fault is reported; the record as it should be comes back all the same. */
@@ -48,20 +55,17 @@ async function store(
   parts: Parts,
   budget: StoreBudget,
   auth: Authentication,
-  settle: (current: Authentication) => Authentication | undefined,
+  settle: (current: Authentication) => Decided<Authentication>,
 ): Promise<Authentication> {
   const local = settle(auth);
-  if (local === undefined) return auth;
+  if (local.next === undefined) return auth;
   try {
-    const stored = await transition(parts.records, budget, auth.customer, auth.id, (current) => {
-      const next = settle(current);
-      return { result: next ?? current, next };
-    });
-    parts.outbox.deliverSoon(auth);
-    return stored ?? local;
+    const stored = await transition(parts.records, budget, auth.customer, auth.id, settle);
+    parts.outbox.deliverSoon(stored ?? auth);
+    return stored ?? local.result;
   } catch (err) {
     parts.logger.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided");
-    return local;
+    return local.result;
   }
 }
 
@@ -87,6 +91,7 @@ async function send({ sender, clock, logger, settings }: Parts, message: SmsMess
       return abort.signal();
     },
     deadline: clock.now() + settings.sendTimeout,
+    timeLeft: settings.sendTimeout,
   };
   const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to) };
   try {

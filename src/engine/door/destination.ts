@@ -1,6 +1,6 @@
-import { destinationFault, type PhoneNumber, parsePhoneNumber } from "../domain/phone-number.js";
-import { VerifierError } from "../errors.js";
-import type { BaseParts } from "./parts.js";
+import { destinationFault, type PhoneNumber, parsePhoneNumber } from "../../domain/phone-number.js";
+import { VerifierError } from "../../errors.js";
+import type { BaseParts } from "../parts.js";
 
 /** The number, parsed once a request. Throws `invalid_phone_number`. */
 export function readNumber({ settings }: BaseParts, phoneNumber: string): PhoneNumber {
@@ -21,9 +21,4 @@ export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNum
   const fault = destinationFault(phone, parts.settings);
   if (fault !== undefined) throw new VerifierError(fault, faults[fault]);
   return phone;
-}
-
-/** The country of a number that was accepted before. */
-export function countryOf({ settings }: BaseParts, number: string): string | undefined {
-  return parsePhoneNumber(number, { ...settings.numberRules, validation: "possible" })?.country;
 }

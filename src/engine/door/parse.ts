@@ -1,11 +1,11 @@
 import type * as z from "zod";
-import { CreateAuthenticationRequest, createFormatFaults } from "../contract/authentication.js";
-import { CheckRequest } from "../contract/check.js";
-import { LookupRequest } from "../contract/lookup.js";
-import { RetryRequest } from "../contract/retry.js";
-import { callbackUrlFault } from "../domain/callback-url.js";
-import { VerifierError } from "../errors.js";
-import type { Settings } from "../options.js";
+import { CreateAuthenticationRequest, createFormatFaults } from "../../contract/authentication.js";
+import { CheckRequest } from "../../contract/check.js";
+import { LookupRequest } from "../../contract/lookup.js";
+import { RetryRequest } from "../../contract/retry.js";
+import { callbackUrlFault } from "../../domain/callback-url.js";
+import { VerifierError } from "../../errors.js";
+import type { Settings } from "../../options.js";
 
 /** Input of each operation, parsed once at the door. Each throws `VerifierError` with the code of the first fault. */
 export const parseRetry = (input: unknown) => parse(RetryRequest, input);

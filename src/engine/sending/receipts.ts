@@ -1,10 +1,10 @@
-import { settleReceipt } from "../domain/send.js";
-import type { Receipt } from "../ports/receipts.js";
-import type { StoreBudget } from "./budget.js";
+import { settleReceipt } from "../../domain/send.js";
+import type { Receipt } from "../../ports/receipts.js";
+import type { StoreBudget } from "../clock/budget.js";
+import { newBudget, type Parts } from "../parts.js";
+import { transition } from "../transition.js";
 import { feedBack } from "./feedback.js";
-import { newBudget, type Parts } from "./parts.js";
 import type { ReceiptTarget } from "./receipt-url.js";
-import { transition } from "./transition.js";
 
 /** How long a carrier's message id is kept, so that receipts which name nothing else find their message. Milliseconds. */
 const keptIds = 3 * 24 * 60 * 60 * 1000;
@@ -13,8 +13,9 @@ const keyOf = (messageId: string) => `receipt:${messageId}`;
 
 /** Keeps the carrier's id of a message. A store fault is reported, and costs the receipts of this message. */
 export async function keepMessageId(parts: Parts, budget: StoreBudget, messageId: string, { customer, id, attempt }: ReceiptTarget): Promise<void> {
+  const now = parts.clock.now();
   try {
-    await budget.call(() => parts.store.put(keyOf(messageId), `${customer}/${id}/${attempt}`, parts.clock.now() + keptIds));
+    await budget.call(() => parts.store.put(keyOf(messageId), `${customer}/${id}/${attempt}`, { now, keepUntil: now + keptIds }));
   } catch (err) {
     parts.logger.warn({ err, authentication_uuid: id }, "a carrier's message id could not be kept; its receipts will not find their message");
   }

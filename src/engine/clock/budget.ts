@@ -1,6 +1,6 @@
-import { VerifierError } from "../errors.js";
-import type { Clock } from "../ports/clock.js";
-import type { Logger } from "../ports/logger.js";
+import { VerifierError } from "../../errors.js";
+import type { Clock } from "../../ports/clock.js";
+import type { Logger } from "../../ports/logger.js";
 
 /** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (architecture.md, rule 8). */
 export interface StoreBudget {
@@ -46,7 +46,7 @@ export class TimedOut extends Error {
 }
 
 /** The result of `work`, or a rejection with `TimedOut` after `ms`. What `work` does later is ignored. */
-export function withTimeout<T>(clock: Clock, ms: number, work: () => Promise<T> | T): Promise<T> {
+export function withTimeout<T>(clock: Clock, ms: number, work: () => PromiseLike<T> | T): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const cancel = clock.after(ms, () => reject(new TimedOut(`no answer within ${ms} ms`)));
     const settle = <A>(finish: (value: A) => void) => {

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
-import type { DeliveryStatusEvent } from "../contract/callback.js";
-import type { Authentication, OutboxEvent } from "../domain/authentication.js";
-import { maskNumber } from "../domain/phone-number.js";
-import { timestamp } from "./parts.js";
+import type { DeliveryStatusEvent } from "../../contract/callback.js";
+import type { Authentication, OutboxEvent } from "../../domain/authentication.js";
+import { maskNumber } from "../../domain/phone-number.js";
+import { timestamp } from "../parts.js";
 
 /** A delivery as it goes over the wire. */
 export interface Webhook {
@@ -16,7 +16,8 @@ export interface Webhook {
  */
 export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number): Webhook {
   const body = JSON.stringify(toPayload(auth, event, fullNumber));
-  const id = `msg_${auth.id}_${event.sequence}`;
+  // An idempotency key makes the id of an authentication, so that an id may live again: it is told apart by its creation.
+  const id = `msg_${auth.id}_${auth.createdAt.toString(36)}_${event.sequence}`;
   const seconds = String(Math.floor(now / 1000));
   const signatures = secrets.map(
     (secret) =>
@@ -42,6 +43,7 @@ function toPayload(auth: Authentication, event: OutboxEvent, fullNumber: boolean
     timestamp: timestamp(event.at),
     data: {
       authentication_uuid: auth.id,
+      sequence: event.sequence,
       attempt: event.attempt,
       phone_number: fullNumber ? auth.number : maskNumber(auth.number),
       status: event.status,

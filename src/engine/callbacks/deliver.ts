@@ -1,0 +1,57 @@
+import type { Authentication, OutboxEvent } from "../../domain/authentication.js";
+import { type DeliveryAnswer, deadEvent, deliveryTimeout, settleDelivery } from "../../domain/delivery.js";
+import type { CallbackSender } from "../../ports/callback-sender.js";
+import { type StoreBudget, withTimeout } from "../clock/budget.js";
+import type { BaseParts } from "../parts.js";
+import { type Decided, transition } from "../transition.js";
+import { listing } from "./dead-letters.js";
+import { toWebhook } from "./webhook.js";
+
+export interface DeliveryParts extends BaseParts {
+  readonly callbackSender: CallbackSender;
+  /** Secrets that sign a customer's callbacks, the current one first. */
+  readonly webhookSecrets: (customer: string) => Promise<readonly string[]>;
+}
+
+/** What a delivery came to; `failed`: it will be tried again, `dead`: it was given up. */
+export interface Delivery {
+  readonly outcome: "delivered" | "failed" | "dead";
+  /** The record after it. */
+  readonly auth: Authentication;
+}
+
+/** Delivers one event and settles what came of it; `undefined` where that was no longer this worker's to settle. Rejects with `unavailable`. */
+export async function deliver(parts: DeliveryParts, budget: () => StoreBudget, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
+  const { clock, records, logger } = parts;
+  const answer = await post(parts, auth, event);
+  const now = clock.now();
+  const jitter = Math.random();
+  const settled = await transition(records, budget(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
+    const next = settleDelivery(current, event.sequence, event.tries, answer, now, jitter);
+    const given = next && deadEvent(next, event.sequence);
+    return { result: next, next, ...(given !== undefined && { claims: [listing(next, given)] }) };
+  });
+  if (settled === undefined) return undefined;
+  const left = settled.outbox.find(({ sequence }) => sequence === event.sequence);
+  if (left === undefined) return { outcome: "delivered", auth: settled };
+  const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: "status" in answer ? `answered ${answer.status}` : answer.failed };
+  if (left.dead === undefined) logger.warn(fields, "a callback could not be delivered; it will be tried again");
+  else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
+  return { outcome: left.dead === undefined ? "failed" : "dead", auth: settled };
+}
+
+async function post({ clock, settings, callbackSender, webhookSecrets }: DeliveryParts, auth: Authentication, event: OutboxEvent): Promise<DeliveryAnswer> {
+  try {
+    return await withTimeout(clock, deliveryTimeout, async () =>
+      callbackSender.post({
+        ...toWebhook(auth, event, await webhookSecrets(auth.customer), settings.fullNumber, clock.now()),
+        url: auth.callbackUrl as string,
+        customer: auth.customer,
+        timeout: deliveryTimeout,
+        allowOrigins: settings.allowOrigins,
+      }),
+    );
+  } catch (error) {
+    return { failed: error instanceof Error ? error.message : String(error) };
+  }
+}

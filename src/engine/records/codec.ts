@@ -1,0 +1,152 @@
+import { authenticationStatuses, deviceTypes } from "../../contract/authentication.js";
+import { deliveryStatuses } from "../../contract/callback.js";
+import type { Authentication, KeyedCheck, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
+import type { Decision } from "../../domain/decision.js";
+import type { StoredRecord } from "../../ports/store.js";
+
+/** A stored record whose text the engine cannot read. It is left as it is. */
+export class CorruptRecord extends Error {
+  override readonly name = "CorruptRecord";
+}
+
+/** How one field is kept. `base`: the creation, which other times are told from. */
+interface Field<T> {
+  readonly key: string;
+  /** `undefined`: left out, which `read` understands. */
+  readonly pack: (value: T, base: number) => unknown;
+  /** Throws where the stored value is none. */
+  readonly read: (stored: unknown, base: number) => T;
+}
+
+type Table<T> = { readonly [K in keyof T]-?: Field<T[K]> };
+
+const sound = <T>(holds: boolean, value: unknown): T => {
+  if (!holds) throw new TypeError("a field is not what was written");
+  return value as T;
+};
+
+const isText = (value: unknown) => typeof value === "string";
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
+/** The last time that a Date can hold. */
+const isTime = (value: unknown) => Number.isSafeInteger(value) && Math.abs(value as number) <= 8.64e15;
+
+const text = (key: string): Field<string> => ({ key, pack: (value) => value, read: (stored) => sound(isText(stored), stored) });
+const count = (key: string): Field<number> => ({ key, pack: (value) => value || undefined, read: (stored = 0) => sound(isCount(stored), stored) });
+const flag = (key: string): Field<boolean> => ({
+  key,
+  pack: (value) => (value ? 1 : undefined),
+  read: (stored) => sound(stored === undefined || stored === 1, stored === 1),
+});
+/** Told from the creation; before it where clocks differ. */
+const time = (key: string): Field<number> => ({
+  key,
+  pack: (value, base) => value - base || undefined,
+  read: (stored = 0, base) => sound(isTime(stored) && isTime(base + (stored as number)), base + (stored as number)),
+});
+const oneOf = <T extends string>(key: string, words: readonly T[]): Field<T> => ({
+  key,
+  pack: (value) => words.indexOf(value) || undefined,
+  read: (stored = 0) => sound(isCount(stored) && (stored as number) < words.length, words[stored as number]),
+});
+const maybe = <T>(field: Field<T>, first = 0): Field<T | undefined> => ({
+  key: field.key,
+  pack: (value, base) => (value === undefined ? undefined : (field.pack(value, base) ?? first)),
+  read: (stored, base) => (stored === undefined ? undefined : field.read(stored, base)),
+});
+/** Kept as they are. */
+const objects = <T extends object>(key: string): Field<readonly T[]> => ({
+  key,
+  pack: (value) => (value.length === 0 ? undefined : value),
+  read: (stored = []) => sound(Array.isArray(stored) && stored.every((one) => typeof one === "object" && one !== null), stored),
+});
+const list = <T extends object>(key: string, table: Table<T>): Field<readonly T[]> => ({
+  key,
+  pack: (value, base) => (value.length === 0 ? undefined : value.map((one) => packAll(table, one, base))),
+  read: (stored = [], base) => sound<unknown[]>(Array.isArray(stored), stored).map((one) => readAll(table, one, base)),
+});
+
+const sendStates: readonly SendState[] = ["undecided", "accepted", "unknown"];
+
+const sendFields: Table<Send> = {
+  attempt: count("n"),
+  digest: text("d"),
+  state: oneOf("s", sendStates),
+  at: time("t"),
+  route: maybe(text("r")),
+  moved: { key: "m", pack: (value) => value && 1, read: (stored) => sound(stored === undefined || stored === 1, stored === 1 || undefined) },
+  delivery: maybe(oneOf("y", deliveryStatuses)),
+};
+
+/** What stands in the text; customer, id and end stand beside it. */
+type Kept = Omit<Authentication, "customer" | "id" | "keepUntil">;
+
+/** Every field of an authentication, once: its key in the text, how it is written, and how it is read and judged. A field added later reads as absent in what was written before. */
+const fields: Table<Kept> = {
+  createdAt: { key: "c", pack: (value) => value, read: (_stored, base) => base },
+  number: text("p"),
+  country: maybe(text("l")),
+  expiresAt: time("x"),
+  endsAt: maybe(time("e")),
+  status: oneOf("s", authenticationStatuses),
+  attempts: count("a"),
+  sent: count("n"),
+  retries: count("r"),
+  lastSendAt: time("t"),
+  wrongChecks: count("w"),
+  validated: flag("v"),
+  sends: list<Send>("d", sendFields),
+  decisions: objects<Decision>("i"),
+  deviceType: maybe(oneOf("o", deviceTypes)),
+  appRealm: maybe(text("h")),
+  callbackUrl: maybe(text("u")),
+  settleBy: maybe(time("b")),
+  outbox: objects<OutboxEvent>("q"),
+  events: count("m"),
+  request: maybe(text("f")),
+  checks: objects<KeyedCheck>("k"),
+};
+
+/** Packs an authentication into the text that a store keeps: JSON, without what is empty. */
+export function encodeRecord(auth: Authentication): string {
+  return JSON.stringify(packAll<Kept>(fields, auth, auth.createdAt));
+}
+
+/** Reads what `encodeRecord` wrote. Throws `CorruptRecord`. */
+export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord): Authentication {
+  try {
+    const stored: unknown = JSON.parse(data);
+    const createdAt = sound<{ c: number }>(typeof stored === "object" && stored !== null && "c" in stored && isCount(stored.c) && isTime(stored.c), stored).c;
+    return { customer, id, keepUntil, ...readAll<Kept>(fields, stored, createdAt) };
+  } catch (cause) {
+    throw new CorruptRecord(`the record of authentication ${id} is not in a form this version can read`, { cause });
+  }
+}
+
+function packAll<T extends object>(table: Table<T>, value: T, base: number): Record<string, unknown> {
+  const packed: Record<string, unknown> = {};
+  for (const name of namesOf(table)) {
+    const field = table[name];
+    const one = field.pack(value[name], base);
+    if (one !== undefined) packed[field.key] = one;
+  }
+  return packed;
+}
+
+function readAll<T extends object>(table: Table<T>, stored: unknown, base: number): T {
+  const values = sound<Record<string, unknown>>(typeof stored === "object" && stored !== null && !Array.isArray(stored), stored);
+  const read: Partial<T> = {};
+  for (const name of namesOf(table)) {
+    const field = table[name];
+    const one = field.read(values[field.key], base);
+    if (one !== undefined) read[name] = one;
+  }
+  return read as T;
+}
+
+const names = new WeakMap<object, readonly string[]>();
+
+function namesOf<T extends object>(table: Table<T>): readonly (keyof T)[] {
+  let known = names.get(table);
+  if (known === undefined) names.set(table, (known = Object.keys(table)));
+  return known as readonly (keyof T)[];
+}

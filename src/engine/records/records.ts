@@ -1,0 +1,148 @@
+import { type Authentication, isForgotten } from "../../domain/authentication.js";
+import type { Claim } from "../../domain/claim.js";
+import { wakeAt } from "../../domain/delivery.js";
+import type { Clock } from "../../ports/clock.js";
+import type { Logger } from "../../ports/logger.js";
+import type { Store, StoredRecord } from "../../ports/store.js";
+import { type StoreBudget, unavailable } from "../clock/budget.js";
+import type { Codes } from "../codes.js";
+import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
+
+/** An authentication as it was read or written last, with the tokens that a commit needs. */
+export interface Held {
+  readonly auth: Authentication;
+  readonly tokens: readonly string[];
+}
+
+/** What is to be written together. */
+export interface Writing {
+  readonly next: Authentication;
+  /** What `next` was decided on; absent: there was no record. */
+  readonly before?: Held | undefined;
+  readonly claims?: readonly Claim[];
+  /** Of this write, to know it again. Default: a new one. */
+  readonly token?: string;
+}
+
+export type Committed =
+  | { readonly done: true; readonly held: Held }
+  /** The claim that was refused, and what is counted without it. */
+  | { readonly done: false; readonly refused: { readonly by: number; readonly count: number } }
+  /** What is stored instead, if anything is. */
+  | { readonly done: false; readonly refused?: undefined; readonly held?: Held };
+
+/** Authentications in the store. */
+export interface Records {
+  /** What is stored; a record past its end counts as none. */
+  find(budget: StoreBudget, customer: string, id: string): Promise<Held | undefined>;
+  /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. */
+  commit(budget: StoreBudget, writing: Writing): Promise<Committed>;
+  /** Records that need work, as far as they can be read, held until `leaseUntil`; `all`: how many the store handed out. */
+  lease(budget: StoreBudget, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
+  /** What this process held last, if it still does: perhaps stale, so good only to start a commit from. */
+  recall(customer: string, id: string): Held | undefined;
+}
+
+/** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
+const keptTokens = 16;
+
+/** How often an ended record, or one that vanishes just then, is got out of the way of a new one. */
+const maxRounds = 10;
+
+export interface RecordsOptions {
+  readonly store: Store;
+  readonly codes: Codes;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Whether this process delivers the events that it writes; then it holds them from the write on, for so many milliseconds. */
+  readonly holdsEvents: number | undefined;
+}
+
+export function createRecords({ store, codes, clock, logger, holdsEvents }: RecordsOptions): Records {
+  const recent = lastUsed<Held>(4096);
+
+  const remember = (held: Held): Held => {
+    recent.set(held.auth.id, held);
+    return held;
+  };
+
+  const read = (record: StoredRecord): Held => {
+    try {
+      return remember({ auth: decodeRecord(record), tokens: record.tokens });
+    } catch (cause) {
+      if (!(cause instanceof CorruptRecord)) throw cause;
+      logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it is left as it is");
+      throw unavailable(cause);
+    }
+  };
+
+  const readable = (record: StoredRecord): Held[] => {
+    try {
+      return isForgotten(record, clock.now()) ? [] : [read(record)];
+    } catch {
+      // Reported, and left as it is.
+      return [];
+    }
+  };
+
+  /** When the record wakes. A write that does not touch what it wakes for leaves that alone: a worker may hold it. */
+  const wakeOf = (next: Authentication, before: Held | undefined, now: number) => {
+    if (before !== undefined && next.outbox === before.auth.outbox && next.settleBy === before.auth.settleBy) {
+      return next.outbox.length === 0 && next.settleBy === undefined ? undefined : "unchanged";
+    }
+    return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);
+  };
+
+  return {
+    async find(budget, customer, id) {
+      const record = await budget.call(() => store.find(customer, id));
+      return record === undefined || isForgotten(record, clock.now()) ? undefined : read(record);
+    },
+
+    async commit(budget, { next, before, claims = [], token = codes.newToken() }) {
+      const { customer, id, keepUntil } = next;
+      const data = encodeRecord(next);
+      const now = clock.now();
+      const wake = wakeOf(next, before, now);
+      let tokens = before?.tokens ?? [];
+      for (let round = 0; ; round++) {
+        const written = [token, ...tokens].slice(0, keptTokens);
+        const record = { customer, id, keepUntil, now, tokens: written, data, ...(wake !== undefined && { wakeAt: wake }) };
+        const result = await budget.call(() => store.commit({ claims, record, expected: tokens[0] ?? null }));
+        if (result.done) return { done: true, held: remember({ auth: next, tokens: written }) };
+        if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count } };
+        const { current } = result;
+        const ended = current !== undefined && isForgotten(current, clock.now());
+        if (current !== undefined && !ended) return { done: false, held: read(current) };
+        if (before !== undefined || round === maxRounds) return { done: false };
+        // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
+        tokens = current?.tokens ?? [];
+      }
+    },
+
+    async lease(budget, until, limit, leaseUntil) {
+      const records = await budget.call(() => store.lease(until, limit, leaseUntil));
+      return { held: records.flatMap(readable), all: records.length };
+    },
+
+    recall(customer, id) {
+      const held = recent.get(id);
+      return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, clock.now()) ? undefined : held;
+    },
+  };
+}
+
+/** The last `size` entries that were set, and up to as many before them. Two generations: a Map used as a list of the last used walks its holes. */
+function lastUsed<T>(size: number): { get(key: string): T | undefined; set(key: string, value: T): void } {
+  let young = new Map<string, T>();
+  let old = new Map<string, T>();
+  return {
+    get: (key) => young.get(key) ?? old.get(key),
+    set(key, value) {
+      young.set(key, value);
+      if (young.size < size) return;
+      old = young;
+      young = new Map();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import type { Authentication, Send } from "../../domain/authentication.js";
+import { withSend } from "../../domain/authentication.js";
+import type { Decision } from "../../domain/decision.js";
+import { messageText, textFault } from "../../domain/message.js";
+import type { Policy } from "../../domain/policy.js";
+import type { Charge } from "../../domain/quota.js";
+import { type Cost, soundPrice, spendCharges, unpricedRefusal } from "../../domain/spend.js";
+import { defaultText } from "../../options.js";
+import type { Destination, Plan, SmsMessage } from "../../ports/sms-sender.js";
+import type { Parts } from "../parts.js";
+import { receiptUrlOf } from "./receipt-url.js";
+
+/** A send that is about to be made. */
+export interface Sending {
+  /** The record that holds it; it must be written before the message goes out. */
+  readonly next: Authentication;
+  readonly code: string;
+  /** What the message may cost at most; absent: no ceiling holds it. */
+  readonly maxPrice?: number;
+  /** What a spend ceiling claims for it, with the write. */
+  readonly charges: readonly Charge[];
+  /** There is a ceiling, and the sender told no price. */
+  readonly unpriced?: Decision;
+}
+
+/** The next send of an authentication. */
+export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now: number): Sending {
+  const { codes, settings, logger } = parts;
+  const test = settings.testNumbers.get(auth.number);
+  const code = test?.code ?? codes.draw(policy.codeLength);
+  // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
+  const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
+  // "never sent": no route, and no cost.
+  const plan = test === undefined ? planNext(parts, auth) : undefined;
+  const cost: Cost = test === undefined ? soundPrice(plan?.price) : "free";
+  const ceilings = policy.limits.spend;
+  const unpriced = unpricedRefusal(cost, ceilings, now);
+  if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend refuses a message: the sender told no price for it");
+  return {
+    next: withSend(auth, codes.digest(auth.id, code), now, settleBy, plan?.route),
+    code,
+    charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
+    ...(typeof cost === "number" && ceilings.length > 0 && { maxPrice: cost }),
+    ...(unpriced !== undefined && { unpriced }),
+  };
+}
+
+/** The route that the next send would take. "The first write names the planned route" (architecture.md, rule 7). */
+function planNext({ sender, logger }: Parts, auth: Authentication): Plan | undefined {
+  try {
+    return sender.plan?.(destinationOf(auth, auth.attempts + 1, auth.sends));
+  } catch (err) {
+    logger.error({ err, authentication_uuid: auth.id }, "the sender could not plan a route");
+    return undefined;
+  }
+}
+
+/** The message of a send. */
+export function toMessage(parts: Parts, { next: auth, code, maxPrice }: Sending): SmsMessage {
+  const { settings, codes } = parts;
+  const send = auth.sends.at(-1);
+  const receiptUrl = settings.receiptBase === undefined ? undefined : receiptUrlOf(codes, settings.receiptBase, auth);
+  return {
+    ...destinationOf(auth, auth.attempts, auth.sends.slice(0, -1)),
+    // A record that came to its end makes way for another under the same id.
+    idempotency_key: `${auth.id}/${auth.createdAt.toString(36)}/${auth.attempts}`,
+    text: writeText(parts, auth, code),
+    code,
+    ...(send?.route !== undefined && { planned_route: send.route }),
+    ...(maxPrice !== undefined && { max_price: maxPrice }),
+    ...(receiptUrl !== undefined && { receipt_url: receiptUrl }),
+  };
+}
+
+/** The text; the default one where a template function fails, so that its fault costs no verification. */
+function writeText({ settings, logger }: Parts, auth: Authentication, code: string): string {
+  const template = settings.message;
+  const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer };
+  if (typeof template.text !== "function") return messageText(template, code, recipient);
+  try {
+    const text = messageText(template, code, recipient);
+    const fault = textFault(text, code, template.maxSegments);
+    if (fault === undefined) return text;
+    logger.error({ authentication_uuid: auth.id }, `message.text ${fault}; the default text was sent`);
+  } catch (err) {
+    logger.error({ err, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
+  }
+  return messageText({ ...template, text: defaultText }, code, recipient);
+}
+
+/** What a sender may know of a send before it is written down; `earlier`: the sends before it. */
+function destinationOf(auth: Authentication, attempt: number, earlier: readonly Send[]): Destination {
+  const tried = earlier.flatMap((send) => send.route ?? []);
+  return {
+    to: auth.number,
+    authentication_uuid: auth.id,
+    customer_uuid: auth.customer,
+    attempt,
+    ...(auth.country !== undefined && { country: auth.country }),
+    ...(tried.length > 0 && { routes_tried: tried }),
+  };
+}

@@ -1,0 +1,101 @@
+import { type Authentication, withoutSendThatNeverWas } from "../../domain/authentication.js";
+import type { Claim } from "../../domain/claim.js";
+import { takenBack } from "../../domain/quota.js";
+import { VerifierError } from "../../errors.js";
+import { storeBudget } from "../clock/budget.js";
+import type { Parts } from "../parts.js";
+import type { Held } from "../records/records.js";
+import { creation, type Decided, transition } from "../transition.js";
+
+/** A commit that was tried for a send. */
+interface Tried {
+  readonly token: string;
+  readonly next: Authentication;
+  readonly before: Held | undefined;
+  readonly claims: readonly Claim[];
+}
+
+/** Milliseconds between the tries to take a commit back, while the store fails. */
+const waits = [0, 1_000, 4_000, 10_000, 30_000];
+
+/** Commits that are being taken back at a time; what comes beyond stays as it is. */
+const most = 1_000;
+
+let underWay = 0;
+
+/**
+ * Runs what commits a send. Where its answer is lost or late the request fails, nothing is sent, and the commit is taken back beside the request, whether it has landed, never will, or lands later:
+ * "no send that never was may cost a retry or push a live code out" (architecture.md, rule 5). `trying` is told each decision before it is committed.
+ */
+export async function takingBack<R>(
+  parts: Parts,
+  run: (trying: <D extends Decided<unknown>>(decided: D, before: Held | undefined) => D) => Promise<R>,
+): Promise<R> {
+  let tried: Tried | undefined;
+  try {
+    return await run((decided, before) => {
+      const { next, token, claims = [] } = decided;
+      tried = next === undefined || token === undefined ? undefined : { token, next, before, claims };
+      return decided;
+    });
+  } catch (cause) {
+    if (tried !== undefined && cause instanceof VerifierError && cause.code === "unavailable") beside(parts, takeBack(parts, tried));
+    throw cause;
+  }
+}
+
+function beside({ settings, logger }: Parts, work: Promise<void>): void {
+  try {
+    settings.waitUntil?.(work);
+  } catch (err) {
+    logger.warn({ err }, "callbacks.waitUntil failed; a commit is taken back without it");
+  }
+}
+
+async function takeBack(parts: Parts, tried: Tried): Promise<void> {
+  const { clock, logger } = parts;
+  const { id } = tried.next;
+  let failed: unknown = new Error(`${most} are being taken back already`);
+  if (underWay < most) {
+    underWay++;
+    try {
+      for (const wait of waits) {
+        if (wait > 0) await new Promise<void>((resolve) => clock.after(wait, resolve, "background"));
+        try {
+          return await fence(parts, tried);
+        } catch (err) {
+          failed = err;
+        }
+      }
+    } finally {
+      underWay--;
+    }
+  }
+  logger.error(
+    { err: failed, authentication_uuid: id },
+    "a write whose answer was late could not be taken back: if it landed, its send counts though no message went out",
+  );
+}
+
+/** One write after which the commit has no effect: what it wrote is taken out again, or it finds another token than it expects. */
+async function fence(parts: Parts, { token, next, before, claims }: Tried): Promise<void> {
+  const { records, clock, logger, settings } = parts;
+  const { customer, id } = next;
+  const budget = storeBudget(clock, logger, settings.storeTimeout);
+  const decide = ({ auth, tokens }: Held): Decided<void> => {
+    const landed = tokens.includes(token);
+    if (!landed && tokens[0] !== before?.tokens[0]) return { result: undefined };
+    const origin = before?.auth ?? blankOf(next);
+    return { result: undefined, next: landed ? withoutSendThatNeverWas(auth, next.attempts, origin) : { ...auth }, claims: takenBack(claims, landed) };
+  };
+  if (before !== undefined) return void (await transition(records, budget, customer, id, (_auth, held) => decide(held)));
+  await creation(records, budget, customer, id, (held) =>
+    held === undefined ? { result: undefined, next: blankOf(next), claims: takenBack(claims, false) } : decide(held),
+  );
+}
+
+/** A create before its first send: nothing was ever tried under it. */
+function blankOf(next: Authentication): Authentication {
+  const { settleBy, ...rest } = next;
+  return { ...rest, attempts: 0, sent: 0, retries: 0, lastSendAt: next.createdAt, sends: [], outbox: [], keepUntil: next.expiresAt };
+}

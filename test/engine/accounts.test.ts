@@ -1,0 +1,100 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { defaultPolicy } from "../../src/domain/policy.js";
+import { createAccounts, generateApiKey } from "../../src/engine/door/account.js";
+import { VerifierError } from "../../src/errors.js";
+import { readOptions } from "../../src/options.js";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
+import { neededOptions } from "../support/options.js";
+
+const settings = readOptions(neededOptions);
+const uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+const { key } = generateApiKey();
+const clock = fixedClock();
+let reported: string[] = [];
+
+/** Accounts of a source that answers every question alike. */
+function accountsOf(answer: () => unknown) {
+  const logger = { info() {}, warn() {}, error: ({ err }: Record<string, unknown>) => void reported.push((err as Error).message) };
+  return createAccounts({ findByKeyDigest: answer as never, find: answer as never }, settings, clock, logger);
+}
+
+/** What the source's answer comes to, by key, by UUID and where secrets are asked for: a fault's code, or the result. */
+async function outcomes(answer: () => unknown) {
+  const accounts = accountsOf(answer);
+  const asked = [accounts.byKey(key), accounts.byUuid(uuid), accounts.webhookSecrets(uuid)];
+  return Promise.all(asked.map((one) => one.catch((error: unknown) => (error instanceof VerifierError ? error.code : error))));
+}
+
+beforeEach(() => void (reported = []));
+
+describe("D7: what a customer source may answer", () => {
+  it.each([
+    ["undefined", () => undefined],
+    ["null", () => null],
+    ["a promise of null", async () => null],
+    // biome-ignore lint/suspicious/noThenProperty: a thenable is what the row is about.
+    ["a thenable of null that is no Promise", () => ({ then: (resolve: (value: null) => void) => resolve(null) })],
+  ])("%s: there is no such customer, and nothing is reported", async (_what, answer) => {
+    expect(await outcomes(answer)).toEqual(["forbidden", "account_invalid", [expect.stringMatching(/^whsec_/)]]);
+    expect(reported).toEqual([]);
+  });
+
+  it("a customer, with `null` or `undefined` where it has nothing of its own, and more fields than are asked for", async () => {
+    const account = { customer: uuid, policy: defaultPolicy };
+    const derived = [expect.stringMatching(/^whsec_/)];
+    expect(await outcomes(() => ({ customer_uuid: uuid.toUpperCase(), policy: null, webhookSecrets: null, plan: "gold" }))).toEqual([
+      account,
+      account,
+      derived,
+    ]);
+    expect(await outcomes(async () => ({ customer_uuid: uuid, policy: { checks: undefined } }))).toEqual([account, account, derived]);
+    const own = [`whsec_${"a".repeat(32)}`];
+    expect((await outcomes(() => ({ customer_uuid: uuid, webhookSecrets: own })))[2]).toEqual(own);
+  });
+
+  it("a thenable that is no Promise is held to the deadline too", async () => {
+    // biome-ignore lint/suspicious/noThenProperty: a thenable is what the row is about.
+    const asked = outcomes(() => ({ then: () => undefined }));
+    clock.advance(settings.storeTimeout);
+    expect(await asked).toEqual(["unavailable", "unavailable", "unavailable"]);
+    expect(reported).toEqual(Array(3).fill("no answer within 2000 ms"));
+  });
+
+  it.each([
+    ["a text", "customer", "customer must be { customer_uuid, policy?, webhookSecrets? }"],
+    ["false", false, "customer must be { customer_uuid"],
+    ["a list", [], "customer must be { customer_uuid"],
+    ["no UUID", { customer_uuid: 5 }, "customer.customer_uuid must be a UUID"],
+    ["no secrets", { customer_uuid: uuid, webhookSecrets: ["x"] }, "customer.webhookSecrets.0 must be whsec_"],
+  ])("%s is no customer: 503, reported", async (_what, answer, report) => {
+    expect(await outcomes(() => answer)).toEqual(["unavailable", "unavailable", "unavailable"]);
+    expect(reported).toHaveLength(3);
+    for (const line of reported) expect(line).toContain(report);
+  });
+
+  it.each([
+    ["a text", "junk", "policy must be an object"],
+    ["a field that is none", { check: 1 }, "policy.check is not an option"],
+    ["a field out of bounds", { limits: { perIp: [{ limit: 0, window: 1 }] } }, "policy.limits.perIp.0.limit must be 1 or more"],
+    ["one that breaks the guess budget", { codeLength: 4 }, "the guess budget is broken"],
+  ])("a policy that is %s: 503 where the policy counts, reported", async (_what, policy, report) => {
+    const [byKey, byUuid, secrets] = await outcomes(() => ({ customer_uuid: uuid, policy }));
+    expect([byKey, byUuid, secrets]).toEqual(["unavailable", "unavailable", [expect.stringMatching(/^whsec_/)]]);
+    expect(reported).toHaveLength(2);
+    for (const line of reported) expect(line).toContain(report);
+  });
+
+  it("another customer than the one asked for: 503, reported", async () => {
+    const other = "00000000-0000-0000-0000-000000000001";
+    expect(await outcomes(() => ({ customer_uuid: other }))).toEqual([{ customer: other, policy: defaultPolicy }, "unavailable", "unavailable"]);
+    expect(reported).toEqual(Array(2).fill("the customer source was asked for one customer and answered another"));
+  });
+
+  it("a policy is judged once, as long as the source answers the same object", async () => {
+    const policy = { checks: 2 };
+    const accounts = accountsOf(() => ({ customer_uuid: uuid, policy }));
+    const [one, two] = [await accounts.byKey(key), await accounts.byUuid(uuid)];
+    expect(one.policy).toEqual({ ...defaultPolicy, checks: 2 });
+    expect(two.policy).toBe(one.policy);
+  });
+});

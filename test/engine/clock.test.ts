@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { systemClock } from "../../src/engine/clock/system-clock.js";
+import { wholeMilliseconds } from "../../src/engine/clock/whole-milliseconds.js";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
+
+describe("D8: the system's clock waits as long as it is asked to", () => {
+  const thirtyDays = 30 * 86_400_000;
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("in the background, also beyond the 24.8 days that a timer holds", () => {
+    const run = vi.fn();
+    systemClock().after(thirtyDays, run, "background");
+    vi.advanceTimersByTime(thirtyDays - 1);
+    expect(run).toHaveBeenCalledTimes(0);
+    vi.advanceTimersByTime(1);
+    expect(run).toHaveBeenCalledTimes(1);
+    vi.advanceTimersByTime(2 * thirtyDays);
+    expect(run).toHaveBeenCalledTimes(1);
+  });
+
+  it("and such a wait can be called off in its last leg", () => {
+    const run = vi.fn();
+    const callOff = systemClock().after(thirtyDays, run, "background");
+    vi.advanceTimersByTime(thirtyDays - 1);
+    callOff();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.advanceTimersByTime(thirtyDays);
+    expect(run).toHaveBeenCalledTimes(0);
+  });
+});
+
+describe("D10: a clock with fractions of a millisecond", () => {
+  it("tells whole ones, before 1970 too, and waits as the clock itself does", () => {
+    const clock = fixedClock(1_000.75);
+    const whole = wholeMilliseconds(clock);
+    const ran: string[] = [];
+    whole.after(10, () => ran.push("run"));
+    whole.after(10, () => ran.push("called off"))();
+    expect(whole.now()).toBe(1_000);
+    clock.advance(10);
+    expect([whole.now(), ran]).toEqual([1_010, ["run"]]);
+    clock.set(-0.25);
+    expect(whole.now()).toBe(-1);
+  });
+});
