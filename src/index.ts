@@ -23,4 +23,4 @@ export type { Logger } from "./ports/logger.js";
 export type { LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest } from "./ports/lookup-provider.js";
 export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
 export type { Destination, Feedback, Plan, RouteStep, SendContext, SendOutcome, SmsMessage, SmsSender } from "./ports/sms-sender.js";
-export type { Claim, ReserveResult, Store, StoredRecord, SwapResult } from "./ports/store.js";
+export type { Ask, Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, Tally } from "./ports/store.js";

@@ -2,7 +2,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { consoleSender } from "../../adapters/sms/console.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
 
-const context = { signal: new AbortController().signal, deadline: 0 };
+const context = { signal: new AbortController().signal, deadline: 0, timeLeft: 0 };
 const message = (text: string): SmsMessage => ({
   to: "+14155552671",
   text,
@@ -10,6 +10,7 @@ const message = (text: string): SmsMessage => ({
   authentication_uuid: "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f",
   customer_uuid: "0b7a5e0c-1f7e-4b58-8f3c-2d1e0f9a8b7c",
   attempt: 1,
+  idempotency_key: "k",
 });
 
 afterEach(() => vi.unstubAllEnvs());

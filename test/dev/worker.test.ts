@@ -72,7 +72,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
   const told = () => hook.received.map(({ body }) => (JSON.parse(body) as { data: { authentication_uuid: string } }).data.authentication_uuid);
 
   /** Records with work left to do. */
-  const waiting = async () => (await redisStore({ client }).due(Number.MAX_SAFE_INTEGER, 10)).length;
+  const waiting = async () => (await redisStore({ client }).lease(Date.now() + 60_000, 10, Date.now() + 60_000)).length;
 
   /** Runs the worker until `work` is done, then ends it with the signal. */
   async function withWorker(args: readonly string[], work: (stderr: () => string) => Promise<void>, signal: "SIGTERM" | "SIGINT" = "SIGTERM", own = false) {

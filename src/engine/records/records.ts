@@ -3,7 +3,7 @@ import type { Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
-import type { Store, StoredRecord } from "../../ports/store.js";
+import type { RecordWrite, Store, StoredRecord } from "../../ports/store.js";
 import { type StoreBudget, unavailable } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
@@ -86,7 +86,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents }: Reco
   };
 
   /** When the record wakes. A write that does not touch what it wakes for leaves that alone: a worker may hold it. */
-  const wakeOf = (next: Authentication, before: Held | undefined, now: number) => {
+  const wakeOf = (next: Authentication, before: Held | undefined, now: number): RecordWrite["wakeAt"] => {
     if (before !== undefined && next.outbox === before.auth.outbox && next.settleBy === before.auth.settleBy) {
       return next.outbox.length === 0 && next.settleBy === undefined ? undefined : "unchanged";
     }
