@@ -8,6 +8,8 @@ export interface PhoneNumber {
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string;
   readonly lineType: LineType;
+  /** A personal (follow-me) number, or one of a global range, satellite networks among them: whoever calls it pays, and nobody knows where it leads. */
+  readonly anywhere: boolean;
   /** "Numbers listed in `testNumbers` are exempt from validity" (contract.md, wire rule 10). */
   readonly test: boolean;
 }
@@ -30,12 +32,13 @@ export function parsePhoneNumber(input: string, rules: NumberRules): PhoneNumber
   const parsed = parsePhoneNumberFromString(input);
   const number = parsed?.number ?? input;
   const test = rules.testNumbers.has(number);
-  if (parsed === undefined) return test ? { number, lineType: "Unknown", test } : undefined;
+  if (parsed === undefined) return test ? { number, lineType: "Unknown", anywhere: false, test } : undefined;
   // A number has a type if it is valid, and both are found by the same costly search; but for numbers of kinds that the plan does not name.
   const type = parsed.getType();
   if (!test && type === undefined && !(rules.validation === "possible" ? parsed.isPossible() : parsed.isValid())) return undefined;
   const lineType = toLineType(type, rules.ambiguousLineType);
-  return { number, lineType, test, ...(parsed.country !== undefined && { country: parsed.country }) };
+  const anywhere = type === "PERSONAL_NUMBER" || parsed.isNonGeographic();
+  return { number, lineType, anywhere, test, ...(parsed.country !== undefined && { country: parsed.country }) };
 }
 
 /** Personal (follow-me) numbers may lead to any kind of line; `Service` has no offline source. */
@@ -73,7 +76,7 @@ export interface DestinationRules {
   readonly blocked: (number: string) => boolean;
 }
 
-/** "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN, fixed line) → `invalid_line`" (contract.md, Limits). */
+/** "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN, personal numbers, satellite and other global ranges, fixed line) → `invalid_line`" (contract.md, Limits). */
 const refusedLines: ReadonlySet<LineType> = new Set(["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"]);
 
 /** "Policy faults answer 400: country not allowed → `unsupported_region` …, line type … → `invalid_line`, block list → `blocked_number`" (contract.md, Limits). Test numbers are only ever blocked. */
@@ -81,7 +84,7 @@ export function destinationFault(phone: PhoneNumber, rules: DestinationRules): "
   if (rules.blocked(phone.number)) return "blocked_number";
   if (phone.test) return undefined;
   if (rules.countries !== "all" && (phone.country === undefined || !rules.countries.has(phone.country))) return "unsupported_region";
-  if (refusedLines.has(phone.lineType)) return "invalid_line";
+  if (phone.anywhere || refusedLines.has(phone.lineType)) return "invalid_line";
   return undefined;
 }
 
