@@ -11,6 +11,7 @@ import { type Accounts, configuredCustomers, createAccounts } from "./engine/doo
 import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
 import { createRecords } from "./engine/records/records.js";
+import { createCountries } from "./engine/sending/countries.js";
 import { settleReceipts } from "./engine/sending/receipts.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
@@ -57,6 +58,14 @@ export function compose(options: VerifierOptions): Composed {
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
     return {
       ...base,
+      countries: createCountries(),
+      beside(work) {
+        try {
+          settings.waitUntil?.(work);
+        } catch (err) {
+          logger.warn({ err }, "callbacks.waitUntil failed; the work goes on without it");
+        }
+      },
       outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),
     };
   });

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type MessageTemplate, type MessageText, type Recipient, templateFault } from "./domain/message.js";
 import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
-import type { SpamRule } from "./domain/spam.js";
+import { isCellRule, type SpamRule } from "./domain/spam.js";
 import { VerifierError } from "./errors.js";
 import type { CallbackSender } from "./ports/callback-sender.js";
 import type { Clock } from "./ports/clock.js";
@@ -180,13 +180,19 @@ function makeSchemas() {
       `must be ${what}: an object with the methods ${names.join(", ")}`,
     );
 
-  const capsUpTo = (most: number, why: string) =>
-    z.array(
-      object({ limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(most, why), window: seconds }, "must be { limit, window }"),
-      "must be a list of { limit, window } with the window in seconds",
-    );
-  const caps = capsUpTo(1e9, "must be at most a thousand million");
+  const cap = (upTo: number, why: string) => ({
+    limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(upTo, why),
+    window: seconds,
+  });
+  const capsUpTo = (upTo: number, why: string) =>
+    z.array(object(cap(upTo, why), "must be { limit, window }"), "must be a list of { limit, window } with the window in seconds");
+  const most = "must be at most a thousand million";
+  const caps = capsUpTo(1e9, most);
   const capsOnNumbers = capsUpTo(1000, "must be at most 1000: distinct numbers are counted member by member");
+  const growingCaps = z.array(
+    object({ ...cap(1e9, most), perVerified: z.number("must be a number").min(0, "must be 0 or more").max(1e6, "must be at most a million").optional() }),
+    "must be a list of { limit, window, perVerified? } with the window in seconds",
+  );
   const spend = z
     .array(
       object({
@@ -196,6 +202,10 @@ function makeSchemas() {
       'must be a list of { amount, per }, with per "hour" or "day"',
     )
     .refine((list) => new Set(list.map(({ per }) => per)).size === list.length, 'must hold at most one ceiling per "hour" and one per "day"');
+
+  const mode = z.enum(["enforce", "shadow", "off"], 'must be "enforce", "shadow" or "off"');
+  const allowance = z.number("must be a number").min(0, "must be 0 or more").max(1e9, most);
+  const credit = { mode, seed: allowance, perVerified: allowance };
 
   const PolicyChange = object({
     codeLength: whole.min(4, "must be 4 to 10").max(10, "must be 4 to 10"),
@@ -211,9 +221,24 @@ function makeSchemas() {
       numbersPerDevice: capsOnNumbers,
       perIp: caps,
       numbersPerIp: capsOnNumbers,
-      perCustomer: caps,
+      perCustomer: growingCaps,
       lookups: caps,
       spend,
+    }).partial(),
+    spam: object({
+      range: object({
+        mode,
+        seeds: z.tuple([allowance, allowance, allowance], "must be three numbers: for ranges of 10,000, 100,000 and a million"),
+        perVerified: allowance,
+        provenAt: allowance,
+      }).partial(),
+      crowd: object({ mode, messages: allowance, share: z.number("must be a number").min(0, "must be 0 to 1").max(1, "must be 0 to 1") }).partial(),
+      country: object({ ...credit, provenAt: allowance }).partial(),
+      newCountries: object({ ...credit, provenAt: allowance }).partial(),
+      address: object(credit).partial(),
+      strangeNetwork: object({ mode, base: allowance, factor: allowance }).partial(),
+      signals: object({ mode }).partial(),
+      trust: object({ open: allowance }).partial(),
     }).partial(),
   }).partial() satisfies z.ZodType<PolicyOverride>;
 
@@ -247,7 +272,10 @@ function makeSchemas() {
     outcome: z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"').optional(),
   });
   const blocked = text.regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *");
-  const spamRule = methods<SpamRule>("a spam rule", ["judge"]).refine(({ name }) => typeof name === "string", "must have a name");
+  const spamRule = z.custom<SpamRule>(
+    (value) => typeof value === "object" && value !== null && ("judge" in value || "cell" in value),
+    "must be a spam rule: { name, judge } or { name, cell, seed }",
+  );
   const receiptSource = methods<ReceiptSource>("a receipt source", ["read"]).refine(
     ({ provider }) => typeof provider === "string" && /^[a-z0-9-]+$/.test(provider),
     "must name its provider in lower-case letters",
@@ -290,7 +318,13 @@ function makeSchemas() {
       .default([]),
     blockedNumbers: z.array(blocked, "must be a list of numbers").default([]),
     ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').default("Unknown"),
-    spamRules: z.array(spamRule, "must be a list").default([]),
+    spamRules: z
+      .array(spamRule, "must be a list")
+      .default([])
+      .superRefine((rules, { addIssue }) => {
+        for (const [at, rule] of rules.entries())
+          for (const message of spamRuleFaults(rule, rules.slice(0, at))) addIssue({ code: "custom", path: [at], message });
+      }),
     receipts: object({
       baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
       sources: z.array(receiptSource, "must be a list"),
@@ -316,6 +350,23 @@ function makeSchemas() {
   });
 
   return { Options, PolicyChange, SourcedCustomer };
+}
+
+/** What is wrong with a rule of the caller's. */
+function spamRuleFaults(rule: SpamRule, earlier: readonly SpamRule[]): string[] {
+  const { name, mode } = rule as { name?: unknown; mode?: unknown };
+  const faults: string[] = [];
+  if (typeof name !== "string" || name === "") faults.push("must have a name");
+  if (mode !== undefined && mode !== "enforce" && mode !== "shadow" && mode !== "off") faults.push('must have the mode "enforce", "shadow" or "off"');
+  if (!isCellRule(rule)) return typeof rule.judge === "function" ? faults : [...faults, "must have a method judge or cell"];
+  if (typeof rule.cell !== "function") faults.push("must have a method cell");
+  if (!/^[\w-]{1,32}$/.test(String(name))) faults.push("must have a name of 1 to 32 letters, digits, _ or -: it stands in the names of sums");
+  if (earlier.some((other) => other.name === name)) faults.push("has the name of another rule");
+  for (const number of ["seed", "perVerified"] as const) {
+    const value = rule[number];
+    if (number === "seed" || value !== undefined) if (!(typeof value === "number" && value >= 0)) faults.push(`must have ${number}, a number of 0 or more`);
+  }
+  return faults;
 }
 
 let made: ReturnType<typeof makeSchemas> | undefined;

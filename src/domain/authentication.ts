@@ -2,6 +2,7 @@ import type { AuthenticationStatus, DeviceType } from "../contract/authenticatio
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
+import type { Origin } from "./spam-rules.js";
 
 /**
  * What is known of a send: `undecided` (under way, or accepted without a second write: it reads as "may have been sent"), `accepted`, or `unknown` for good (timed out, crashed).
@@ -93,6 +94,8 @@ export interface Authentication {
   readonly outbox: readonly OutboxEvent[];
   /** How many events this authentication has had. */
   readonly events: number;
+  /** Where it came from, as far as the anti-spam cells care. */
+  readonly origin?: Origin;
   /** Digest of the create request, when that came with an idempotency key. */
   readonly request?: string;
   readonly checks: readonly KeyedCheck[];
@@ -140,6 +143,12 @@ export function withoutSendThatNeverWas(auth: Authentication, attempt: number, b
     sends: [...pushedOut, ...auth.sends.filter((send) => send.attempt !== attempt)],
     outbox: auth.outbox.filter((event) => event.attempt !== attempt),
   };
+}
+
+/** A create before its first send. */
+export function blankOf(auth: Authentication): Authentication {
+  const { settleBy, ...rest } = auth;
+  return { ...rest, attempts: 0, sent: 0, retries: 0, lastSendAt: auth.createdAt, sends: [], outbox: [], keepUntil: auth.expiresAt };
 }
 
 /** Nothing was ever tried under it: what is left of a create that was taken back. A create under the same idempotency key takes its place. */

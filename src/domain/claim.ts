@@ -12,10 +12,10 @@ interface Counted extends Life {
   readonly since: number;
 }
 
-/** One member more in a window, which knows its members. */
+/** One member more in a window, which knows its members. All claims on one window have a limit, or none has. */
 export interface MemberClaim extends Counted {
   readonly window: string;
-  /** What is counted. One that is already there counts once, and moves to `now`. */
+  /** What is counted. One that is already there counts once, and moves to `now`, never back in time. */
   readonly member: string;
   /** At most so many members, this one included, may be newer than `since`. 1 to 1,000. Absent: it is counted and told, never refused, and the window may keep its newest 10,000 only. */
   readonly limit?: number;

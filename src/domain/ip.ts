@@ -11,6 +11,11 @@ export function addressKey(ip: string): string {
   return `${network.join(":")}::/64`;
 }
 
+/** The surroundings of an address: IPv4 by /16, "IPv6 /32" (contract.md, strange network). `ip` must be an IP address. */
+export function networkKey(ip: string): string {
+  return addressKey(ip).split(/[.:]/).slice(0, 2).join(".");
+}
+
 /** The halves of the IPv4 address that an IPv6 address is made of. Whoever holds that one has all /64s made of it (6to4: 65,536), or shares a /64 with all others (NAT64: the whole internet). */
 function wrappedIpv4(parts: readonly number[]): readonly number[] | undefined {
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = parts;

@@ -1,9 +1,17 @@
+import { defaultSpamPolicy, type SpamPolicy } from "./spam-policy.js";
+
 /** At most `limit` of what is counted in every window of `window` seconds. */
 export interface Cap {
   /** An integer of 1 or more. */
   readonly limit: number;
   /** Seconds. */
   readonly window: number;
+}
+
+/** A cap that grows with what is verified: a fixed one is a lock-out, since one attack then fills it for all. */
+export interface GrowingCap extends Cap {
+  /** How many more for each of the customer's users verified within 24 hours. Default 0. */
+  readonly perVerified?: number | undefined;
 }
 
 /** At most `amount`, in the unit of the routes' prices, for the messages of every hour or day. */
@@ -21,12 +29,12 @@ export interface Limits {
   readonly perDevice: readonly Cap[];
   /** Distinct numbers with one device_id. */
   readonly numbersPerDevice: readonly Cap[];
-  /** Creates from one ip; IPv6 is counted by /64. */
+  /** Creates from one ip; IPv6 is counted by /64. None by default: offices, schools and carriers share addresses, and the spam rule `address` tells those by what they verify. */
   readonly perIp: readonly Cap[];
-  /** Distinct numbers from one ip. */
+  /** Distinct numbers from one ip. None by default. */
   readonly numbersPerIp: readonly Cap[];
   /** All sends of the customer. */
-  readonly perCustomer: readonly Cap[];
+  readonly perCustomer: readonly GrowingCap[];
   /** Lookups of the customer that may ask the lookup provider; past it the numbering plan alone answers. */
   readonly lookups: readonly Cap[];
   /** What the customer's messages may cost, by the price of the route; needs a sender that tells prices, as `router` does. Off until set. */
@@ -50,12 +58,20 @@ export interface Policy {
   /** Bound on the odds to guess a code of one number in a day. */
   readonly maxGuessOdds: number;
   readonly limits: Limits;
+  /** The anti-spam rules. */
+  readonly spam: SpamPolicy;
 }
 
 type Change<T> = { readonly [Key in keyof T]?: T[Key] | undefined };
 
 /** What a customer, or the verifier's options, change of the default policy. What is `undefined` is not changed. */
-export type PolicyOverride = Change<Omit<Policy, "limits">> & { readonly limits?: Change<Limits> | undefined };
+export type PolicyOverride = Change<Omit<Policy, "limits" | "spam">> & {
+  readonly limits?: Change<Limits> | undefined;
+  readonly spam?: SpamOverride | undefined;
+};
+
+/** Some numbers of some rules. */
+export type SpamOverride = { readonly [Rule in keyof SpamPolicy]?: Change<SpamPolicy[Rule]> | undefined };
 
 /** Seconds as whole milliseconds, which is what the store's port counts in. */
 export function milliseconds(seconds: number): number {
@@ -82,19 +98,20 @@ export const defaultPolicy: Policy = {
     ],
     perDevice: [{ limit: 5, window: hour }],
     numbersPerDevice: [{ limit: 3, window: day }],
-    perIp: [
-      { limit: 10, window: hour },
-      { limit: 30, window: day },
-    ],
-    numbersPerIp: [{ limit: 10, window: day }],
-    perCustomer: [{ limit: 10_000, window: day }],
+    perIp: [],
+    numbersPerIp: [],
+    perCustomer: [{ limit: 10_000, window: day, perVerified: 3 }],
     lookups: [{ limit: 1_000, window: hour }],
     spend: [],
   },
+  spam: defaultSpamPolicy,
 };
 
 export function withOverride(policy: Policy, override: PolicyOverride): Policy {
-  return changed(policy, { ...override, limits: changed(policy.limits, override.limits ?? {}) });
+  const spam = Object.fromEntries(
+    Object.entries(policy.spam).map(([rule, numbers]) => [rule, changed(numbers, override.spam?.[rule as keyof SpamPolicy] ?? {})]),
+  );
+  return changed(policy, { ...override, limits: changed(policy.limits, override.limits ?? {}), spam: spam as unknown as SpamPolicy });
 }
 
 function changed<T extends object>(value: T, change: Change<T>): T {

@@ -1,7 +1,7 @@
 import type { Claim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
-import { type Cap, milliseconds, type Policy } from "./policy.js";
+import { type Cap, type GrowingCap, milliseconds, type Policy } from "./policy.js";
 
 /** One rule's claim, with what people are told of it. */
 export interface Charge {
@@ -10,6 +10,8 @@ export interface Charge {
   readonly claim: Claim;
   /** What the rule allows. */
   readonly threshold: number;
+  /** The threshold grows by so much for each verified, so that it is judged when that is known; the claim has no limit. */
+  readonly perVerified?: number;
   /** What people are told of the store's count. Default: the count. */
   readonly value?: (count: number) => number;
 }
@@ -47,7 +49,7 @@ export function sendCharges(subject: SendSubject, { limits }: Policy, moment: Mo
   ];
 }
 
-/** Caps of a create: those of its send, and those "per device_id" and "per ip (IPv6 by /64)" (contract.md, Limits). */
+/** Caps of a create: those of its send, those "per device_id" (contract.md, Limits), and those per ip that the operator has set. */
 export function createCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
   const { customer, number, deviceId, ip } = subject;
   const { limits } = policy;
@@ -57,7 +59,7 @@ export function createCharges(subject: CreateSubject, policy: Policy, moment: Mo
     list.push(...caps("perDevice", `${customer}:d:${device}`, memberOf(subject), limits.perDevice, moment));
     list.push(...caps("numbersPerDevice", `${customer}:dn:${device}`, mask(number), limits.numbersPerDevice, moment, true));
   }
-  if (ip !== undefined) {
+  if (ip !== undefined && limits.perIp.length + limits.numbersPerIp.length > 0) {
     const address = mask(addressKey(ip));
     list.push(...caps("perIp", `${customer}:i:${address}`, memberOf(subject), limits.perIp, moment));
     list.push(...caps("numbersPerIp", `${customer}:in:${address}`, mask(number), limits.numbersPerIp, moment, true));
@@ -96,18 +98,28 @@ const largestExact = 100;
  * "a limit holds in every window of its length" (contract.md, Limits), also where the clocks of several processes differ: each may be `skew` milliseconds off, so a window reaches back twice that further.
  * `distinct`: the same member is to count once.
  */
-function caps(rule: string, window: string, member: string, list: readonly Cap[], { now, skew }: Moment, distinct = false): Charge[] {
+function caps(rule: string, window: string, member: string, list: readonly GrowingCap[], { now, skew }: Moment, distinct = false): Charge[] {
   const reach = ({ window: seconds }: Cap) => milliseconds(seconds) + 2 * skew;
-  const isExact = ({ limit }: Cap) => distinct || limit <= largestExact;
+  const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (limit <= largestExact && perVerified === 0);
   const longest = Math.max(0, ...list.filter(isExact).map(reach));
   return list.map((cap) => {
-    const { limit } = cap;
-    const span = { limit, now, since: now - reach(cap) };
+    const { limit, perVerified = 0 } = cap;
+    const span = { now, since: now - reach(cap) };
+    if (perVerified > 0) {
+      const claim = { sum: `${window}:${cap.window}`, weight: 1, ...span, keepUntil: now + 2 * reach(cap) };
+      return { rule: `${rule} ${limit}/${cap.window}s`, threshold: limit, perVerified, claim };
+    }
     const claim = isExact(cap)
-      ? { window, member, ...span, keepUntil: now + longest }
-      : { sum: `${window}:${cap.window}`, weight: 1, ...span, keepUntil: now + 2 * reach(cap) };
+      ? { window, member, limit, ...span, keepUntil: now + longest }
+      : { sum: `${window}:${cap.window}`, weight: 1, limit, ...span, keepUntil: now + 2 * reach(cap) };
     return { rule: `${rule} ${limit}/${cap.window}s`, threshold: limit, claim };
   });
+}
+
+/** Judges a cap that grows, once it is known how many verified: the refusal, or `undefined`. `count`: with what is judged. */
+export function growthRefusal(charge: Charge, count: number, verified: number): Decision | undefined {
+  const threshold = charge.threshold + (charge.perVerified ?? 0) * verified;
+  return count > threshold ? refusalOf({ ...charge, threshold }, count - 1) : undefined;
 }
 
 /** What takes back claims that were granted. Sums only where it is `sure` that they were: where they were not, too much would be given back. */

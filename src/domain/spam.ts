@@ -2,11 +2,16 @@ import type { CreateAuthenticationRequest } from "../contract/authentication.js"
 import type { LineType } from "../contract/lookup.js";
 import type { Decision, RuleMode } from "./decision.js";
 
-/** What a spam rule sees of a create: the caller's fields, with the number in canonical form and what the numbering plan says of it. */
+/** What the caller's own spam rules see of a create or a retry: the caller's fields (of a create), with the number in canonical form and what the numbering plan says of it. */
 export interface SpamAttempt extends Readonly<CreateAuthenticationRequest> {
   /** ISO 3166-1 alpha-2, absent for non-geographic numbers. */
   readonly country_code?: string;
   readonly line_type: LineType;
+  readonly authentication_uuid: string;
+  /** 1 for a create; for a retry the number of the message that it would send. */
+  readonly attempt: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
 }
 
 /** Why an attempt is spam. */
@@ -18,24 +23,40 @@ export interface SpamVerdict {
 }
 
 /**
- * A rule that flags creates as spam. "spam rules fail open … reported": one that throws or takes longer than 1 s is reported to the logger and lets the attempt through.
+ * A rule of yours: a create that it flags is `spam_detected`, a retry `rate_limited`. Asked once for each request, before any cap. "spam rules fail open where they are asked apart from the caps": one that throws or takes longer than 1 s is reported to the logger and
+ * lets the attempt through.
  */
-export interface SpamRule {
+export interface JudgingRule {
   /** Shown by `explain`. */
   readonly name: string;
   /** Default `enforce`. */
-  readonly mode?: RuleMode;
+  readonly mode?: RuleMode | undefined;
   /** A verdict flags the attempt; `undefined` lets it through. */
   judge(attempt: SpamAttempt): SpamVerdict | undefined | Promise<SpamVerdict | undefined>;
 }
 
-/** "Each rule is `enforce`, `shadow` (decides, records, lets through) or `off`" (contract.md, Limits). `is_returning_user` walks past none: it is the caller's word, for the caller's own rules. */
-export function rulesToAsk(rules: readonly SpamRule[]): readonly SpamRule[] {
-  return rules.filter((rule) => rule.mode !== "off");
+/** A cell of yours: it refuses a message when `seed` + `perVerified` × verified are open in it over 24 hours, as ours do, and costs no round trip. */
+export interface CellRule {
+  /** Shown by `explain`; 1 to 32 letters, digits, `_` or `-`. */
+  readonly name: string;
+  /** Default `enforce`. */
+  readonly mode?: RuleMode | undefined;
+  /** What the attempt is counted in, for example its device model; kept as a keyed hash. `undefined`: this rule is not for it. Asked on create; a retry counts in the same cell. */
+  cell(attempt: SpamAttempt): string | undefined;
+  /** Messages that may be open where nobody has verified yet. */
+  readonly seed: number;
+  /** Messages more for each verified. Default 2. */
+  readonly perVerified?: number | undefined;
+}
+
+export type SpamRule = JudgingRule | CellRule;
+
+export function isCellRule(rule: SpamRule): rule is CellRule {
+  return "cell" in rule;
 }
 
 /** The record of a rule that flagged the attempt. */
-export function spamDecision(rule: SpamRule, verdict: SpamVerdict, now: number): Decision {
+export function spamDecision(rule: JudgingRule, verdict: SpamVerdict, now: number): Decision {
   const { reason, value, threshold } = verdict;
   return {
     at: now,

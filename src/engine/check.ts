@@ -1,6 +1,7 @@
 import type { CheckRequest, CheckResponse, CheckStatus } from "../contract/check.js";
 import type { Authentication, Send } from "../domain/authentication.js";
 import { decideCheck } from "../domain/check.js";
+import { creditClaims } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./door/account.js";
 import { newBudget, type Parts } from "./parts.js";
@@ -20,13 +21,26 @@ export async function checkAuthentication(parts: Parts, account: Account, reques
   );
   if (verdict === undefined) throw unknownAuthentication();
   const { status, validated } = verdict;
-  if (validated !== undefined) feedBack(parts, validated.auth, validated.attempt, "validated");
+  if (validated !== undefined) {
+    feedBack(parts, validated.auth, validated.attempt, "validated");
+    parts.beside(credit(parts, validated.auth));
+  }
   return { authentication_uuid, status };
 }
 
 /** "unknown, forgotten, or another customer's authentication: **indistinguishable**" (contract.md, wire rule 5). */
 export function unknownAuthentication(): VerifierError {
   return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
+}
+
+/** "A right code adds one write, beside the answer": it credits the cells that the messages had filled. */
+async function credit({ store, codes, clock, settings, logger }: Parts, { customer, number, country, origin = {}, sent, id }: Authentication): Promise<void> {
+  const moment = { now: clock.now(), skew: settings.clockSkew };
+  try {
+    await store.commit({ claims: creditClaims({ customer, number, country, origin }, sent, moment, codes.mask) });
+  } catch (err) {
+    logger.warn({ err, authentication_uuid: id }, "a verification could not be credited to its range, country and address");
+  }
 }
 
 /** What a check is answered, and the send whose code it was, when this very check validates. */

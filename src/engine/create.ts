@@ -1,25 +1,39 @@
 import type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
-import { type Authentication, isVoid } from "../domain/authentication.js";
+import { type Authentication, blankOf, isVoid, withDecision, withoutSendThatNeverWas } from "../domain/authentication.js";
+import type { Claim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { milliseconds } from "../domain/policy.js";
-import { createCharges, refusalOf, refusedClaims } from "../domain/quota.js";
+import { createCharges, type Moment, refusedClaims } from "../domain/quota.js";
+import type { SpamAttempt } from "../domain/spam.js";
+import { originOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import { readDestination } from "./door/destination.js";
-import { judgeSpam } from "./door/spam.js";
+import { askOwnRules, type OwnWord } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
+import { admission, learn, type Pass, type Verdict, watched } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
-import { creation, type Decided } from "./transition.js";
+import { creation, type Decided, transition } from "./transition.js";
 
-/** What a create is answered, and the send to make for it, when this very create was granted it. */
+/** What a create came to: what is stored, and the send to make for it, when this very create was granted it. */
 interface Created {
   readonly auth: Authentication;
-  readonly sending?: Sending;
+  readonly granted?: { readonly sending: Sending; readonly verdict: Verdict; readonly returned: readonly Claim[]; readonly moment: Moment };
+}
+
+/** What is known of a create before anything is written. */
+interface Asked {
+  readonly request: CreateAuthenticationRequest;
+  readonly phone: PhoneNumber;
+  readonly id: string;
+  readonly own: OwnWord;
+  readonly pass: Pass;
+  readonly fingerprint: string | undefined;
 }
 
 /**
@@ -31,7 +45,7 @@ export async function createAuthentication(
   request: CreateAuthenticationRequest,
   idempotencyKey?: string,
 ): Promise<AuthenticationResponse> {
-  const { codes, records, settings } = parts;
+  const { codes, records, settings, clock } = parts;
   const phone = readDestination(parts, request.phone_number);
   const budget = newBudget(parts);
   const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
@@ -39,53 +53,78 @@ export async function createAuthentication(
   if (known !== undefined) return toResponse(known);
 
   const id = key?.id ?? codes.newId();
-  const decisions = await judgeSpam(parts, request, phone);
+  const own = await askOwnRules(parts, () => attemptOf(request, phone, id, clock.now()));
+  const asked: Asked = { request, phone, id, own, pass: { proof: false, safe: false }, fingerprint: key?.fingerprint };
   const decide = (held: Held | undefined): Decided<Created> =>
-    held === undefined || isVoid(held.auth)
-      ? newCreate(parts, account, request, phone, { id, decisions, fingerprint: key?.fingerprint })
-      : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
-  const { auth, sending } = await takingBack(parts, (trying) => creation(records, budget, account.customer, id, (held) => trying(decide(held), held)));
-  if (sending === undefined) return toResponse(auth);
-  await handOver(parts, budget, account.policy, sending);
+    held === undefined || isVoid(held.auth) ? newCreate(parts, account, asked) : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
+  const { auth, sending } = await takingBack(parts, async (trying) => {
+    const created = await creation(records, budget, account.customer, id, (held) => trying(decide(held), held));
+    return admitted(parts, budget, created);
+  });
+  if (sending !== undefined) await handOver(parts, budget, account.policy, sending);
   return toResponse(auth);
 }
 
-function newCreate(
-  parts: Parts,
-  account: Account,
-  request: CreateAuthenticationRequest,
-  phone: PhoneNumber,
-  { id, decisions, fingerprint }: { readonly id: string; readonly decisions: readonly Decision[]; readonly fingerprint: string | undefined },
-): Decided<Created> {
-  const { settings, clock, codes } = parts;
+function newCreate(parts: Parts, account: Account, { request, phone, id, own, pass, fingerprint }: Asked): Decided<Created> {
+  const { settings, clock, codes, countries } = parts;
   const { policy, customer } = account;
   const now = clock.now();
   const moment = { now, skew: settings.clockSkew };
+  const { country, number } = phone;
+  const isNew = policy.spam.newCountries.mode !== "off" && country !== undefined && !pass.safe && !countries.isProven(customer, country, now);
+  const origin = originOf(request.ip, own.cells, isNew, codes.mask);
   const blank: Authentication = {
     ...newAuthentication(account, request, phone, id, now),
-    decisions,
+    decisions: own.decisions,
+    ...(origin !== undefined && { origin }),
     ...(fingerprint !== undefined && { request: fingerprint }),
   };
-  const refuse = (status: AuthenticationStatus, decision?: Decision): Decided<Created> => {
-    const next = refused(decision === undefined ? blank : { ...blank, decisions: [...decisions, decision] }, status);
+  const refuse = (status: AuthenticationStatus, decisions: readonly Decision[]): Decided<Created> => {
+    const next = refused(blank, status, decisions);
     const result = { auth: next };
     // Beyond what is kept the answer is the same, and is not written down: refusals must not fill a store.
     return { result, next, claims: refusedClaims(next, moment, codes.mask), refused: () => ({ result }) };
   };
-  if (decisions.some(({ mode }) => mode === "enforce")) return refuse("spam_detected");
+  if (own.decisions.some(({ mode }) => mode === "enforce")) return refuse("spam_detected", []);
   const sending = nextSend(parts, blank, policy, now);
-  if (sending.unpriced !== undefined) return refuse("rate_limited", sending.unpriced);
+  if (sending.unpriced !== undefined) return refuse("rate_limited", [sending.unpriced]);
   const { next } = sending;
-  const subject = { ...next, attempt: next.attempts, deviceId: request.device_id, ip: request.ip };
-  const charges = [...createCharges(subject, policy, moment, codes.mask), ...sending.charges];
-  const claims = charges.map(({ claim }) => claim);
+  const caps = createCharges(
+    { customer, id, number, createdAt: now, attempt: next.attempts, deviceId: request.device_id, ip: request.ip },
+    policy,
+    moment,
+    codes.mask,
+  );
+  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, pass, moment);
   return {
-    result: { auth: next, sending },
+    result: { auth: next },
     next,
     claims,
+    asks,
     token: codes.newToken(),
-    refused: (by, count) => refuse("rate_limited", refusalOf(charges[by] as (typeof charges)[number], count)),
+    refused: (by, count) => refuse("rate_limited", [admits.refused(by, count)]),
+    answered: (answer) => ({ auth: next, granted: { sending, verdict: judge(answer), returned, moment } }),
   };
+}
+
+/** The verdict on a create that is written down: it goes, or it is settled as refused and taken out of all that counted it. */
+async function admitted(parts: Parts, budget: StoreBudget, { auth, granted }: Created): Promise<{ readonly auth: Authentication; readonly sending?: Sending }> {
+  if (granted === undefined) return { auth };
+  const { sending, verdict, returned, moment } = granted;
+  learn(parts, auth, verdict, moment);
+  if (verdict.refusal === undefined) return { auth, sending: watched(parts, sending, verdict) };
+  const { status, decisions } = verdict.refusal;
+  const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
+    const next = refused(withoutSendThatNeverWas(current, auth.attempts, blankOf(auth)), status, decisions);
+    const kept = refusedClaims(next, moment, parts.codes.mask);
+    return {
+      result: next,
+      next,
+      claims: [...kept, ...returned],
+      refused: () => ({ result: next, next: { ...next, keepUntil: moment.now }, claims: returned }),
+    };
+  });
+  return { auth: settled ?? refused(blankOf(auth), status, decisions) };
 }
 
 function newAuthentication({ customer, policy }: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string, now: number): Authentication {
@@ -117,8 +156,21 @@ function newAuthentication({ customer, policy }: Account, request: CreateAuthent
 }
 
 /** "One created `rate_limited` or `spam_detected` stays until `expires_at` only and holds no code" (contract.md, lifetime). */
-function refused(blank: Authentication, status: AuthenticationStatus): Authentication {
-  return { ...blank, status, keepUntil: blank.expiresAt };
+function refused(blank: Authentication, status: AuthenticationStatus, decisions: readonly Decision[]): Authentication {
+  return decisions.reduce(withDecision, { ...blank, status, keepUntil: blank.expiresAt });
+}
+
+/** What the caller's own rules see of a create. */
+function attemptOf(request: CreateAuthenticationRequest, { number, country, lineType }: PhoneNumber, id: string, now: number): SpamAttempt {
+  return {
+    ...request,
+    phone_number: number,
+    line_type: lineType,
+    ...(country !== undefined && { country_code: country }),
+    authentication_uuid: id,
+    attempt: 1,
+    now,
+  };
 }
 
 interface KeyedRequest {

@@ -8,6 +8,7 @@ import type { Outbox } from "./callbacks/outbox.js";
 import { type StoreBudget, storeBudget } from "./clock/budget.js";
 import type { Codes } from "./codes.js";
 import type { Records } from "./records/records.js";
+import type { Countries } from "./sending/countries.js";
 
 /** What everything in the engine is made of. */
 export interface BaseParts {
@@ -24,6 +25,9 @@ export interface BaseParts {
 /** What the operations are made of. */
 export interface Parts extends BaseParts {
   readonly outbox: Outbox;
+  readonly countries: Countries;
+  /** Lets work go on after the answer, on platforms that stop a process then too. */
+  readonly beside: (work: Promise<unknown>) => void;
 }
 
 /** The budget of one request. */

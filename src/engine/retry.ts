@@ -1,12 +1,18 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
-import { type Authentication, holdsCodes, withDecision, withoutCodes } from "../domain/authentication.js";
+import { type Authentication, holdsCodes, withDecision, withoutCodes, withoutSendThatNeverWas } from "../domain/authentication.js";
+import type { Claim } from "../domain/claim.js";
+import type { Decision } from "../domain/decision.js";
 import type { Policy } from "../domain/policy.js";
-import { refusalOf, sendCharges } from "../domain/quota.js";
+import { type Moment, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { settleOverdue } from "../domain/send.js";
 import { unknownAuthentication } from "./check.js";
+import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
+import { readAgain } from "./door/destination.js";
+import { askOwnRules } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
+import { admission, learn, type Verdict, watched } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
@@ -16,46 +22,103 @@ import { type Decided, transition } from "./transition.js";
 interface Retried {
   readonly status: RetryStatus;
   readonly auth: Authentication;
-  readonly sending?: Sending;
+  readonly granted?: {
+    readonly before: Authentication;
+    readonly sending: Sending;
+    readonly verdict: Verdict;
+    readonly returned: readonly Claim[];
+    readonly moment: Moment;
+  };
 }
 
-/** Retry: the rows of `decideRetry`, then the caps, then the carrier. */
+/** Retry: the rows of `decideRetry`, then the caller's spam rules, caps, ours, then the carrier. */
 export async function retryAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<RetryResponse> {
   const { records } = parts;
   const { policy, customer } = account;
   const budget = newBudget(parts);
-  const retried = await takingBack(parts, (trying) =>
-    transition(records, budget, customer, request.authentication_uuid, (auth, held) => trying(decide(parts, policy, auth), held)),
-  );
+  const own = await askOwn(parts, account, request, budget);
+  const retried = await takingBack(parts, async (trying) => {
+    const first = await transition(records, budget, customer, request.authentication_uuid, (auth, held) => trying(decide(parts, account, auth, own), held));
+    return first && admitted(parts, budget, first);
+  });
   if (retried === undefined) throw unknownAuthentication();
   if (retried.sending === undefined) return toResponse(parts, retried.auth, retried.status, policy);
   const { result, auth } = await handOver(parts, budget, policy, retried.sending);
   return toResponse(parts, auth, result === "rejected" ? "denied" : "approved", policy);
 }
 
-function decide(parts: Parts, policy: Policy, auth: Authentication): Decided<Retried> {
-  const { clock, codes, settings } = parts;
+/** What the caller's own rules say of a retry that the record allows; they are asked once. */
+async function askOwn(parts: Parts, { customer, policy }: Account, { authentication_uuid }: RetryRequest, budget: StoreBudget): Promise<readonly Decision[]> {
+  const { clock, records, settings } = parts;
+  if (settings.spamRules.length === 0) return [];
+  const held = await records.find(budget, customer, authentication_uuid);
   const now = clock.now();
+  if (held === undefined || decideRetry(held.auth, now, policy) !== "approved") return [];
+  const { id, number, attempts, deviceType } = held.auth;
+  const phone = readAgain(parts, number);
+  const { decisions } = await budget.aside(() =>
+    askOwnRules(parts, () => ({
+      customer_uuid: customer,
+      phone_number: number,
+      line_type: phone?.lineType ?? "Unknown",
+      ...(phone?.country !== undefined && { country_code: phone.country }),
+      ...(deviceType !== undefined && { device_type: deviceType }),
+      authentication_uuid: id,
+      attempt: attempts + 1,
+      now,
+    })),
+  );
+  return decisions;
+}
+
+function decide(parts: Parts, account: Account, auth: Authentication, own: readonly Decision[]): Decided<Retried> {
+  const { clock, codes, settings } = parts;
+  const { policy } = account;
+  const now = clock.now();
+  const moment = { now, skew: settings.clockSkew };
   const status = decideRetry(auth, now, policy);
   // "The record stays 24 h more (option), without its codes" (contract.md, lifetime).
   if (status === "expired_auth" && holdsCodes(auth)) return { result: { status, auth }, next: withoutCodes(auth) };
   if (status !== "approved") return { result: { status, auth } };
 
-  const refuse = (decision: Parameters<typeof withDecision>[1]): Decided<Retried> => {
-    const next = withDecision(auth, decision);
+  const noted = own.reduce(withDecision, auth);
+  const refuse = (decision?: Decision): Decided<Retried> => {
+    const next = decision === undefined ? noted : withDecision(noted, decision);
     return { result: { status: "rate_limited", auth: next }, next };
   };
-  const sending = nextSend(parts, settleOverdue(auth, policy, now), policy, now);
+  if (own.some(({ mode }) => mode === "enforce")) return refuse();
+  const sending = nextSend(parts, settleOverdue(noted, policy, now), policy, now);
   if (sending.unpriced !== undefined) return refuse(sending.unpriced);
   const { next } = sending;
-  const charges = [...sendCharges({ ...next, attempt: next.attempts }, policy, { now, skew: settings.clockSkew }, codes.mask), ...sending.charges];
+  const caps = sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
+  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, { proof: false, safe: false }, moment);
   return {
-    result: { status, auth: next, sending },
+    result: { status, auth: next },
     next,
-    claims: charges.map(({ claim }) => claim),
+    claims,
+    asks,
     token: codes.newToken(),
-    refused: (by, count) => refuse(refusalOf(charges[by] as (typeof charges)[number], count)),
+    refused: (by, count) => refuse(admits.refused(by, count)),
+    answered: (answer) => ({ status, auth: next, granted: { before: auth, sending, verdict: judge(answer), returned, moment } }),
   };
+}
+
+/** The verdict on a retry that is written down: it goes, or it is as if it had never been tried. "A refusal consumes nothing" (contract.md, Limits). */
+async function admitted(
+  parts: Parts,
+  budget: StoreBudget,
+  { status, auth, granted }: Retried,
+): Promise<{ readonly status: RetryStatus; readonly auth: Authentication; readonly sending?: Sending }> {
+  if (granted === undefined) return { status, auth };
+  const { before, sending, verdict, returned, moment } = granted;
+  learn(parts, auth, verdict, moment);
+  const { refusal } = verdict;
+  if (refusal === undefined) return { status, auth, sending: watched(parts, sending, verdict) };
+  const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
+    const next = refusal.decisions.reduce(withDecision, withoutSendThatNeverWas(current, auth.attempts, before));
+    return { result: next, next, claims: returned };
+  });
+  return { status: "rate_limited", auth: settled ?? before };
 }
 
 function toResponse({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryResponse {

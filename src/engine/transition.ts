@@ -1,5 +1,6 @@
 import type { Authentication } from "../domain/authentication.js";
-import type { Claim } from "../domain/claim.js";
+import type { Answer } from "../domain/cells.js";
+import type { Ask, Claim } from "../domain/claim.js";
 import { type StoreBudget, unavailable } from "./clock/budget.js";
 import type { Held, Records } from "./records/records.js";
 
@@ -9,6 +10,10 @@ export interface Decided<R> {
   readonly next?: Authentication | undefined;
   /** Granted together with the write, or nothing is written. */
   readonly claims?: readonly Claim[];
+  /** What one wants to know with the write. */
+  readonly asks?: readonly Ask[];
+  /** What the store's counts make of the result. */
+  readonly answered?: (answer: Answer) => R;
   /** What holds instead where a claim is refused; absent: none can be. */
   readonly refused?: (by: number, count: number) => Decided<R>;
   /** Of the write, to know it again. */
@@ -61,9 +66,9 @@ async function loop<R>(
     let decided = decide(held);
     let lost: { readonly held?: Held | undefined } | undefined;
     while (decided?.next !== undefined && lost === undefined) {
-      const { result, next, claims = [], token, refused }: Decided<R> = decided;
-      const committed = await records.commit(budget, { next: next as Authentication, before: held, claims, ...(token !== undefined && { token }) });
-      if (committed.done) return result;
+      const { result, next, claims = [], asks = [], token, refused, answered }: Decided<R> = decided;
+      const committed = await records.commit(budget, { next: next as Authentication, before: held, claims, asks, ...(token !== undefined && { token }) });
+      if (committed.done) return answered === undefined ? result : answered(committed.answer);
       if (committed.refused === undefined) lost = committed;
       else decided = refused?.(committed.refused.by, committed.refused.count);
     }

@@ -58,7 +58,6 @@ describe("contract.md: Messages", () => {
       ["+2250707123456", "Votre code est #"],
       ["+447400123456", "Your code is #"],
       ["+819012345678", "Your code is #"],
-      ["+88213000000", "Your code is #"],
     ])("a map by language: the one most spoken in the number's country, else the default: %s", async (number, text) => {
       expect(await sent({ text: texts }, number)).toBe(text);
     });

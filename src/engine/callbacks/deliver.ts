@@ -28,7 +28,8 @@ export async function deliver(parts: DeliveryParts, budget: () => StoreBudget, a
   const jitter = Math.random();
   const settled = await transition(records, budget(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
     const next = settleDelivery(current, event.sequence, event.tries, answer, now, jitter);
-    const given = next && deadEvent(next, event.sequence);
+    if (next === undefined) return { result: undefined };
+    const given = deadEvent(next, event.sequence);
     return { result: next, next, ...(given !== undefined && { claims: [listing(next, given)] }) };
   });
   if (settled === undefined) return undefined;

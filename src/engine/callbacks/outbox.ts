@@ -36,7 +36,7 @@ export interface Outbox {
 
 /** Records leased at once, and how often in one look. */
 const batch = 256;
-const batchesPerLook = 16;
+const batchesPerLook = 64;
 
 /** Records that may wait for their turn. */
 const waitingRoom = 10_000;

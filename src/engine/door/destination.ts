@@ -22,3 +22,8 @@ export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNum
   if (fault !== undefined) throw new VerifierError(fault, faults[fault]);
   return phone;
 }
+
+/** What the numbering plan says of a number that was accepted before. */
+export function readAgain({ settings }: BaseParts, number: string): PhoneNumber | undefined {
+  return parsePhoneNumber(number, { ...settings.numberRules, validation: "possible" });
+}

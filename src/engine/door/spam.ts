@@ -1,30 +1,44 @@
-import type { CreateAuthenticationRequest } from "../../contract/authentication.js";
 import type { Decision } from "../../domain/decision.js";
-import type { PhoneNumber } from "../../domain/phone-number.js";
-import { rulesToAsk, type SpamAttempt, type SpamRule, spamDecision } from "../../domain/spam.js";
+import { isCellRule, type JudgingRule, type SpamAttempt, spamDecision } from "../../domain/spam.js";
 import { withTimeout } from "../clock/budget.js";
 import type { Parts } from "../parts.js";
 
 /** Milliseconds that a spam rule may take. */
 const ruleTimeout = 1000;
 
-/** Asks the spam rules side by side; those that fired come back in the order of the rules. */
-export async function judgeSpam(parts: Parts, request: CreateAuthenticationRequest, phone: PhoneNumber): Promise<readonly Decision[]> {
-  if (parts.settings.spamRules.length === 0) return [];
-  const attempt: SpamAttempt = {
-    ...request,
-    phone_number: phone.number,
-    line_type: phone.lineType,
-    ...(phone.country !== undefined && { country_code: phone.country }),
-  };
-  const decisions = await Promise.all(rulesToAsk(parts.settings.spamRules).map((rule) => ask(parts, rule, attempt)));
-  return decisions.filter((decision) => decision !== undefined);
+/** What the caller's own rules say of an attempt. */
+export interface OwnWord {
+  /** Rules that fired, in their order. */
+  readonly decisions: readonly Decision[];
+  /** Cells that the attempt is counted in, by rule. */
+  readonly cells: Readonly<Record<string, string>>;
 }
 
-/** "spam rules fail open … reported" (contract.md, Limits). */
-async function ask({ clock, logger }: Parts, rule: SpamRule, attempt: SpamAttempt): Promise<Decision | undefined> {
+const silent: OwnWord = { decisions: [], cells: {} };
+
+/** Asks the caller's rules side by side, once for a request. */
+export async function askOwnRules(parts: Parts, attempt: () => SpamAttempt): Promise<OwnWord> {
+  const rules = parts.settings.spamRules.filter(({ mode }) => mode !== "off");
+  if (rules.length === 0) return silent;
+  const asked = attempt();
+  const decisions = await Promise.all(rules.map((rule) => (isCellRule(rule) ? undefined : judge(parts, rule, asked))));
+  const cells: Record<string, string> = {};
+  for (const rule of rules) {
+    if (!isCellRule(rule) || asked.attempt > 1) continue;
+    try {
+      const cell: unknown = rule.cell(asked);
+      if (typeof cell === "string") cells[rule.name] = cell;
+      else if (cell !== undefined && cell !== null) throw new TypeError("cell answers a string or undefined");
+    } catch (err) {
+      letThrough(parts, rule.name, err);
+    }
+  }
+  return { decisions: decisions.filter((decision) => decision !== undefined), cells };
+}
+
+async function judge(parts: Parts, rule: JudgingRule, attempt: SpamAttempt): Promise<Decision | undefined> {
   try {
-    const verdict: unknown = await withTimeout(clock, ruleTimeout, () => rule.judge(attempt));
+    const verdict: unknown = await withTimeout(parts.clock, ruleTimeout, () => rule.judge(attempt));
     if (verdict === undefined || verdict === null) return undefined;
     if (typeof verdict !== "object" || !("reason" in verdict) || typeof verdict.reason !== "string")
       throw new TypeError("a spam rule answers { reason } or undefined");
@@ -32,10 +46,15 @@ async function ask({ clock, logger }: Parts, rule: SpamRule, attempt: SpamAttemp
     return spamDecision(
       rule,
       { reason: reason.slice(0, 200), ...(typeof value === "number" && { value }), ...(typeof threshold === "number" && { threshold }) },
-      clock.now(),
+      attempt.now,
     );
   } catch (err) {
-    logger.error({ err, rule: rule.name }, "a spam rule failed; the attempt was let through");
+    letThrough(parts, rule.name, err);
     return undefined;
   }
+}
+
+/** "spam rules fail open where they are asked apart from the caps; both are reported" (contract.md, Limits). */
+function letThrough({ logger }: Parts, rule: string, err: unknown): void {
+  logger.error({ err, rule }, "a spam rule failed; the attempt was let through");
 }

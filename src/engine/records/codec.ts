@@ -2,6 +2,7 @@ import { authenticationStatuses, deviceTypes } from "../../contract/authenticati
 import { deliveryStatuses } from "../../contract/callback.js";
 import type { Authentication, KeyedCheck, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
+import type { Origin } from "../../domain/spam-rules.js";
 import type { StoredRecord } from "../../ports/store.js";
 
 /** A stored record whose text the engine cannot read. It is left as it is. */
@@ -65,6 +66,13 @@ const list = <T extends object>(key: string, table: Table<T>): Field<readonly T[
   read: (stored = [], base) => sound<unknown[]>(Array.isArray(stored), stored).map((one) => readAll(table, one, base)),
 });
 
+/** Kept as it is. */
+const origin = (key: string): Field<Origin> => ({
+  key,
+  pack: (value) => value,
+  read: (stored) => sound(typeof stored === "object" && stored !== null, stored),
+});
+
 const sendStates: readonly SendState[] = ["undecided", "accepted", "unknown"];
 
 const sendFields: Table<Send> = {
@@ -102,6 +110,7 @@ const fields: Table<Kept> = {
   settleBy: maybe(time("b")),
   outbox: objects<OutboxEvent>("q"),
   events: count("m"),
+  origin: maybe(origin("g")),
   request: maybe(text("f")),
   checks: objects<KeyedCheck>("k"),
 };

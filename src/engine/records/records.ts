@@ -1,5 +1,6 @@
 import { type Authentication, isForgotten } from "../../domain/authentication.js";
-import type { Claim } from "../../domain/claim.js";
+import type { Answer } from "../../domain/cells.js";
+import type { Ask, Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
@@ -20,12 +21,13 @@ export interface Writing {
   /** What `next` was decided on; absent: there was no record. */
   readonly before?: Held | undefined;
   readonly claims?: readonly Claim[];
+  readonly asks?: readonly Ask[];
   /** Of this write, to know it again. Default: a new one. */
   readonly token?: string;
 }
 
 export type Committed =
-  | { readonly done: true; readonly held: Held }
+  | { readonly done: true; readonly held: Held; readonly answer: Answer }
   /** The claim that was refused, and what is counted without it. */
   | { readonly done: false; readonly refused: { readonly by: number; readonly count: number } }
   /** What is stored instead, if anything is. */
@@ -39,6 +41,8 @@ export interface Records {
   commit(budget: StoreBudget, writing: Writing): Promise<Committed>;
   /** Records that need work, as far as they can be read, held until `leaseUntil`; `all`: how many the store handed out. */
   lease(budget: StoreBudget, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
+  /** Changes what this process holds of a record, for its next write: nothing is written for it alone. */
+  note(from: Authentication, to: Authentication): void;
   /** What this process held last, if it still does: perhaps stale, so good only to start a commit from. */
   recall(customer: string, id: string): Held | undefined;
 }
@@ -62,6 +66,9 @@ export function createRecords({ store, codes, clock, logger, holdsEvents }: Reco
   const recent = lastUsed<Held>(4096);
 
   const remember = (held: Held): Held => {
+    const known = recent.get(held.auth.id);
+    // The same write, with what was noted since.
+    if (known !== undefined && known.tokens[0] === held.tokens[0] && known.auth.customer === held.auth.customer) return known;
     recent.set(held.auth.id, held);
     return held;
   };
@@ -99,7 +106,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents }: Reco
       return record === undefined || isForgotten(record, clock.now()) ? undefined : read(record);
     },
 
-    async commit(budget, { next, before, claims = [], token = codes.newToken() }) {
+    async commit(budget, { next, before, claims = [], asks = [], token = codes.newToken() }) {
       const { customer, id, keepUntil } = next;
       const data = encodeRecord(next);
       const now = clock.now();
@@ -108,8 +115,8 @@ export function createRecords({ store, codes, clock, logger, holdsEvents }: Reco
       for (let round = 0; ; round++) {
         const written = [token, ...tokens].slice(0, keptTokens);
         const record = { customer, id, keepUntil, now, tokens: written, data, ...(wake !== undefined && { wakeAt: wake }) };
-        const result = await budget.call(() => store.commit({ claims, record, expected: tokens[0] ?? null }));
-        if (result.done) return { done: true, held: remember({ auth: next, tokens: written }) };
+        const result = await budget.call(() => store.commit({ claims, asks, record, expected: tokens[0] ?? null }));
+        if (result.done) return { done: true, held: remember({ auth: next, tokens: written }), answer: result };
         if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count } };
         const { current } = result;
         const ended = current !== undefined && isForgotten(current, clock.now());
@@ -123,6 +130,11 @@ export function createRecords({ store, codes, clock, logger, holdsEvents }: Reco
     async lease(budget, until, limit, leaseUntil) {
       const records = await budget.call(() => store.lease(until, limit, leaseUntil));
       return { held: records.flatMap(readable), all: records.length };
+    },
+
+    note(from, to) {
+      const held = recent.get(from.id);
+      if (held?.auth === from) recent.set(from.id, { ...held, auth: to });
     },
 
     recall(customer, id) {

@@ -1,4 +1,4 @@
-import { type Authentication, withoutSendThatNeverWas } from "../../domain/authentication.js";
+import { type Authentication, blankOf, withoutSendThatNeverWas } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { takenBack } from "../../domain/quota.js";
 import { VerifierError } from "../../errors.js";
@@ -39,16 +39,8 @@ export async function takingBack<R>(
       return decided;
     });
   } catch (cause) {
-    if (tried !== undefined && cause instanceof VerifierError && cause.code === "unavailable") beside(parts, takeBack(parts, tried));
+    if (tried !== undefined && cause instanceof VerifierError && cause.code === "unavailable") parts.beside(takeBack(parts, tried));
     throw cause;
-  }
-}
-
-function beside({ settings, logger }: Parts, work: Promise<void>): void {
-  try {
-    settings.waitUntil?.(work);
-  } catch (err) {
-    logger.warn({ err }, "callbacks.waitUntil failed; a commit is taken back without it");
   }
 }
 
@@ -92,10 +84,4 @@ async function fence(parts: Parts, { token, next, before, claims }: Tried): Prom
   await creation(records, budget, customer, id, (held) =>
     held === undefined ? { result: undefined, next: blankOf(next), claims: takenBack(claims, false) } : decide(held),
   );
-}
-
-/** A create before its first send: nothing was ever tried under it. */
-function blankOf(next: Authentication): Authentication {
-  const { settleBy, ...rest } = next;
-  return { ...rest, attempts: 0, sent: 0, retries: 0, lastSendAt: next.createdAt, sends: [], outbox: [], keepUntil: next.expiresAt };
 }

@@ -1,0 +1,113 @@
+import type { Ask, SumClaim } from "./claim.js";
+import type { Moment } from "./quota.js";
+
+/** Milliseconds. */
+export const hour = 3_600_000;
+export const day = 24 * hour;
+export const week = 7 * day;
+
+/** What is known of a cell over some length: a range, a country, an address … */
+export interface CellCount {
+  /** Messages of authentications that are not verified, without the one that is asked about. "*Open* is sent and not verified, retries included" (contract.md, Limits). */
+  readonly open: number;
+  /** Messages, without the one that is asked about. */
+  readonly sent: number;
+  /** Authentications verified. */
+  readonly verified: number;
+}
+
+/** A verification is one sum's weight of so much, and its messages beside it: one question tells both. */
+const verification = 1e8;
+
+/** Reads what came back for a question. */
+export type Read<T> = (answer: Answer) => T;
+
+/** What the store answered to the questions' claims and asks, in their order. */
+export interface Answer {
+  readonly counts: readonly number[];
+  readonly asked: readonly number[];
+}
+
+/** Gathers what one attempt claims and asks of the cells of a customer, each sum once. */
+export interface Questions {
+  readonly claims: readonly SumClaim[];
+  readonly asks: readonly Ask[];
+  /** Counts a message in the cell, and asks for what was counted and verified over `length`. */
+  count(cell: string, length: number): Read<CellCount>;
+  /** Asks how many were verified in the cell over `length`, and how many messages those had. */
+  verified(cell: string, length: number): Read<{ readonly verified: number; readonly messages: number }>;
+  /** Asks for a plain sum. */
+  plain(sum: string, length: number): Read<number>;
+}
+
+export function askCells(customer: string, moment: Moment): Questions {
+  const claims: SumClaim[] = [];
+  const asks: Ask[] = [];
+  const places = new Map<string, number>();
+  const once = (sum: string, add: () => number): number => {
+    let at = places.get(sum);
+    if (at === undefined) places.set(sum, (at = add()));
+    return at;
+  };
+  const ask = (sum: string, length: number) => once(sum, () => asks.push({ sum, since: sinceOf(moment, length) }) - 1);
+  const verified = (cell: string, length: number): Read<{ readonly verified: number; readonly messages: number }> => {
+    const at = ask(nameOf(customer, "v", cell, length), length);
+    return ({ asked }) => {
+      const packed = asked[at] ?? 0;
+      return { verified: Math.floor(packed / verification), messages: packed % verification };
+    };
+  };
+  return {
+    claims,
+    asks,
+    verified,
+    count(cell, length) {
+      const sum = nameOf(customer, "o", cell, length);
+      const at = once(sum, () => claims.push(messageClaim(customer, cell, 1, length, moment)) - 1);
+      const closed = verified(cell, length);
+      return (answer) => {
+        const sent = (answer.counts[at] ?? 1) - 1;
+        const { verified: times, messages } = closed(answer);
+        return { sent, open: Math.max(0, sent - messages), verified: times };
+      };
+    },
+    plain(sum, length) {
+      const at = ask(`${customer}:${sum}`, length);
+      return ({ asked }) => asked[at] ?? 0;
+    },
+  };
+}
+
+/** What a verification claims: it credits the cells that its `messages` had filled, over each of the lengths that are asked for. */
+export function creditCells(
+  customer: string,
+  cells: readonly { readonly cell: string; readonly length: number }[],
+  messages: number,
+  moment: Moment,
+): SumClaim[] {
+  return cells.map(({ cell, length }) => sumClaim(nameOf(customer, "v", cell, length), verification + messages, length, moment));
+}
+
+/** Messages in a cell. */
+export function messageClaim(customer: string, cell: string, weight: number, length: number, moment: Moment): SumClaim {
+  return sumClaim(nameOf(customer, "o", cell, length), weight, length, moment);
+}
+
+/** One more in a plain sum. */
+export function plainClaim(customer: string, sum: string, length: number, moment: Moment): SumClaim {
+  return sumClaim(`${customer}:${sum}`, 1, length, moment);
+}
+
+function sumClaim(sum: string, weight: number, length: number, moment: Moment): SumClaim {
+  const since = sinceOf(moment, length);
+  return { sum, weight, now: moment.now, since, keepUntil: moment.now + 2 * (moment.now - since) };
+}
+
+function sinceOf({ now, skew }: Moment, length: number): number {
+  return now - length - 2 * skew;
+}
+
+/** `o` for what was sent, `v` for what was verified; a cell counted over several lengths is as many sums. */
+function nameOf(customer: string, what: "o" | "v", cell: string, length: number): string {
+  return `${customer}:${what}${length === day ? "" : length / hour}:${cell}`;
+}

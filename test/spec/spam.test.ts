@@ -1,0 +1,357 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { defaultSpamPolicy } from "../../src/domain/spam-policy.js";
+import type { PolicyOverride, VerifierOptions } from "../../src/index.js";
+import { setUp } from "../support/verifier.js";
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+type Spam = NonNullable<PolicyOverride["spam"]>;
+
+/** One rule alone, or some. */
+const only = (...rules: (keyof Spam)[]): Spam =>
+  Object.fromEntries(
+    Object.keys(defaultSpamPolicy).map((rule) => [rule, rule === "trust" ? { open: 0 } : { mode: (rules as string[]).includes(rule) ? "enforce" : "off" }]),
+  );
+
+/** French mobiles: `range` names a range of 10,000 within one million. */
+const french = (index: number, range = 0, million = 12) => `+336${million}${String(range).padStart(2, "0")}${String(index).padStart(4, "0")}`;
+/** A mobile number in a country that is new to the customer. */
+const abroad: Record<string, (index: number) => string> = {
+  GB: (index) => `+447400${String(100_000 + index)}`,
+  DE: (index) => `+4915112${String(100_000 + index)}`,
+  ES: (index) => `+346123${String(10_000 + index)}`,
+  IT: (index) => `+393401${String(100_000 + index)}`,
+};
+
+function setUpSpam(spam: Spam, options: Partial<VerifierOptions> = {}) {
+  const wide = { perNumber: [{ limit: 100, window: 86_400 }], perCustomer: [{ limit: 1_000_000, window: 86_400 }] };
+  const set = setUp({ ...options, policy: { maxGuessOdds: 1, limits: wide, spam, ...options.policy } });
+  const send = async (phone_number: string, fields: Record<string, unknown> = {}) => (await set.create({ phone_number, ...fields })).status;
+  const verify = async (phone_number: string, fields: Record<string, unknown> = {}) => {
+    const { authentication_uuid, status } = await set.create({ phone_number, ...fields });
+    expect(status).toBe("pending");
+    expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
+    await new Promise(setImmediate);
+  };
+  const many = async (count: number, number: (index: number) => string, fields: (index: number) => Record<string, unknown> = () => ({})) => {
+    const statuses: string[] = [];
+    for (let index = 0; index < count; index++) statuses.push(await send(number(index), fields(index)));
+    return { sent: statuses.filter((status) => status === "pending").length, refused: statuses.filter((status) => status === "spam_detected").length };
+  };
+  const why = async (phone_number: string, fields: Record<string, unknown> = {}) => {
+    const { authentication_uuid } = await set.create({ phone_number, ...fields });
+    return (await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid })).decisions.map(({ at, ...decision }) => decision);
+  };
+  return { ...set, send, verify, many, why };
+}
+
+describe("contract.md: Limits, spam rules: a cell refuses a message when open ≥ seed + k × verified, k = 2", () => {
+  it("range | number minus its last 4 digits, seed 5", async () => {
+    const set = setUpSpam(only("range"));
+    expect(await set.many(20, (index) => french(index))).toEqual({ sent: 5, refused: 15 });
+    expect(await set.why(french(30))).toEqual([{ rule: "range 4", mode: "enforce", value: 5, threshold: 5 }]);
+    expect(set.box.messages).toHaveLength(5);
+  });
+
+  it("range | minus 5 digits, seed 12; minus 6 digits, seed 30", async () => {
+    const set = setUpSpam(only("range"));
+    expect(await set.many(20, (index) => french(index, index % 10))).toEqual({ sent: 12, refused: 8 });
+    expect(await set.why(french(99, 5))).toEqual([{ rule: "range 5", mode: "enforce", value: 12, threshold: 12 }]);
+    const wide = setUpSpam(only("range"));
+    expect(await wide.many(50, (index) => french(index, (index % 10) * 10 + 1))).toEqual({ sent: 30, refused: 20 });
+  });
+
+  it("a verification gives its own message back and two more", async () => {
+    const set = setUpSpam(only("range"));
+    await set.verify(french(9_000));
+    expect(await set.many(20, (index) => french(index))).toEqual({ sent: 7, refused: 13 });
+    expect(await set.why(french(30))).toEqual([{ rule: "range 4", mode: "enforce", value: 7, threshold: 7 }]);
+  });
+
+  it("honest traffic never meets the limit: three hundred users of one range, each verified", async () => {
+    const set = setUpSpam(only("range", "country", "newCountries", "address"));
+    for (let user = 0; user < 300; user++) await set.verify(french(user), { ip: "198.51.100.7" });
+  });
+
+  it("range | the 6-digit level does not refuse where ≥ 5 verified within the day", async () => {
+    const set = setUpSpam(only("range"));
+    for (let user = 0; user < 5; user++) await set.verify(french(9_000 + user, user * 10));
+    // Twelve in each range of 100,000, and twice what five verifications earn besides.
+    expect((await set.many(100, (index) => french(index, index))).sent).toBeGreaterThan(40);
+  });
+
+  it("retries count and are refused too: `rate_limited`, nothing sent, nothing used up", async () => {
+    const set = setUpSpam(only("range"), {
+      policy: { maxGuessOdds: 1, lifetime: 7_200, limits: { perNumber: [{ limit: 100, window: 86_400 }] }, spam: only("range") },
+    });
+    const { authentication_uuid } = await set.create({ phone_number: french(1) });
+    expect(await set.many(4, (index) => french(100 + index))).toEqual({ sent: 4, refused: 0 });
+    set.clock.advance(30_000);
+    expect(await set.retry(authentication_uuid)).toMatchObject({ status: "rate_limited", remaining_retry: 0 });
+    expect(set.box.messages).toHaveLength(5);
+    const { decisions } = await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
+    expect(decisions).toMatchObject([{ rule: "range 4", mode: "enforce", value: 5, threshold: 5 }]);
+    await set.check((await set.create({ phone_number: french(100) })).authentication_uuid, "x").catch(() => undefined);
+    expect((await set.check(authentication_uuid, set.box.code(0))).status, "the first code lives").toBe("valid");
+  });
+
+  it("a refusal fills nothing, so a cell heals as people verify and the window moves on", async () => {
+    const set = setUpSpam(only("range"));
+    await set.many(200, (index) => french(index));
+    set.clock.advance(26 * hour);
+    expect(await set.many(20, (index) => french(index))).toEqual({ sent: 5, refused: 15 });
+    set.clock.advance(26 * hour);
+    await set.verify(french(500));
+    expect(await set.send(french(501))).toBe("pending");
+  });
+
+  it("crowd | 25 messages a day to one range of 10,000, however many are verified", async () => {
+    const set = setUpSpam(only("crowd"));
+    for (let user = 0; user < 25; user++) await set.verify(french(user));
+    expect(await set.send(french(26))).toBe("spam_detected");
+    expect(await set.why(french(27))).toEqual([{ rule: "crowd", mode: "enforce", value: 25, threshold: 25 }]);
+    expect(await set.send(french(1, 1)), "another range").toBe("pending");
+  });
+
+  it("crowd | or a tenth of what its million verified, if that is more", async () => {
+    const set = setUpSpam(only("crowd"));
+    for (let range = 1; range <= 15; range++) for (let user = 0; user < 20; user++) await set.verify(french(user, range));
+    expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
+  }, 30_000);
+
+  it("country | seed 30; does not refuse where ≥ 100 verified in 24 h", async () => {
+    const set = setUpSpam(only("country"));
+    expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
+    expect(await set.send((abroad.GB as (index: number) => string)(1)), "another country").toBe("pending");
+    const busy = setUpSpam(only("country"));
+    for (let user = 0; user < 100; user++) await busy.verify(french(user));
+    expect(await busy.many(400, (index) => french(1_000 + index))).toEqual({ sent: 400, refused: 0 });
+  }, 30_000);
+
+  it("new countries | one common pot, seed 30, for all countries with fewer than 3 verified in 7 days", async () => {
+    const set = setUpSpam(only("newCountries"));
+    const countries = Object.values(abroad);
+    expect(await set.many(60, (index) => (countries[index % 4] as (index: number) => string)(index))).toEqual({ sent: 30, refused: 30 });
+    expect(await set.why(french(1))).toEqual([{ rule: "newCountries", mode: "enforce", value: 30, threshold: 30 }]);
+    expect(set.box.messages).toHaveLength(30);
+  });
+
+  it("new countries | one with three verified is none: it neither fills the pot nor is refused by it", async () => {
+    const set = setUpSpam(only("newCountries"));
+    for (let user = 0; user < 3; user++) await set.verify(french(user));
+    expect(await set.many(100, (index) => french(100 + index))).toEqual({ sent: 100, refused: 0 });
+    const pot = await set.many(60, abroad.GB as (index: number) => string);
+    expect(pot.sent).toBeGreaterThanOrEqual(30);
+    expect(pot.sent, "what the three earned for the pot, two each").toBeLessThanOrEqual(36);
+    expect(await set.send(french(900))).toBe("pending");
+    // Another process, which has not seen the country yet.
+    const other = setUpSpam(only("newCountries"), { store: set.store, clock: set.clock, customers: [{ customer_uuid: set.customer, keys: [set.apiKey] }] });
+    const request = { customer_uuid: set.customer, phone_number: french(901) };
+    expect((await other.verifier.createAuthentication(request)).status).toBe("pending");
+  });
+
+  it("address | the ip (IPv6 by /64), seed 8", async () => {
+    const set = setUpSpam(only("address"));
+    expect(
+      await set.many(
+        20,
+        (index) => french(index),
+        () => ({ ip: "198.51.100.7" }),
+      ),
+    ).toEqual({ sent: 8, refused: 12 });
+    expect(await set.send(french(50), { ip: "198.51.100.8" })).toBe("pending");
+    expect(await set.send(french(51)), "a missing ip skips that rule").toBe("pending");
+    expect(
+      await set.many(
+        20,
+        (index) => french(100 + index),
+        (index) => ({ ip: `2001:db8:1:2::${index + 1}` }),
+      ),
+    ).toEqual({ sent: 8, refused: 12 });
+    await set.verify(french(60), { ip: "198.51.100.9" });
+    expect(
+      await set.many(
+        20,
+        (index) => french(200 + index),
+        () => ({ ip: "198.51.100.9" }),
+      ),
+    ).toEqual({ sent: 10, refused: 10 });
+  });
+
+  it("strange network | only while a country's alarm is on: refuses those from a /16 or IPv6 /32 from which nobody verified in that country within 7 days", async () => {
+    const set = setUpSpam(only("strangeNetwork"));
+    for (let user = 0; user < 5; user++) await set.verify(french(user), { ip: "198.51.100.7" });
+    set.clock.advance(3 * hour);
+    expect(
+      await set.many(
+        40,
+        (index) => french(100 + index),
+        (index) => ({ ip: `203.${index}.0.1` }),
+      ),
+      "the alarm goes on at more than 20 open within the hour",
+    ).toEqual({ sent: 21, refused: 19 });
+    expect(await set.why(french(300), { ip: "203.99.0.1" })).toMatchObject([{ rule: "strangeNetwork", mode: "enforce" }]);
+    expect(await set.send(french(301), { ip: "198.51.200.9" }), "a network from which people verified").toBe("pending");
+    expect(await set.send(french(302)), "a missing ip skips that rule").toBe("pending");
+    set.clock.advance(3 * hour);
+    expect(await set.send(french(303), { ip: "203.99.0.1" }), "the alarm is over").toBe("pending");
+  });
+
+  it("trust | a number that this customer's users verified before (90 days) passes all spam rules while it has fewer than 3 open", async () => {
+    const spam = { ...only("range"), trust: { open: 3 } };
+    const set = setUpSpam(spam);
+    await set.verify(french(1));
+    set.clock.advance(60 * day);
+    expect((await set.many(20, (index) => french(100 + index))).sent).toBe(5);
+    expect([await set.send(french(1)), await set.send(french(1)), await set.send(french(1))]).toEqual(["pending", "pending", "pending"]);
+    expect(await set.send(french(1)), "three are open").toBe("spam_detected");
+    set.clock.advance(60 * day);
+    await set.many(20, (index) => french(100 + index));
+    expect(await set.send(french(1)), "120 days later").toBe("spam_detected");
+  });
+
+  it("per customer: cells of one are not those of another", async () => {
+    const one = setUpSpam(only("range", "country", "newCountries"));
+    const two = setUpSpam(only("range", "country", "newCountries"), { store: one.store, clock: one.clock });
+    await one.many(200, (index) => french(index));
+    expect(await two.many(5, (index) => french(index))).toEqual({ sent: 5, refused: 0 });
+  });
+
+  it("`is_returning_user` is the caller's word and is never trusted by ours", async () => {
+    const set = setUpSpam(only("range"));
+    expect(
+      await set.many(
+        20,
+        (index) => french(index),
+        () => ({ is_returning_user: true }),
+      ),
+    ).toEqual({ sent: 5, refused: 15 });
+  });
+
+  it("the order: caps before our spam rules; what they refuse charges no cap and no money", async () => {
+    const spam = only("range");
+    const set = setUpSpam(spam, {
+      policy: { maxGuessOdds: 1, limits: { perNumber: [{ limit: 100, window: 86_400 }], perCustomer: [{ limit: 6, window: 86_400 }] }, spam },
+    });
+    expect(await set.many(30, (index) => french(index))).toEqual({ sent: 5, refused: 25 });
+    expect(await set.send(french(1, 20))).toBe("pending");
+    expect(await set.send(french(1, 30)), "six are sent").toBe("rate_limited");
+    expect(await set.send(french(40)), "a cap and a rule").toBe("rate_limited");
+  });
+
+  it("`shadow` decides, records, lets through; `off` is not asked", async () => {
+    const set = setUpSpam({ ...only(), range: { mode: "shadow" } });
+    expect(await set.many(10, (index) => french(index))).toEqual({ sent: 10, refused: 0 });
+    expect(await set.why(french(20))).toEqual([{ rule: "range 4", mode: "shadow", value: 10, threshold: 5 }]);
+    const off = setUpSpam(only());
+    expect(await off.many(60, (index) => french(index))).toEqual({ sent: 60, refused: 0 });
+    expect(await off.why(french(100))).toEqual([]);
+  });
+
+  it("a customer's own thresholds and modes hold for that customer alone", async () => {
+    const one = setUpSpam(only("range"));
+    const lenient = { customer_uuid: randomUUID(), keys: [`pp_${randomUUID()}`], policy: { spam: { range: { seeds: [50, 50, 50] as const } } } };
+    const two = setUpSpam(only("range"), { store: one.store, clock: one.clock, customers: [lenient] });
+    let sent = 0;
+    for (let index = 0; index < 60; index++) {
+      const { status } = await two.verifier.createAuthentication({ customer_uuid: lenient.customer_uuid, phone_number: french(index) });
+      if (status === "pending") sent++;
+    }
+    expect(sent).toBe(50);
+  });
+
+  it("Idempotency-Key: a create that a rule refuses is repeated as it is, and is not counted again", async () => {
+    const set = setUpSpam(only("range"));
+    await set.many(5, (index) => french(index));
+    const first = await set.create({ phone_number: french(50) }, { idempotencyKey: "k" });
+    expect(first.status).toBe("spam_detected");
+    for (let user = 0; user < 3; user++) {
+      set.clock.advance(1000);
+      expect(await set.create({ phone_number: french(50) }, { idempotencyKey: "k" })).toEqual(first);
+    }
+  });
+
+  it("no round trip more for what is accepted: create 1, retry 2 and less; one for what is refused", async () => {
+    const spam = only("range", "crowd", "country", "newCountries", "address", "strangeNetwork");
+    const set = setUpSpam({ ...spam, trust: { open: 3 } });
+    const calls: string[] = [];
+    for (const method of ["find", "commit"] as const) {
+      const whole = set.store[method].bind(set.store) as (...args: unknown[]) => Promise<unknown>;
+      Object.assign(set.store, { [method]: (...args: unknown[]) => (calls.push(method), whole(...args)) });
+    }
+    const { authentication_uuid } = await set.create({ phone_number: french(1), ip: "198.51.100.7", device_id: "d" });
+    expect(calls.splice(0)).toEqual(["commit"]);
+    set.clock.advance(30_000);
+    expect((await set.retry(authentication_uuid)).status).toBe("approved");
+    expect(calls.splice(0)).toEqual(["commit"]);
+    expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
+    await new Promise(setImmediate);
+    expect(calls.splice(0), "the check's, and what it credits beside the answer").toEqual(["commit", "commit"]);
+    await set.many(20, (index) => french(100 + index));
+    calls.splice(0);
+    expect(await set.send(french(200))).toBe("spam_detected");
+    expect(calls.splice(0)).toEqual(["commit", "commit"]);
+  });
+});
+
+describe("the caller's own rules", () => {
+  it("see now, the authentication's id, the attempt, country and line type, on create and on retry, once for each request", async () => {
+    const seen: { now: number; authentication_uuid: string; attempt: number; country_code?: string; line_type: string }[] = [];
+    const set = setUp({ spamRules: [{ name: "look", judge: (attempt) => void seen.push(attempt) }] });
+    const { authentication_uuid } = await set.create({ device_model: "x" });
+    set.clock.advance(30_000);
+    await set.retry(authentication_uuid);
+    expect(seen).toMatchObject([
+      { authentication_uuid, attempt: 1, country_code: "FR", line_type: "Mobile", device_model: "x" },
+      { authentication_uuid, attempt: 2, country_code: "FR", line_type: "Mobile", now: set.clock.now() },
+    ]);
+  });
+
+  it("one that flags a retry: `rate_limited`, with its reason in explain, nothing sent", async () => {
+    const set = setUp({ spamRules: [{ name: "late", judge: ({ attempt }) => (attempt > 1 ? { reason: "no retries" } : undefined) }] });
+    const { authentication_uuid } = await set.create();
+    set.clock.advance(30_000);
+    expect((await set.retry(authentication_uuid)).status).toBe("rate_limited");
+    expect(set.box.messages).toHaveLength(1);
+    const { decisions } = await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
+    expect(decisions).toMatchObject([{ rule: "late", mode: "enforce", reason: "no retries" }]);
+    expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
+  });
+
+  it("can be cells as ours are: `{ name, cell, seed, perVerified, mode }`, on create and on retry", async () => {
+    const set = setUpSpam(only(), { spamRules: [{ name: "model", cell: ({ device_model }) => device_model, seed: 3, perVerified: 1 }] });
+    const fields = () => ({ device_model: "emulator" });
+    expect(await set.many(6, (index) => french(index), fields)).toEqual({ sent: 3, refused: 3 });
+    expect(await set.why(french(50), fields())).toEqual([{ rule: "model", mode: "enforce", value: 3, threshold: 3 }]);
+    expect(await set.send(french(60)), "no cell, no rule").toBe("pending");
+    const other = setUpSpam(only(), { spamRules: [{ name: "model", cell: ({ device_model }) => device_model, seed: 3, perVerified: 1 }] });
+    await other.verify(french(1), fields());
+    expect(await other.many(8, (index) => french(100 + index), fields)).toEqual({ sent: 4, refused: 4 });
+  });
+
+  it("a cell that throws or answers nonsense is reported, and lets through", async () => {
+    const broken = () => {
+      throw new Error("no");
+    };
+    const set = setUpSpam(only(), {
+      spamRules: [
+        { name: "a", cell: broken, seed: 0 },
+        { name: "b", cell: () => 7 as never, seed: 0 },
+      ],
+    });
+    expect(await set.send(french(1))).toBe("pending");
+    expect(set.log.lines.filter(({ message }) => message.includes("spam rule failed"))).toHaveLength(2);
+  });
+
+  it.each([
+    [{ name: "x", cell: () => "y" }, /spamRules\.0 must have seed/],
+    [{ name: "", judge: () => undefined }, /spamRules\.0 must have a name/],
+    [{ name: "a b", cell: () => "y", seed: 1 }, /spamRules\.0 must have a name of 1 to 32/],
+    [{ name: "x", mode: "on", judge: () => undefined }, /spamRules\.0 must have the mode/],
+    [{ name: "x" }, /spamRules\.0 must be a spam rule/],
+  ])("a rule that cannot work is a fault at construction: %j", (rule, fault) => {
+    expect(() => setUp({ spamRules: [rule as never] })).toThrow(fault);
+  });
+});
