@@ -1,12 +1,18 @@
-import type { Claim, ReserveResult, Store, StoredRecord, SwapResult } from "../../src/ports/store.js";
+import type { Ask, Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, Tally } from "../../src/ports/store.js";
 
-/** The smallest right store: every method is one tick over three maps. The wrong stores of the tests each change one thing about it. */
+type Kept = StoredRecord & { readonly wakeAt: number | undefined };
+
+/** The smallest right store: every method is one tick over five maps. The wrong stores of the tests each change one thing about it. */
 export class PlainStore implements Store {
-  readonly records = new Map<string, StoredRecord>();
+  readonly records = new Map<string, Kept>();
+  /** The members of each window, and when each was claimed last. */
   readonly windows = new Map<string, Map<string, number>>();
+  /** What each sum was given at which time. */
+  readonly sums = new Map<string, Map<number, number>>();
+  readonly counters = new Map<string, number>();
   readonly values = new Map<string, string>();
 
-  key(customer: string, id: string): string {
+  key({ customer, id }: { readonly customer: string; readonly id: string }): string {
     return `${customer}/${id}`;
   }
 
@@ -22,60 +28,208 @@ export class PlainStore implements Store {
     if (Buffer.byteLength(text) > 65_536) throw new Error("too large");
   }
 
-  counts(at: number, since: number, _now: number): boolean {
+  window(name: string): Map<string, number> {
+    return this.windows.get(name) ?? new Map();
+  }
+
+  sum(name: string): Map<number, number> {
+    return this.sums.get(name) ?? new Map();
+  }
+
+  isNewer(at: number, since: number, _now: number): boolean {
     return at > since;
   }
 
-  members(window: string): Map<string, number> {
-    return this.windows.get(window) ?? new Map();
+  /** What a sum holds that is newer than `since`. */
+  total({ sum, since }: Ask): number {
+    let total = 0;
+    for (const [at, weight] of this.sum(sum)) if (this.isNewer(at, since, Number.POSITIVE_INFINITY)) total += weight;
+    return total;
   }
 
-  isFull({ window, member, limit, since, now }: Claim): boolean {
+  /** What a claim's window or sum holds without this claim's own member. */
+  others(claim: Claim): number {
+    if ("sum" in claim) return this.total(claim);
     let others = 0;
-    for (const [name, at] of this.members(window)) if (name !== member && this.counts(at, since, now)) others++;
-    return others >= limit;
+    for (const [member, at] of this.window(claim.window)) if (member !== claim.member && this.isNewer(at, claim.since, claim.now)) others++;
+    return others;
   }
 
-  take({ window, member, now }: Claim): void {
-    this.windows.set(window, this.members(window).set(member, now));
+  /** What a claim's window or sum holds, whoever claimed it. */
+  held(claim: Claim): number {
+    if ("sum" in claim) return this.total(claim);
+    const at = this.window(claim.window).get(claim.member);
+    return this.others(claim) + (at !== undefined && this.isNewer(at, claim.since, claim.now) ? 1 : 0);
+  }
+
+  isFull(claim: Claim): boolean {
+    const weight = "sum" in claim ? claim.weight : claim.out ? -1 : 1;
+    return claim.limit !== undefined && weight >= 0 && this.others(claim) + weight > claim.limit;
+  }
+
+  take(claim: Claim): void {
+    if ("sum" in claim) this.weigh(claim);
+    else if (!claim.out) this.windows.set(claim.window, this.window(claim.window).set(claim.member, claim.now));
+    else if (this.window(claim.window).get(claim.member) === claim.now) this.leave(claim);
+  }
+
+  leave({ window, member }: MemberClaim): void {
+    this.windows.get(window)?.delete(member);
+  }
+
+  weigh({ sum, now, weight }: SumClaim): void {
+    const parts = this.sum(sum);
+    this.sums.set(sum, parts.set(now, Math.max(0, (parts.get(now) ?? 0) + weight)));
+  }
+
+  write({ now: _, wakeAt, ...record }: RecordWrite): void {
+    this.records.set(this.key(record), structuredClone({ ...record, wakeAt: wakeAt === "unchanged" ? this.records.get(this.key(record))?.wakeAt : wakeAt }));
+  }
+
+  read(current: Kept | undefined): StoredRecord | undefined {
+    if (!current) return undefined;
+    const { wakeAt: _, ...record } = structuredClone(current);
+    return record;
+  }
+
+  /** The answer of a commit that needs none of the claims: it landed before, or its record is refused. */
+  answer({ record, expected = null, claims = [], asks = [] }: Change): CommitResult | undefined {
+    if (!record) return undefined;
+    const current = this.records.get(this.key(record));
+    if (current && this.landed(current, record.tokens[0] as string)) {
+      return { done: true, counts: claims.map((claim) => this.held(claim)), asked: asks.map((ask) => this.total(ask)) };
+    }
+    if (this.isExpected(current, expected)) return undefined;
+    return current ? { done: false, current: this.read(current) as StoredRecord } : { done: false };
+  }
+
+  /** The answer of a commit of which a claim is refused. */
+  refusal(claims: readonly Claim[]): CommitResult | undefined {
+    const refusedBy = claims.findIndex((claim) => this.isFull(claim));
+    return refusedBy < 0 ? undefined : { done: false, refusedBy, count: this.others(claims[refusedBy] as Claim) };
+  }
+
+  /** Does it. */
+  apply({ record, claims = [], asks = [] }: Change): CommitResult {
+    for (const claim of claims) this.take(claim);
+    if (record) this.write(record);
+    return { done: true, counts: claims.map((claim) => this.held(claim)), asked: asks.map((ask) => this.total(ask)) };
   }
 
   async find(customer: string, id: string): Promise<StoredRecord | undefined> {
-    return structuredClone(this.records.get(this.key(customer, id)));
+    return this.read(this.records.get(this.key({ customer, id })));
   }
 
-  async compareAndSwap(next: StoredRecord, expected: string | null): Promise<SwapResult> {
-    this.check(next.data);
-    const key = this.key(next.customer, next.id);
-    const current = this.records.get(key);
-    if (current && this.landed(current, next.tokens[0] as string)) return { swapped: true };
-    if (!this.isExpected(current, expected)) return current ? { swapped: false, current: structuredClone(current) } : { swapped: false };
-    this.records.set(key, structuredClone(next));
-    return { swapped: true };
+  async commit(change: Change): Promise<CommitResult> {
+    if (change.record) this.check(change.record.data);
+    return this.answer(change) ?? this.refusal(change.claims ?? []) ?? this.apply(change);
   }
 
-  async reserve(claims: readonly Claim[]): Promise<ReserveResult> {
-    const full = claims.findIndex((claim) => this.isFull(claim));
-    if (full >= 0) return { granted: false, refusedBy: full };
-    for (const claim of claims) this.take(claim);
-    return { granted: true };
+  async members(window: string, limit: number): Promise<string[]> {
+    const newestFirst = [...this.window(window)].sort(([, a], [, b]) => b - a);
+    return newestFirst.slice(0, limit).map(([member]) => member);
   }
 
-  async count(windows: readonly { readonly window: string; readonly since: number }[]): Promise<number[]> {
-    return windows.map(({ window, since }) => [...this.members(window).values()].filter((at) => this.counts(at, since, Number.POSITIVE_INFINITY)).length);
+  async tally(adds: readonly Tally[], reads: readonly string[]): Promise<number[]> {
+    for (const { counter, by } of adds) this.counters.set(counter, (this.counters.get(counter) ?? 0) + by);
+    return reads.map((counter) => this.counters.get(counter) ?? 0);
   }
 
-  async due(now: number, limit: number): Promise<StoredRecord[]> {
-    const woken = [...this.records.values()].filter(({ wakeAt }) => wakeAt !== undefined && wakeAt <= now);
-    return structuredClone(woken.sort((a, b) => (a.wakeAt as number) - (b.wakeAt as number)).slice(0, limit));
+  /** The records that `lease` hands out. */
+  due(until: number, limit: number): Kept[] {
+    const woken = [...this.records.values()].filter(({ wakeAt }) => wakeAt !== undefined && wakeAt <= until);
+    return woken.sort((a, b) => (a.wakeAt as number) - (b.wakeAt as number)).slice(0, limit);
+  }
+
+  async lease(until: number, limit: number, leaseUntil: number): Promise<StoredRecord[]> {
+    const due = this.due(until, limit);
+    for (const record of due) this.records.set(this.key(record), { ...record, wakeAt: leaseUntil });
+    return due.map((record) => this.read(record) as StoredRecord);
   }
 
   async get(key: string): Promise<string | undefined> {
     return this.values.get(key);
   }
 
-  async put(key: string, value: string, _keepUntil: number): Promise<void> {
+  async put(key: string, value: string, _life: Life): Promise<void> {
     this.check(value);
     this.values.set(key, value);
+  }
+}
+
+/** A right store that keeps no more than it must: of a window the newest members that a limit can need, of a sum the newest parts, a twelfth of its length each. */
+export class BoundedStore extends PlainStore {
+  override weigh({ sum, since, now, weight }: SumClaim): void {
+    const width = Math.max(1, Math.floor((now - since) / 12));
+    const end = (Math.floor(now / width) + 1) * width;
+    const parts = new Map(this.sum(sum));
+    parts.set(end, Math.max(0, (parts.get(end) ?? 0) + weight));
+    this.sums.set(sum, new Map([...parts].sort(([a], [b]) => b - a).slice(0, 32)));
+  }
+
+  override apply(change: Change): CommitResult {
+    const result = super.apply(change);
+    for (const claim of change.claims ?? []) {
+      if ("sum" in claim) continue;
+      const limits = (change.claims ?? []).map((other) => ("window" in other && other.window === claim.window ? (other.limit ?? 10_000) : 0));
+      const newestFirst = [...this.window(claim.window)].sort(([, a], [, b]) => b - a);
+      this.windows.set(claim.window, new Map(newestFirst.slice(0, Math.max(...limits) + 8)));
+    }
+    return result;
+  }
+}
+
+/** Lets every other caller that is ready go first, as a round trip does. */
+export const roundTrip = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** A right store in steps that are a round trip apart: claims that add, then the record, then what is taken out and given back. */
+export class TwoStepStore extends PlainStore {
+  /** Which claim put a member where it stands. */
+  readonly tickets = new Map<string, Claim>();
+
+  adds(claim: Claim): boolean {
+    return "sum" in claim ? claim.weight >= 0 : !claim.out;
+  }
+
+  /** Claims, and answers how to undo that: weights, and members that were not there before and that no other has claimed since. */
+  claim(claims: readonly Claim[]): (landed: boolean) => void {
+    const undos = claims.map((claim) => {
+      if ("sum" in claim) {
+        this.take(claim);
+        return () => this.take({ ...claim, weight: -claim.weight });
+      }
+      const place = `${claim.window} ${claim.member}`;
+      const before = this.window(claim.window).get(claim.member);
+      this.take({ ...claim, now: Math.max(claim.now, before ?? claim.now) }); // what is sent again late must not move a member back
+      this.tickets.set(place, claim);
+      return (landed: boolean) => {
+        if (before === undefined && !landed && this.tickets.get(place) === claim) this.leave(claim);
+      };
+    });
+    return (landed) => {
+      for (const undo of undos) undo(landed);
+    };
+  }
+
+  override async commit(change: Change): Promise<CommitResult> {
+    const { record, claims = [], asks = [] } = change;
+    if (record) this.check(record.data);
+    await roundTrip();
+    const refusal = this.refusal(claims);
+    if (refusal) return refusal;
+    const adding = claims.filter((claim) => this.adds(claim));
+    const undo = this.claim(adding);
+    const counts = adding.map((claim) => this.held(claim));
+    await roundTrip();
+    const answer = this.answer(change);
+    if (answer) {
+      undo(answer.done);
+      return this.answer(change) as CommitResult;
+    }
+    if (record) this.write(record);
+    await roundTrip();
+    for (const claim of claims) if (!this.adds(claim)) this.take(claim);
+    const told = claims.map((claim) => (this.adds(claim) ? (counts[adding.indexOf(claim)] as number) : this.held(claim)));
+    return { done: true, counts: told, asked: asks.map((ask) => this.total(ask)) };
   }
 }

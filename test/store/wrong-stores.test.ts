@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { StoreSubject } from "../../src/testing/store-contract.js";
 import { storeContract } from "../../src/testing/store-contract.js";
-import { PlainStore } from "./plain-store.js";
+import { BoundedStore, PlainStore, TwoStepStore } from "./plain-store.js";
 import { wrongStores } from "./wrong-stores.js";
 
 const contract = storeContract();
@@ -30,16 +30,20 @@ describe("a wrong store is found", () => {
   });
 });
 
-test("the right store that the wrong ones are made of breaks no sentence", async () => {
-  expect(await broken(() => ({ store: new PlainStore() }))).toEqual([]);
+test.each([
+  ["in one step, exact in everything", () => new PlainStore()],
+  ["in one step, bounded, with sums in twelve parts", () => new BoundedStore()],
+  ["in several steps a round trip apart", () => new TwoStepStore()],
+])("a right store breaks no sentence: %s", async (_, make) => {
+  expect(await broken(() => ({ store: make() }))).toEqual([]);
 });
 
 test("a fault says which sentence part was expected and what came", async () => {
   class Late extends PlainStore {
-    override async count(windows: readonly { readonly window: string }[]): Promise<number[]> {
-      return windows.map(() => 7);
+    override held(): number {
+      return 7;
     }
   }
-  const once = contract.find(({ name }) => name === "reserve: a member that is already there is counted once");
-  await expect(once?.run({ store: new Late() })).rejects.toThrow("the window after five claims of one member: expected [ 1 ], got [ 7 ]");
+  const once = contract.find(({ name }) => name === "window: a member that is already there is counted once");
+  await expect(once?.run({ store: new Late() })).rejects.toThrow("the member's claim 1: the counts: expected [ 1 ], got [ 7 ]");
 });

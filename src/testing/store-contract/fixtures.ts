@@ -1,7 +1,7 @@
 import { AssertionError } from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { inspect, isDeepStrictEqual } from "node:util";
-import type { Claim, ReserveResult, Store, StoredRecord, SwapResult } from "../../ports/store.js";
+import type { Ask, Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim } from "../../ports/store.js";
 
 /** A case before `storeContract` fills in the default peer. */
 export interface StoreCase {
@@ -9,20 +9,31 @@ export interface StoreCase {
   run(store: Store, peer: Store): Promise<void>;
 }
 
-/** Half an hour from now, in milliseconds since the epoch. */
-export function later(): number {
-  return Date.now() + 1_800_000;
+/** Half an hour, in milliseconds. What must be kept is kept so long. */
+export const halfHour = 1_800_000;
+
+/** How far a member window reaches back unless told otherwise. Milliseconds. */
+export const minute = 60_000;
+
+/** How far a sum reaches back unless told otherwise. Milliseconds. */
+export const length = 1_200_000;
+
+/** How much longer a sum may count what it holds: a twelfth of its length. Milliseconds. */
+export const twelfth = length / 12;
+
+/** A life that ends in half an hour. */
+export function life(now: number = Date.now()): Life {
+  return { now, keepUntil: now + halfHour };
 }
 
 /** A record of a customer of its own, with one token. */
-export function newRecord(fields: Partial<StoredRecord> = {}): StoredRecord {
-  return { customer: randomUUID(), id: randomUUID(), tokens: [randomUUID()], data: "first", keepUntil: later(), ...fields };
+export function newRecord(fields: Partial<RecordWrite> = {}): RecordWrite {
+  return { customer: randomUUID(), id: randomUUID(), tokens: [randomUUID()], data: "first", ...life(fields.now), ...fields };
 }
 
 /** What the next write of `record` is: a new token before the older ones, at most 16 in all. `wakeAt` is left out unless it is given. */
-export function following(record: StoredRecord, fields: Partial<StoredRecord> = {}): StoredRecord {
-  const { customer, id, tokens, data, keepUntil } = record;
-  return { customer, id, tokens: [randomUUID(), ...tokens].slice(0, 16), data, keepUntil, ...fields };
+export function following({ customer, id, tokens, data }: StoredRecord, fields: Partial<RecordWrite> = {}): RecordWrite {
+  return newRecord({ customer, id, tokens: [randomUUID(), ...tokens].slice(0, 16), data, ...fields });
 }
 
 /** The newest token of `record`. */
@@ -43,18 +54,25 @@ export function ensure(holds: boolean, what: string): void {
   if (!holds) throw new AssertionError({ message: what });
 }
 
+/** Fails unless `lowest <= actual <= highest`. */
+export function between(actual: number | undefined, lowest: number, highest: number, what: string): void {
+  ensure(actual !== undefined && actual >= lowest && actual <= highest, `${what}: expected ${lowest} to ${highest}, got ${show(actual)}`);
+}
+
 function show(value: unknown): string {
   return inspect(value, { depth: 4, maxArrayLength: 20, maxStringLength: 200, breakLength: Number.POSITIVE_INFINITY });
 }
 
-/** The record without regard to its prototype. */
-function plain(record: StoredRecord | undefined): unknown {
-  return record && { ...record, tokens: [...record.tokens] };
+/** The record as `find` must return it: without `now` and `wakeAt`, and without regard to its prototype. */
+function asStored(record: StoredRecord | undefined): unknown {
+  if (!record) return undefined;
+  const { customer, id, tokens, data, keepUntil } = record;
+  return { customer, id, tokens: [...tokens], data, keepUntil };
 }
 
-/** Fails unless `actual` has exactly the fields of `expected`. */
+/** Fails unless `actual` has exactly the fields that are kept of `expected`. */
 export function sameRecord(actual: StoredRecord | undefined, expected: StoredRecord | undefined, what: string): void {
-  same(plain(actual), plain(expected), what);
+  same(actual && { ...actual, tokens: [...actual.tokens] }, asStored(expected), what);
 }
 
 /** Fails unless `find` returns exactly `expected`. */
@@ -62,15 +80,23 @@ export async function stored(store: Store, expected: StoredRecord, what: string)
   sameRecord(await store.find(expected.customer, expected.id), expected, what);
 }
 
-/** Writes `next`, which must land. */
-export async function write(store: Store, next: StoredRecord, expected: string | null, what = "a write that nothing stands against"): Promise<StoredRecord> {
-  same((await store.compareAndSwap(next, expected)).swapped, true, `${what} is swapped`);
+/** Commits, which must be done, and gives the answer. */
+export async function commit(store: Store, change: Change, what: string): Promise<Extract<CommitResult, { done: true }>> {
+  const result = await store.commit(change);
+  if (!result.done) throw new AssertionError({ message: `${what}: expected it done, got ${show(result)}` });
+  return result;
+}
+
+/** Writes `next`, which must be done. */
+export async function write(store: Store, next: RecordWrite, expected: string | null, what = "a write that nothing stands against"): Promise<RecordWrite> {
+  await commit(store, { record: next, expected }, what);
   return next;
 }
 
-/** Fails unless the swap was refused and brought exactly `current` back. */
-export function refusedWith(result: SwapResult, current: StoredRecord | undefined, what: string): void {
-  if (result.swapped) throw new AssertionError({ message: `${what}: expected it refused, but it was swapped` });
+/** Fails unless the record was refused and exactly `current` came back. */
+export function refusedWith(result: CommitResult, current: StoredRecord | undefined, what: string): void {
+  if (result.done) throw new AssertionError({ message: `${what}: expected it refused, but it was done` });
+  if (result.refusedBy !== undefined) throw new AssertionError({ message: `${what}: expected the record refused, got ${show(result)}` });
   sameRecord(result.current, current, `${what}: the record that comes back`);
 }
 
@@ -83,34 +109,107 @@ export async function rejects(promise: Promise<unknown>, what: string): Promise<
   if (outcome !== "rejected") throw new AssertionError({ message: `${what}: expected a rejection, got ${show(outcome)}` });
 }
 
-/** The name of a window of a customer of its own, or of `customer`. */
-export function newWindow(customer: string = randomUUID()): string {
+/** The name of a window or a sum of a customer of its own, or of `customer`. */
+export function newName(customer: string = randomUUID()): string {
   return `${customer}:${randomUUID()}`;
 }
 
-/** A claim on `window`: a new member, limit 1, over the last minute. */
-export function claim(window: string, fields: Partial<Claim> = {}): Claim {
+/** A claim on `window`: a new member, over the last minute. Without `limit`, the window is a list. */
+export function member(window: string, fields: Partial<MemberClaim> = {}): MemberClaim {
   const now = fields.now ?? Date.now();
-  return { window, member: randomUUID(), limit: 1, since: now - 60_000, now, keepUntil: now + 1_800_000, ...fields };
+  return { window, member: randomUUID(), since: now - minute, ...life(now), ...fields };
 }
 
-export const granted: ReserveResult = { granted: true };
-
-/** The answer that names the claim at `index`. */
-export function refusedBy(index: number): ReserveResult {
-  return { granted: false, refusedBy: index };
+/** A claim of `weight` on `sum`, over the last twenty minutes. */
+export function weight(sum: string, weight: number, fields: Partial<SumClaim> = {}): SumClaim {
+  const now = fields.now ?? Date.now();
+  return { sum, weight, since: now - length, ...life(now), ...fields };
 }
 
-/** Reserves one after another and fails unless every one is granted. */
-export async function fill(store: Store, window: string, members: number, fields: Partial<Claim>): Promise<void> {
-  for (let i = 0; i < members; i++)
-    same(await store.reserve([claim(window, fields)]), granted, `member ${i + 1} of ${members} under a limit of ${fields.limit ?? 1}`);
+/** Commits claims, which must be granted with exactly these counts. */
+export async function granted(store: Store, claims: readonly Claim[], counts: readonly number[], what: string): Promise<void> {
+  const result = await commit(store, { claims }, what);
+  same(result.counts, counts, `${what}: the counts`);
+  same(result.asked, [], `${what}: what is told where nothing was asked`);
 }
 
-/** Fails unless `window` holds `expected` members newer than `since`. */
+/** Commits claims, of which the one at `refusedBy` must be the first refused, with what is held without it. */
+export async function refused(store: Store, claims: readonly Claim[], refusedBy: number, count: number, what: string): Promise<void> {
+  const result = await store.commit({ claims });
+  if (result.done) throw new AssertionError({ message: `${what}: expected claim ${refusedBy} refused, but all were granted` });
+  same({ refusedBy: result.refusedBy, count: result.refusedBy === undefined ? undefined : result.count }, { refusedBy, count }, what);
+}
+
+/** Claims new members one after another, each of which must be granted. */
+export async function fill(store: Store, window: string, members: number, fields: Partial<MemberClaim>): Promise<void> {
+  for (let i = 0; i < members; i++) await commit(store, { claims: [member(window, fields)] }, `member ${i + 1} of ${members} under a limit of ${fields.limit}`);
+}
+
+/** How many members of `window` are newer than `since`: taking out a member that is not there tells it. */
+export async function countOf(store: Store, window: string, since: number, list = false): Promise<number | undefined> {
+  const taken = member(window, { since, now: since + 1, out: true, ...(list ? {} : { limit: 1_000 }) });
+  return (await commit(store, { claims: [taken] }, "taking out a member that is not there")).counts[0];
+}
+
+/** Fails unless `window`, which knows limits, holds `expected` members newer than `since`. */
 export async function holds(store: Store, window: string, since: number, expected: number, what: string): Promise<void> {
-  same(await store.count([{ window, since }]), [expected], what);
+  same(await countOf(store, window, since), expected, what);
 }
+
+/** What the sums hold. */
+export async function ask(store: Store, asks: readonly Ask[]): Promise<readonly number[]> {
+  return (await commit(store, { asks }, "a commit that only asks")).asked;
+}
+
+/** Fails unless `sum` holds `expected` since `since`. */
+export async function sums(store: Store, sum: string, since: number, expected: number, what: string): Promise<void> {
+  same(await ask(store, [{ sum, since }]), [expected], what);
+}
+
+/** Writes over a record that was handed out, as a careless caller might. */
+export function spoil(handedOut: StoredRecord): void {
+  const record = handedOut as unknown as { data: string; tokens: string[] };
+  try {
+    record.data = "spoiled";
+    record.tokens[0] = "spoiled";
+    record.tokens.push("spoiled");
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // frozen: as good as a copy
+  }
+}
+
+/** Names that stores and their clients are known to change. */
+export const oddNames: readonly string[] = [
+  ":",
+  "::a",
+  "a:b",
+  "$where",
+  "$",
+  ".",
+  "a.b",
+  "{}",
+  "{a}",
+  "*",
+  "__proto__",
+  "constructor",
+  "toString",
+  "1",
+  "01",
+  "1.0",
+  "1e0",
+  "null",
+  "é",
+  "e\u0301",
+  "日本",
+  "😀",
+  "'",
+  '"',
+  "\n",
+  "a\0b",
+  " ",
+  "a ",
+  "x".repeat(256),
+];
 
 /** Texts that stores and their clients are known to change. */
 export const awkwardTexts: readonly string[] = [

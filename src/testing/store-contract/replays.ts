@@ -1,12 +1,34 @@
 import { randomUUID } from "node:crypto";
-import { following, later, newest, newRecord, refusedWith, type StoreCase, same, stored, write } from "./fixtures.js";
+import type { Change, RecordWrite } from "../../ports/store.js";
+import {
+  ask,
+  commit,
+  countOf,
+  ensure,
+  following,
+  halfHour,
+  holds,
+  length,
+  member,
+  minute,
+  newest,
+  newName,
+  newRecord,
+  refusedWith,
+  type StoreCase,
+  same,
+  stored,
+  sums,
+  weight,
+  write,
+} from "./fixtures.js";
 
-/** Writes that a transport sends twice, and twins that only look like them. */
+/** Commits that a transport sends twice, and twins that only look like them. */
 export const replayCases: readonly StoreCase[] = [
   {
-    name: "compareAndSwap: a create sent twice is swapped both times and written once",
+    name: "commit: a create sent twice is done both times and written once",
     async run(store, peer) {
-      const record = await write(store, newRecord({ wakeAt: later() }), null);
+      const record = await write(store, newRecord({ wakeAt: Date.now() + halfHour }), null);
       await write(store, record, null, "a create sent again");
       await write(peer, record, null, "a create sent again through the peer");
       await write(store, { ...record, data: "changed on the way" }, null, "a create known by its token");
@@ -14,77 +36,169 @@ export const replayCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "compareAndSwap: a swap sent twice is swapped both times and written once",
+    name: "commit: a later write sent twice is done both times and written once",
     async run(store, peer) {
-      const first = await write(store, newRecord(), null);
-      for (const wake of [{ wakeAt: later() }, { wakeAt: later() + 1 }, {}]) {
-        const before = (await store.find(first.customer, first.id)) ?? first;
+      let before = await write(store, newRecord(), null);
+      for (const wake of [{ wakeAt: Date.now() + halfHour }, { wakeAt: Date.now() + halfHour + 1 }, {}]) {
         const next = await write(store, following(before, { data: "next", ...wake }), newest(before));
-        await write(store, next, newest(before), "a swap sent again");
-        await write(peer, next, newest(before), "a swap sent again through the peer");
-        await stored(store, next, "the record after the repeated swap");
+        await write(store, next, newest(before), "a write sent again");
+        await write(peer, next, newest(before), "a write sent again through the peer");
+        await stored(store, next, "the record after the repeated write");
+        before = next;
       }
     },
   },
   {
-    name: "compareAndSwap: a write sent again after up to fifteen later writes is swapped, and nothing is written",
+    name: "commit: a write sent again after up to fifteen later writes is done, and nothing is written",
     async run(store) {
-      const writes: { readonly next: ReturnType<typeof newRecord>; readonly expected: string | null }[] = [{ next: newRecord(), expected: null }];
-      let current = await write(store, newRecord(writes[0]?.next), null);
+      let current = await write(store, newRecord(), null);
+      const writes: { readonly record: RecordWrite; readonly expected: string | null }[] = [{ record: current, expected: null }];
       for (let i = 1; i <= 15; i++) {
-        const next = following(current, { data: `write ${i}`, ...(i % 3 === 0 ? {} : { wakeAt: later() + i }) });
+        const record = following(current, { data: `write ${i}`, ...(i % 3 === 0 ? {} : { wakeAt: Date.now() + halfHour + i }) });
         const expected = newest(current);
-        current = await write(store, next, expected);
-        for (const [age, earlier] of writes.entries()) await write(store, earlier.next, earlier.expected, `write ${age} sent again after write ${i}`);
+        current = await write(store, record, expected);
+        for (const [age, earlier] of writes.entries()) await write(store, earlier.record, earlier.expected, `write ${age} sent again after write ${i}`);
         await stored(store, current, `the record after all earlier writes were sent again, after write ${i}`);
-        writes.push({ next, expected });
+        writes.push({ record, expected });
       }
     },
   },
   {
-    name: "compareAndSwap: a write whose token has left the list is refused like any other",
+    name: "commit: a write whose token has left the list is refused like any other",
     async run(store) {
       const first = await write(store, newRecord(), null);
       let current = first;
       for (let i = 1; i <= 16; i++) current = await write(store, following(current, { data: `write ${i}` }), newest(current));
-      refusedWith(await store.compareAndSwap(first, null), current, "a create sent again after sixteen later writes");
+      refusedWith(await store.commit({ record: first }), current, "a create sent again after sixteen later writes");
       await stored(store, current, "the record after it");
     },
   },
   {
-    name: "compareAndSwap: a twin with a token of its own is refused and gets what is stored",
+    name: "commit: a twin with a token of its own is refused and gets what is stored",
     async run(store, peer) {
       const first = await write(store, newRecord(), null);
-      refusedWith(await peer.compareAndSwap({ ...first, tokens: [randomUUID()] }, null), first, "the twin of a create");
+      refusedWith(await peer.commit({ record: { ...first, tokens: [randomUUID()] } }), first, "the twin of a create");
       const next = await write(store, following(first, { data: "next" }), newest(first));
-      refusedWith(await peer.compareAndSwap({ ...next, tokens: [randomUUID(), ...first.tokens] }, newest(first)), next, "the twin of a swap");
+      refusedWith(await peer.commit({ record: { ...next, tokens: [randomUUID(), ...first.tokens] }, expected: newest(first) }), next, "the twin of a write");
       await stored(store, next, "the record after its twins");
     },
   },
   {
-    name: "compareAndSwap: a write is known by its newest token alone, not by the older ones it carries",
+    name: "commit: a write is known by its newest token alone, not by the older ones it carries",
     async run(store) {
       const first = await write(store, newRecord(), null);
       const second = await write(store, following(first, { data: "second" }), newest(first));
-      refusedWith(
-        await store.compareAndSwap(following(second, { data: "stale" }), newest(first)),
-        second,
-        "a stale swap that carries the stored tokens behind its own",
-      );
+      const stale = following(second, { data: "stale" });
+      refusedWith(await store.commit({ record: stale, expected: newest(first) }), second, "a stale write that carries the stored tokens behind its own");
       await stored(store, second, "the record after it");
     },
   },
   {
-    name: "compareAndSwap: a write that was refused has not landed, and is refused when it is sent again",
+    name: "commit: a write that was refused has not landed, and is refused when it is sent again",
     async run(store) {
       const first = await write(store, newRecord(), null);
       const second = await write(store, following(first, { data: "second" }), newest(first));
-      const loser = following(first, { data: "loser" });
-      for (const time of ["once", "twice"]) refusedWith(await store.compareAndSwap(loser, newest(first)), second, `a lost swap sent ${time}`);
+      const record = following(first, { data: "loser" });
+      const loser: Change = { record, expected: newest(first) };
+      for (const time of ["once", "twice"]) refusedWith(await store.commit(loser), second, `a lost write sent ${time}`);
       const third = await write(store, following(second, { data: "third" }), newest(second));
-      refusedWith(await store.compareAndSwap(loser, newest(first)), third, "a lost swap sent again after a later write");
-      await write(store, { ...loser, tokens: [newest(loser), ...third.tokens] }, newest(third), "the loser's write made again on the current record");
+      refusedWith(await store.commit(loser), third, "a lost write sent again after a later write");
+      await write(store, { ...record, tokens: [newest(record), ...third.tokens] }, newest(third), "the loser's write made again on the current record");
       same((await store.find(first.customer, first.id))?.data, "loser", "the data after it");
+    },
+  },
+  {
+    name: "commit: claims sent again with a record that landed count nothing again, whatever came after it, and tell the counts as they now are",
+    async run(store, peer) {
+      const customer = randomUUID();
+      const now = Date.now();
+      const [window, list, sum, other] = [newName(customer), newName(customer), newName(customer), newName(customer)];
+      const change = (record: RecordWrite, expected: string | null): Change => ({
+        claims: [member(window, { now, limit: 50 }), member(list, { now }), weight(sum, 5, { now, limit: 1_000 }), weight(other, 7, { now })],
+        asks: [{ sum: other, since: now - length }],
+        record,
+        expected,
+      });
+      const changes: Change[] = [];
+      let current: RecordWrite | undefined;
+      for (let i = 1; i <= 4; i++) {
+        const next = current ? following(current, { data: `write ${i}` }) : newRecord({ customer });
+        const made = change(next, current ? newest(current) : null);
+        changes.push(made);
+        same(await store.commit(made), { done: true, counts: [i, i, 5 * i, 7 * i], asked: [7 * i] }, `commit ${i}`);
+        current = next;
+        for (const [age, earlier] of changes.entries()) {
+          const again = await (age % 2 ? peer : store).commit(earlier);
+          same(again, { done: true, counts: [i, i, 5 * i, 7 * i], asked: [7 * i] }, `commit ${age + 1} sent again after commit ${i}`);
+        }
+        await holds(store, window, now - minute, i, `the window after commits 1 to ${i} were sent again`);
+        same((await store.members(list, 100)).length, i, `the list after commits 1 to ${i} were sent again`);
+        const since = now - length;
+        const held = await ask(store, [
+          { sum, since },
+          { sum: other, since },
+        ]);
+        same(held, [5 * i, 7 * i], `the sums after commits 1 to ${i} were sent again`);
+      }
+      await stored(store, current as RecordWrite, "the record after all of it");
+    },
+  },
+  {
+    name: "commit: a write that landed, or is refused, and is sent again late moves no member back",
+    async run(store) {
+      const first = newRecord();
+      const { customer, now } = first;
+      const window = newName(customer);
+      const claim = member(window, { now, limit: 5 });
+      const change: Change = { claims: [claim], record: first };
+      await commit(store, change, "a member");
+      const second = following(first);
+      await commit(store, { claims: [{ ...claim, now: now + 1_000 }], record: second, expected: newest(first) }, "the member a second later");
+      await commit(store, change, "the first commit sent again");
+      await holds(store, window, now + 999, 1, "the window after the first commit was sent again");
+      refusedWith(await store.commit({ claims: [claim], record: newRecord({ customer, id: first.id }) }), second, "a twin of the first commit");
+      await holds(store, window, now + 999, 1, "the window after a twin was refused");
+    },
+  },
+  {
+    name: "commit: sent again when there is no more room, it counts nothing, whether it is told done or refused",
+    async run(store) {
+      const record = newRecord();
+      const { customer, now } = record;
+      const [window, sum] = [newName(customer), newName(customer)];
+      const change: Change = { claims: [member(window, { now, limit: 1 }), weight(sum, 10, { now, limit: 10 })], record };
+      await commit(store, change, "a commit that fills its window and its sum");
+      for (let i = 0; i < 3; i++) {
+        const again = await store.commit(change);
+        ensure(again.done || again.refusedBy === 1, `sent again: expected it done, or its sum refused, got ${JSON.stringify(again)}`);
+        await holds(store, window, now - minute, 1, "the window after it was sent again");
+        await sums(store, sum, now - length, 10, "the sum after it was sent again");
+      }
+      await stored(store, record, "the record after it was sent again");
+    },
+  },
+  {
+    name: "commit: what is taken out and given back with a record goes once, however often it is sent",
+    async run(store) {
+      const first = newRecord();
+      const { customer, now } = first;
+      const [window, sum] = [newName(customer), newName(customer)];
+      const taken = member(window, { now, limit: 5 });
+      const claims = [taken, weight(sum, 10, { now })];
+      await commit(store, { claims, record: first }, "a member and a weight of 10");
+      await commit(store, { claims: [weight(sum, 30, { now })] }, "30 more in the sum at the same time");
+      const settled = following(first);
+      const back: Change = { claims: [{ ...taken, out: true }, weight(sum, -4, { now })], record: settled, expected: newest(first) };
+      await commit(store, back, "the member taken out and 4 given back");
+      const third = await write(store, following(settled), newest(settled));
+      for (let i = 0; i < 3; i++) await commit(store, back, "it sent again");
+      await sums(store, sum, now - length, 36, "the sum after 4 were given back, and sent again");
+      await holds(store, window, now - minute, 0, "the window after its member was taken out, and sent again");
+      await commit(store, { claims, record: first }, "the first commit sent again");
+      await sums(store, sum, now - length, 36, "the sum after the first commit was sent again");
+      const left = await countOf(store, window, now - minute);
+      ensure(left === 0 || left === 1, `the window after the first commit was sent again: expected 0 (or 1, which refuses more), got ${left}`);
+      await stored(store, third, "the record after all of it");
     },
   },
 ];

@@ -1,5 +1,22 @@
 import { randomUUID } from "node:crypto";
-import { awkwardTexts, claim, ensure, granted, holds, later, newRecord, rejects, type StoreCase, same, stored, write } from "./fixtures.js";
+import {
+  awkwardTexts,
+  ensure,
+  granted,
+  halfHour,
+  holds,
+  length,
+  life,
+  member,
+  newRecord,
+  rejects,
+  type StoreCase,
+  same,
+  stored,
+  sums,
+  weight,
+  write,
+} from "./fixtures.js";
 
 /** `get` and `put`. */
 export const valueCases: readonly StoreCase[] = [
@@ -13,14 +30,15 @@ export const valueCases: readonly StoreCase[] = [
     name: "put: the value is there until its end, and a later put replaces it",
     async run(store, peer) {
       const key = randomUUID();
-      await store.put(key, "first", later());
+      const now = Date.now();
+      await store.put(key, "first", life());
       same(await store.get(key), "first", "the value");
       same(await peer.get(key), "first", "the value, read by the peer");
-      await peer.put(key, "second", later() - 60_000);
+      await peer.put(key, "second", { now, keepUntil: now + halfHour - 60_000 });
       same(await store.get(key), "second", "the value that replaced it");
-      await store.put(key, "third", Date.now() + 60_000);
+      await store.put(key, "third", { now, keepUntil: now + 60_000 });
       same(await store.get(key), "third", "a value with a nearer end");
-      await store.put(key, "fourth", later() + 30 * 86_400_000);
+      await store.put(key, "fourth", { now, keepUntil: now + 30 * 86_400_000 });
       same(await peer.get(key), "fourth", "a value with a far end");
     },
   },
@@ -28,11 +46,11 @@ export const valueCases: readonly StoreCase[] = [
     name: "put: a value whose end has passed may be gone, and what it replaced is",
     async run(store) {
       const key = randomUUID();
-      await store.put(key, "old", later());
-      await store.put(key, "ended", Date.now() - 60_000);
+      await store.put(key, "old", life());
+      await store.put(key, "ended", { now: Date.now(), keepUntil: Date.now() - 60_000 });
       const value = await store.get(key);
       ensure(value === undefined || value === "ended", `the value past its end: expected undefined or "ended", got ${JSON.stringify(value)}`);
-      await store.put(key, "new", later());
+      await store.put(key, "new", life());
       same(await store.get(key), "new", "the value put after the ended one");
     },
   },
@@ -41,7 +59,7 @@ export const valueCases: readonly StoreCase[] = [
     async run(store) {
       for (const value of awkwardTexts) {
         const key = randomUUID();
-        await store.put(key, value, later());
+        await store.put(key, value, life());
         same(await store.get(key), value, "an awkward value");
       }
     },
@@ -51,7 +69,7 @@ export const valueCases: readonly StoreCase[] = [
     async run(store) {
       const start = randomUUID();
       const keys = [...awkwardTexts, "__proto__", "constructor", "a:b", "{a}", "*", "x".repeat(500)].map((text) => `${start}${text}`);
-      for (const [i, key] of keys.entries()) await store.put(key, `value ${i}`, later());
+      for (const [i, key] of keys.entries()) await store.put(key, `value ${i}`, life());
       for (const [i, key] of keys.entries()) same(await store.get(key), `value ${i}`, `the value under ${JSON.stringify(key)}`);
     },
   },
@@ -60,29 +78,31 @@ export const valueCases: readonly StoreCase[] = [
     async run(store) {
       const key = randomUUID();
       const value = "x".repeat(65_536);
-      await store.put(key, value, later());
+      await store.put(key, value, life());
       ensure((await store.get(key)) === value, "64 KiB do not come back as they were");
-      await rejects(store.put(key, "y".repeat(1_048_576), later()), "a put of a megabyte");
+      await rejects(store.put(key, "y".repeat(1_048_576), life()), "a put of a megabyte");
       ensure((await store.get(key)) === value, "the value changed although the put was rejected");
       const other = randomUUID();
-      await rejects(store.put(other, "y".repeat(1_048_576), later()), "a put of a megabyte");
+      await rejects(store.put(other, "y".repeat(1_048_576), life()), "a put of a megabyte");
       same(await store.get(other), undefined, "the key after the rejected put");
     },
   },
   {
-    name: "put: values, windows and records of one name do not touch",
+    name: "put: values, windows, sums, counters and records of one name do not touch",
     async run(store) {
       const record = await write(store, newRecord(), null);
+      const { now } = record;
       const name = `${record.customer}:${record.id}`;
-      const now = Date.now();
       same(await store.get(name), undefined, "a value under a record's name");
-      await holds(store, name, 0, 0, "a window under a record's name");
-      await store.put(name, "value", later());
-      same(await store.reserve([claim(name, { now })]), granted, "a window under a value's name");
-      await store.put(record.id, "value of the id", later());
+      await store.put(name, "value", life());
+      await granted(store, [member(name, { now, limit: 1 })], [1], "a window under a value's name");
+      await granted(store, [weight(name, 7, { now, limit: 7 })], [7], "a sum under a window's name");
+      same(await store.tally([{ counter: name, by: 3, ...life() }], [name]), [3], "a counter under a sum's name");
+      await store.put(record.id, "value of the id", life());
       same(await store.get(name), "value", "the value");
       await stored(store, record, "the record");
       await holds(store, name, now - 1, 1, "the window");
+      await sums(store, name, now - length, 7, "the sum");
     },
   },
 ];

@@ -1,310 +1,275 @@
 import { randomUUID } from "node:crypto";
-import { claim, fill, granted, holds, newWindow, refusedBy, type StoreCase, same } from "./fixtures.js";
+import { commit, countOf, ensure, fill, granted, holds, member, minute, newName, oddNames, refused, type StoreCase, same } from "./fixtures.js";
 
-const oddNames = [
-  ":",
-  "::a",
-  "a:b",
-  "$where",
-  "$",
-  ".",
-  "a.b",
-  "{}",
-  "{a}",
-  "*",
-  "__proto__",
-  "constructor",
-  "toString",
-  "1",
-  "01",
-  "1.0",
-  "1e0",
-  "null",
-  "é",
-  "e\u0301",
-  "日本",
-  "😀",
-  "'",
-  '"',
-  "\n",
-  "a\0b",
-  " ",
-  "a ",
-  "x".repeat(256),
-];
-
-/** `reserve` and `count`, one caller at a time, with limits up to 1,000. */
+/** Claims on windows, which know their members, one caller at a time. */
 export const windowCases: readonly StoreCase[] = [
   {
-    name: "reserve: one after another exactly `limit` members are granted",
+    name: "window: one after another exactly `limit` members are granted, each told how many there are with it",
     async run(store, peer) {
       for (const limit of [1, 3, 10]) {
-        const window = newWindow();
+        const window = newName();
         const now = Date.now();
-        for (let i = 0; i < limit; i++) same(await (i % 2 ? peer : store).reserve([claim(window, { limit, now })]), granted, `member ${i + 1} of ${limit}`);
-        for (let i = 0; i < 3; i++) same(await store.reserve([claim(window, { limit, now })]), refusedBy(0), `a member past a limit of ${limit}`);
-        await holds(peer, window, now - 60_000, limit, "the window after it was filled");
+        for (let i = 1; i <= limit; i++) await granted(i % 2 ? peer : store, [member(window, { limit, now })], [i], `member ${i} of ${limit}`);
+        for (let i = 0; i < 3; i++) await refused(store, [member(window, { limit, now })], 0, limit, `a member past a limit of ${limit}`);
+        await holds(peer, window, now - minute, limit, "the window after it was filled");
       }
     },
   },
   {
-    name: "reserve: a limit of 1,000 is exact",
+    name: "window: a limit of 1,000 is exact",
     async run(store) {
-      const window = newWindow();
+      const window = newName();
       const now = Date.now();
-      await fill(store, window, 1000, { limit: 1000, now });
-      same(await store.reserve([claim(window, { limit: 1000, now })]), refusedBy(0), "the 1,001st member");
-      const moved = now + 60_001;
-      same(await store.reserve([claim(window, { limit: 1000, now: moved })]), granted, "a member as soon as the window has moved past all others");
+      await fill(store, window, 1_000, { limit: 1_000, now });
+      await refused(store, [member(window, { limit: 1_000, now })], 0, 1_000, "the 1,001st member");
+      await granted(store, [member(window, { limit: 1_000, now: now + minute })], [1], "a member as soon as the window has moved past all others");
     },
   },
   {
-    name: "reserve: a member that left the window long ago has to fit in again",
+    name: "window: members stay exact while a window is filled over and over",
+    async run(store) {
+      const window = newName();
+      const start = Date.now() - 1_000_000;
+      for (let i = 0; i < 200; i++) {
+        const now = start + i * 1_000;
+        const claim = member(window, { limit: 5, now, since: now - 10_000 });
+        if (i % 10 < 5) await granted(store, [claim], [Math.min(i + 1, 5)], `member ${i % 10} of round ${Math.floor(i / 10)}`);
+        else await refused(store, [claim], 0, 5, `member ${i % 10} of round ${Math.floor(i / 10)}`);
+      }
+    },
+  },
+  {
+    name: "window: a member that left long ago has to fit in again",
     async run(store, peer) {
-      const window = newWindow();
+      const window = newName();
       const now = Date.now();
-      const member = randomUUID();
-      same(await store.reserve([claim(window, { member, now: now - 120_000 })]), granted, "the member's first claim");
-      await fill(peer, window, 1, { now });
-      same(await store.reserve([claim(window, { member, now })]), refusedBy(0), "its second claim, with another in its place");
+      const claim = member(window, { limit: 1, now });
+      await granted(store, [{ ...claim, now: now - 2 * minute, since: now - 3 * minute }], [1], "the member's first claim");
+      await fill(peer, window, 1, { limit: 1, now });
+      await refused(store, [claim], 0, 1, "its second claim, with another in its place");
     },
   },
   {
-    name: "reserve: no claims are granted, and count of no windows is empty",
-    async run(store) {
-      same(await store.reserve([]), granted, "no claims");
-      same(await store.count([]), [], "no windows");
-    },
-  },
-  {
-    name: "reserve: the first claim whose window is full is named, in the order given",
-    async run(store) {
-      const customer = randomUUID();
-      const [roomy, fullA, fullB] = [newWindow(customer), newWindow(customer), newWindow(customer)];
-      await fill(store, fullA, 1, {});
-      await fill(store, fullB, 2, { limit: 2 });
-      const wants = (...names: string[]) => names.map((name) => claim(name, { limit: name === fullB ? 2 : 1 }));
-      same(await store.reserve(wants(roomy, fullA, fullB)), refusedBy(1), "room, full A, full B");
-      same(await store.reserve(wants(roomy, fullB, fullA)), refusedBy(1), "room, full B, full A");
-      same(await store.reserve(wants(fullB, roomy, fullA)), refusedBy(0), "full B, room, full A");
-      same(await store.reserve(wants(roomy, newWindow(customer), newWindow(customer), fullA)), refusedBy(3), "three with room, full A");
-    },
-  },
-  {
-    name: "reserve: a refusal charges nothing, neither before nor after the full window",
-    async run(store) {
-      const customer = randomUUID();
-      const [before, full, after] = [newWindow(customer), newWindow(customer), newWindow(customer)];
+    name: "window: a member that is already there is counted once",
+    async run(store, peer) {
+      const window = newName();
       const now = Date.now();
-      await fill(store, before, 1, { limit: 3, now });
-      await fill(store, full, 1, { limit: 1, now });
+      const again = randomUUID();
       for (let i = 0; i < 5; i++) {
-        const member = randomUUID();
-        const claims = [claim(before, { limit: 3, now, member }), claim(full, { now, member }), claim(after, { limit: 3, now, member })];
-        same(await store.reserve(claims), refusedBy(1), "the second window is full");
+        await granted(i % 2 ? peer : store, [member(window, { limit: 2, now: now + i, member: again })], [1], `the member's claim ${i + 1}`);
       }
-      const counts = [before, full, after].map((window) => ({ window, since: now - 60_000 }));
-      same(await store.count(counts), [1, 1, 0], "the windows after five refusals");
-      await fill(store, before, 2, { limit: 3, now });
-      await fill(store, after, 3, { limit: 3, now });
+      await holds(store, window, now - minute, 1, "the window after five claims of one member");
+      await granted(store, [member(window, { limit: 2, now })], [2], "a second member");
+      await refused(store, [member(window, { limit: 2, now })], 0, 2, "a third member");
     },
   },
   {
-    name: "reserve: a refusal neither moves nor removes a member that is already in another window of the claim",
+    name: "window: a member that is already there moves to `now`",
     async run(store) {
-      const customer = randomUUID();
-      const [held, full] = [newWindow(customer), newWindow(customer)];
+      const window = newName();
       const now = Date.now();
-      const member = randomUUID();
-      same(await store.reserve([claim(held, { member, now: now - 30_000 })]), granted, "the member's first claim");
-      await fill(store, full, 1, { now });
-      same(await store.reserve([claim(held, { member, now }), claim(full, { member, now })]), refusedBy(1), "its second claim, with a full window");
-      await holds(store, held, now - 30_001, 1, "the window that held the member");
-      await holds(store, held, now - 30_000, 0, "the window that held the member, later than its first claim");
-    },
-  },
-  {
-    name: "reserve: every window takes its member when all are granted",
-    async run(store, peer) {
-      const customer = randomUUID();
-      const windows = Array.from({ length: 8 }, () => newWindow(customer));
-      const now = Date.now();
-      same(await store.reserve(windows.map((window, i) => claim(window, { now, limit: i + 1 }))), granted, "eight windows with room");
-      const counts = windows.map((window) => ({ window, since: now - 60_000 }));
-      same(await peer.count(counts), [1, 1, 1, 1, 1, 1, 1, 1], "the eight windows");
-    },
-  },
-  {
-    name: "reserve: a member that is already there is counted once",
-    async run(store, peer) {
-      const window = newWindow();
-      const now = Date.now();
-      const member = randomUUID();
-      for (let i = 0; i < 5; i++)
-        same(await (i % 2 ? peer : store).reserve([claim(window, { limit: 2, now: now + i, member })]), granted, `the member's claim ${i + 1}`);
-      await holds(store, window, now - 60_000, 1, "the window after five claims of one member");
-      await fill(store, window, 1, { limit: 2, now });
-      same(await store.reserve([claim(window, { limit: 2, now })]), refusedBy(0), "a third member");
-    },
-  },
-  {
-    name: "reserve: a member that is already there moves to `now`",
-    async run(store) {
-      const window = newWindow();
-      const now = Date.now();
-      const member = randomUUID();
-      same(await store.reserve([claim(window, { limit: 5, now, member })]), granted, "the member");
+      const moved = member(window, { limit: 5, now });
+      await granted(store, [moved], [1], "the member");
       await fill(store, window, 1, { limit: 5, now: now + 10 });
-      same(await store.reserve([claim(window, { limit: 5, now: now + 100, member })]), granted, "the member again");
+      await granted(store, [{ ...moved, now: now + 100 }], [2], "the member again");
       await holds(store, window, now - 1, 2, "both members");
       await holds(store, window, now + 10, 1, "members newer than the other one");
-      await holds(store, window, now + 99, 1, "members at the moved one's time");
+      await holds(store, window, now + 99, 1, "members a millisecond before the moved one");
       await holds(store, window, now + 100, 0, "members newer than the moved one");
     },
   },
   {
-    name: "reserve: a member that is already in a full window is granted",
+    name: "window: a member that is already in a full window is granted",
     async run(store) {
       const customer = randomUUID();
-      const [full, other] = [newWindow(customer), newWindow(customer)];
+      const [full, other] = [newName(customer), newName(customer)];
       const now = Date.now();
-      const member = randomUUID();
+      const inside = member(full, { limit: 3, now });
       await fill(store, full, 2, { limit: 3, now });
-      same(await store.reserve([claim(full, { limit: 3, now, member })]), granted, "the member that fills the window");
-      same(await store.reserve([claim(full, { limit: 3, now: now + 1, member })]), granted, "the same member again");
-      same(await store.reserve([claim(other, { now, member }), claim(full, { limit: 3, now, member })]), granted, "the same member with a second window");
-      same(await store.reserve([claim(full, { limit: 3, now: now + 1 })]), refusedBy(0), "a fourth member");
-      same(await store.reserve([claim(full, { limit: 2, now: now + 1, member })]), refusedBy(0), "the member, where two others are too many");
-      await holds(store, full, now - 60_000, 3, "the full window");
+      await granted(store, [inside], [3], "the member that fills the window");
+      await granted(store, [{ ...inside, now: now + 1 }], [3], "the same member again");
+      await granted(store, [{ ...inside, window: other, limit: 1 }, inside], [1, 3], "the same member with a second window");
+      await refused(store, [member(full, { limit: 3, now: now + 1 })], 0, 3, "a fourth member");
+      await refused(store, [{ ...inside, limit: 2 }], 0, 2, "the member, where two others are too many");
+      await holds(store, full, now - minute, 3, "the full window");
     },
   },
   {
-    name: "reserve: members at `since` or before do not count",
+    name: "window: members at `since` or before do not count",
     async run(store) {
-      const window = newWindow();
+      const window = newName();
       const now = Date.now();
-      await fill(store, window, 1, { now });
-      same(await store.reserve([claim(window, { now: now + 100, since: now - 1 })]), refusedBy(0), "since one millisecond before the member");
-      same(await store.reserve([claim(window, { now: now + 100, since: now })]), granted, "since the member's own time");
+      await fill(store, window, 1, { limit: 1, now });
+      await refused(store, [member(window, { limit: 1, now: now + 100, since: now - 1 })], 0, 1, "since one millisecond before the member");
+      await granted(store, [member(window, { limit: 1, now: now + 100, since: now })], [1], "since the member's own time");
       await holds(store, window, now - 1, 2, "since one millisecond before the first");
       await holds(store, window, now, 1, "since the first");
     },
   },
   {
-    name: "reserve: members ahead of the caller's clock count",
+    name: "window: members ahead of the caller's clock count",
     async run(store, peer) {
-      const window = newWindow();
+      const window = newName();
       const now = Date.now();
       await fill(store, window, 2, { limit: 3, now: now + 5_000 });
-      same(await peer.reserve([claim(window, { limit: 3, now })]), granted, "a caller five seconds behind");
-      same(await peer.reserve([claim(window, { limit: 3, now })]), refusedBy(0), "a second caller five seconds behind");
-      same(await store.reserve([claim(window, { limit: 3, now: now + 5_000 })]), refusedBy(0), "a caller at the members' time");
+      await granted(peer, [member(window, { limit: 3, now })], [3], "a caller five seconds behind");
+      await refused(peer, [member(window, { limit: 3, now })], 0, 3, "a second caller five seconds behind");
+      await refused(store, [member(window, { limit: 3, now: now + 5_000 })], 0, 3, "a caller at the members' time");
       await holds(store, window, now, 2, "members later than the slow caller's now");
     },
   },
   {
-    name: "reserve: room comes back one by one as the window moves on",
+    name: "window: room comes back one by one as the window moves on",
     async run(store) {
-      const window = newWindow();
-      const start = Date.now() - 120_000;
+      const window = newName();
+      const start = Date.now() - 2 * minute;
       for (let i = 0; i < 3; i++) await fill(store, window, 1, { limit: 3, now: start + i * 10_000 });
       for (let i = 0; i < 3; i++) {
-        const end = start + i * 10_000 + 60_000;
-        same(await store.reserve([claim(window, { limit: 3, now: end - 1 })]), refusedBy(0), `a millisecond before member ${i} leaves`);
-        same(await store.reserve([claim(window, { limit: 3, now: end })]), granted, `when member ${i} leaves`);
+        const end = start + i * 10_000 + minute;
+        await refused(store, [member(window, { limit: 3, now: end - 1 })], 0, 3, `a millisecond before member ${i} leaves`);
+        await granted(store, [member(window, { limit: 3, now: end })], [3], `when member ${i} leaves`);
       }
     },
   },
   {
-    name: "reserve: two claims on one window hold it over two lengths, and charge it once",
+    name: "window: two claims hold it over two lengths, each told its own count, and the member is added once",
     async run(store) {
-      const window = newWindow();
-      const start = Date.now() - 60_000;
+      const window = newName();
+      const start = Date.now() - minute;
       const both = (now: number) => {
-        const common = { member: randomUUID(), now, keepUntil: now + 1_800_000 };
-        return [claim(window, { ...common, limit: 2, since: now - 1_000 }), claim(window, { ...common, limit: 3, since: now - 60_000 })];
+        const long = member(window, { now, limit: 3 });
+        return [{ ...long, limit: 2, since: now - 1_000 }, long];
       };
-      same(await store.reserve(both(start)), granted, "the first");
+      await granted(store, both(start), [1, 1], "the first");
       await holds(store, window, start - 1, 1, "the window after one grant");
-      same(await store.reserve(both(start + 1)), granted, "the second");
-      same(await store.reserve(both(start + 2)), refusedBy(0), "a third within the short length");
-      same(await store.reserve(both(start + 2_000)), granted, "a third after the short length");
-      same(await store.reserve(both(start + 4_000)), refusedBy(1), "a fourth within the long length");
+      await granted(store, both(start + 1), [2, 2], "the second");
+      await refused(store, both(start + 2), 0, 2, "a third within the short length");
+      await granted(store, both(start + 2_000), [1, 3], "a third after the short length");
+      await refused(store, both(start + 4_000), 1, 3, "a fourth within the long length");
       await holds(store, window, start - 1, 3, "the window after three grants");
     },
   },
   {
-    name: "reserve: members are told apart whatever they look like",
+    name: "window: each claim's own limit holds, lowered or raised since the last",
     async run(store) {
-      const window = newWindow();
-      const now = Date.now();
-      for (const member of oddNames)
-        same(await store.reserve([claim(window, { limit: oddNames.length, now, member })]), granted, `member ${JSON.stringify(member)}`);
-      await holds(store, window, now - 1, oddNames.length, "the window with odd members");
-      for (const member of oddNames)
-        same(await store.reserve([claim(window, { limit: oddNames.length, now, member })]), granted, `member ${JSON.stringify(member)} again`);
-      await holds(store, window, now - 1, oddNames.length, "the window after every member came again");
-    },
-  },
-  {
-    name: "reserve: windows are told apart whatever their names look like",
-    async run(store) {
-      const customer = randomUUID();
-      const now = Date.now();
-      const names = [...oddNames.map((name) => `${customer}:${name}`), customer];
-      for (const window of names) same(await store.reserve([claim(window, { now })]), granted, `window ${JSON.stringify(window)}`);
-      const counts = await store.count(names.map((window) => ({ window, since: now - 1 })));
-      same(
-        counts,
-        names.map(() => 1),
-        "every window",
-      );
-    },
-  },
-  {
-    name: "reserve: windows of different customers do not touch",
-    async run(store) {
-      const [mine, theirs] = [randomUUID(), randomUUID()];
-      const now = Date.now();
-      const member = randomUUID();
-      same(await store.reserve([claim(`${mine}:number:+14155550100`, { now, member })]), granted, "my window");
-      await holds(store, `${theirs}:number:+14155550100`, now - 1, 0, "their window of the same name");
-      same(await store.reserve([claim(`${theirs}:number:+14155550100`, { now, member })]), granted, "their window");
-      same(await store.reserve([claim(`${mine}:number:+14155550100`, { now })]), refusedBy(0), "my full window");
-    },
-  },
-  {
-    name: "reserve: each claim's own limit holds, lowered or raised since the last",
-    async run(store) {
-      const window = newWindow();
+      const window = newName();
       const now = Date.now();
       await fill(store, window, 3, { limit: 5, now });
-      same(await store.reserve([claim(window, { limit: 3, now })]), refusedBy(0), "a limit lowered to what is there");
-      same(await store.reserve([claim(window, { limit: 1, now })]), refusedBy(0), "a limit lowered below what is there");
-      same(await store.reserve([claim(window, { limit: 4, now })]), granted, "a limit raised by one");
-      same(await store.reserve([claim(window, { limit: 4, now })]), refusedBy(0), "the same limit once more");
+      await refused(store, [member(window, { limit: 3, now })], 0, 3, "a limit lowered to what is there");
+      await refused(store, [member(window, { limit: 1, now })], 0, 3, "a limit lowered below what is there");
+      await granted(store, [member(window, { limit: 4, now })], [4], "a limit raised by one");
+      await refused(store, [member(window, { limit: 4, now })], 0, 4, "the same limit once more");
     },
   },
   {
-    name: "count: distinct members newer than `since`, in the order asked, absent windows as 0",
+    name: "window: members are told apart whatever they look like",
+    async run(store) {
+      const window = newName();
+      const now = Date.now();
+      const all = oddNames.length;
+      for (const [i, odd] of oddNames.entries())
+        await granted(store, [member(window, { limit: all, now, member: odd })], [i + 1], `member ${JSON.stringify(odd)}`);
+      for (const odd of oddNames) await granted(store, [member(window, { limit: all, now, member: odd })], [all], `member ${JSON.stringify(odd)} again`);
+      same((await store.members(window, 100)).sort(), [...oddNames].sort(), "the members");
+    },
+  },
+  {
+    name: "window: names are told apart whatever they look like",
+    async run(store) {
+      const customer = randomUUID();
+      const now = Date.now();
+      const windows = oddNames.map((name) => `${customer}:${name}`);
+      for (const [i, window] of windows.entries()) await granted(store, [member(window, { limit: 1, now, member: `${i}` })], [1], JSON.stringify(window));
+      for (const [i, window] of windows.entries()) same(await store.members(window, 2), [`${i}`], `the members of ${JSON.stringify(window)}`);
+    },
+  },
+  {
+    name: "window: those of different customers do not touch",
+    async run(store) {
+      const [mine, theirs] = [randomUUID(), randomUUID()].map((customer) => `${customer}:number:+14155550100`) as [string, string];
+      const claim = member(mine, { limit: 1 });
+      await granted(store, [claim], [1], "my window");
+      await holds(store, theirs, claim.now - 1, 0, "their window of the same name");
+      await granted(store, [{ ...claim, window: theirs }], [1], "their window");
+      await refused(store, [member(mine, { limit: 1, now: claim.now })], 0, 1, "my full window");
+    },
+  },
+  {
+    name: "window: without a limit it is counted and told, never refused",
+    async run(store, peer) {
+      const list = newName();
+      const now = Date.now();
+      for (let i = 0; i < 1_200; i += 100) {
+        const many = Array.from({ length: 100 }, (_, j) => commit(j % 2 ? peer : store, { claims: [member(list, { now, member: `${i + j}` })] }, "a member"));
+        await Promise.all(many);
+      }
+      await granted(store, [member(list, { now: now + 1, member: "last" })], [1_201], "member 1,201");
+      await granted(store, [member(list, { now: now + 1, member: "7" })], [1_201], "a member that is there");
+      await granted(store, [member(list, { now: now + 2, since: now, member: "newest" })], [3], "a member, told since the last two");
+    },
+  },
+  {
+    name: "members: the newest come first, at most `limit`, each once, and none of an absent window",
     async run(store, peer) {
       const customer = randomUUID();
-      const [one, two] = [newWindow(customer), newWindow(customer)];
       const now = Date.now();
-      for (const member of ["+14155550100", "+14155550101", "+14155550100", "+4915112345678"]) {
-        same(await store.reserve([claim(one, { limit: 100, now, member })]), granted, `the number ${member}`);
+      const offsets = [40, 10, 0, 30, 90, 20, 70, 50, 80, 60];
+      for (const limited of [{}, { limit: 100 }]) {
+        const window = newName(customer);
+        for (const offset of offsets)
+          await commit(store, { claims: [member(window, { now: now + offset, member: `+1415555${offset}`, ...limited })] }, "a member");
+        const newestFirst = [90, 80, 70, 60, 50, 40, 30, 20, 10, 0].map((offset) => `+1415555${offset}`);
+        same(await peer.members(window, 100), newestFirst, "all members");
+        same(await store.members(window, 10), newestFirst, "ten of ten members");
+        same(await store.members(window, 3), newestFirst.slice(0, 3), "three of them");
+        await commit(store, { claims: [member(window, { now: now + 100, member: "+141555520", ...limited })] }, "a member moved to the end");
+        same(await store.members(window, 2), ["+141555520", "+141555590"], "the newest two after one has moved");
+        same((await store.members(window, 100)).length, 10, "how many there are after one has moved");
       }
-      await fill(store, two, 1, { now: now + 10 });
-      const asked = [
-        { window: newWindow(customer), since: 0 },
-        { window: two, since: now },
-        { window: one, since: now - 1 },
-        { window: two, since: now + 10 },
-        { window: one, since: 0 },
-        { window: one, since: now },
-      ];
-      same(await store.count(asked), [0, 1, 3, 0, 3, 0], "the counts");
-      same(await peer.count(asked), [0, 1, 3, 0, 3, 0], "the counts a second time, by the peer: counting charges nothing");
+      same(await store.members(newName(customer), 10), [], "an absent window");
+    },
+  },
+  {
+    name: "out: takes a member out that stands at this very `now`, and only then; what is told is what is left",
+    async run(store, peer) {
+      for (const limited of [{ limit: 5 }, {}]) {
+        const window = newName();
+        const now = Date.now();
+        const count = () => countOf(store, window, now - minute, !("limit" in limited));
+        const [one, two] = [member(window, { now, ...limited }), member(window, { now, ...limited })];
+        await granted(store, [one], [1], "a member");
+        await granted(store, [two], [2], "another at the same time");
+        for (const wrong of [now - 1, now + 1, now + minute]) {
+          const late = { ...one, now: wrong, out: true } as const;
+          await granted(peer, [late], [2], `the member taken out as of ${wrong - now} ms later`);
+        }
+        await granted(store, [member(window, { now, ...limited, out: true })], [2], "a member that was never there taken out");
+        await granted(store, [{ ...one, now: now + 7 }], [2], "the member claimed again, which moves it");
+        await granted(store, [{ ...one, out: true }], [2], "the member taken out of where it was before");
+        same(await count(), 2, "the window so far");
+        await granted(peer, [{ ...one, now: now + 7, out: true }], [1], "the member taken out of where it is");
+        await granted(peer, [{ ...one, now: now + 7, out: true }], [1], "the member taken out again");
+        same(await store.members(window, 10), [two.member], "the members left");
+        await granted(store, [{ ...two, out: true }], [0], "the last member taken out");
+        same(await store.members(window, 10), [], "the members after the last was taken out");
+        same(await count(), 0, "the window after the last was taken out");
+      }
+    },
+  },
+  {
+    name: "out: is granted in a window that is full or over its limit, and makes room for exactly one",
+    async run(store) {
+      const window = newName();
+      const now = Date.now();
+      const first = member(window, { limit: 3, now });
+      await granted(store, [first], [1], "a member");
+      await fill(store, window, 2, { limit: 3, now });
+      await refused(store, [member(window, { limit: 3, now })], 0, 3, "a fourth member");
+      await granted(store, [{ ...first, limit: 1, out: true }], [2], "the first taken out, with a limit below what is there");
+      await granted(store, [member(window, { limit: 3, now })], [3], "another in its place");
+      await refused(store, [member(window, { limit: 3, now })], 0, 3, "one more");
+      await granted(store, [member(window, { limit: 1, now, out: true })], [3], "an unknown member taken out of a full window");
+      ensure(!(await store.members(window, 10)).includes(first.member), "the member that was taken out is among the members");
     },
   },
 ];

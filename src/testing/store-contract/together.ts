@@ -1,0 +1,233 @@
+import { randomUUID } from "node:crypto";
+import type { RecordWrite } from "../../ports/store.js";
+import {
+  ask,
+  commit,
+  countOf,
+  ensure,
+  fill,
+  following,
+  granted,
+  halfHour,
+  holds,
+  length,
+  member,
+  minute,
+  newest,
+  newName,
+  newRecord,
+  refused,
+  refusedWith,
+  type StoreCase,
+  same,
+  stored,
+  sums,
+  weight,
+  write,
+} from "./fixtures.js";
+
+/** Several claims, or claims and a record, in one `commit`: all or nothing. */
+export const togetherCases: readonly StoreCase[] = [
+  {
+    name: "commit: of nothing is done",
+    async run(store) {
+      same(await store.commit({}), { done: true, counts: [], asked: [] }, "an empty change");
+      same(await store.commit({ claims: [], asks: [], expected: "nothing" }), { done: true, counts: [], asked: [] }, "no claims, no asks, no record");
+    },
+  },
+  {
+    name: "commit: every window and every sum takes its claim, and the record is written",
+    async run(store, peer) {
+      const record = newRecord();
+      const { customer, now } = record;
+      const [windows, totals] = [8, 5].map((many) => Array.from({ length: many }, () => newName(customer))) as [string[], string[]];
+      const claims = [...windows.map((name, i) => member(name, { now, limit: i + 1 })), ...totals.map((name, i) => weight(name, i + 1, { now, limit: 100 }))];
+      const asks = totals.map((sum) => ({ sum, since: now - length }));
+      const result = await commit(store, { claims, asks, record }, "eight windows, five sums and a record");
+      same(result, { done: true, counts: [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5], asked: [1, 2, 3, 4, 5] }, "the answer");
+      for (const window of windows) await holds(peer, window, now - minute, 1, "each of the windows");
+      same(await ask(peer, asks), [1, 2, 3, 4, 5], "the sums");
+      await stored(peer, record, "the record");
+    },
+  },
+  {
+    name: "commit: the first claim that is refused is named, in the order given, and what is held without it",
+    async run(store) {
+      const customer = randomUUID();
+      const now = Date.now();
+      const [roomy, full, fuller, sum, small] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
+      await fill(store, full, 1, { limit: 1, now });
+      await fill(store, fuller, 2, { limit: 2, now });
+      await granted(store, [weight(sum, 8, { now })], [8], "8 in a sum");
+      const room = () => member(roomy, { limit: 9, now });
+      const one = () => member(full, { limit: 1, now });
+      const two = () => member(fuller, { limit: 2, now });
+      const three = () => weight(sum, 3, { limit: 10, now });
+      const little = () => weight(small, 3, { limit: 10, now });
+      await refused(store, [room(), one(), two(), three()], 1, 1, "room, a window of one, a window of two, a sum");
+      await refused(store, [room(), two(), one(), three()], 1, 2, "room, a window of two, a window of one, a sum");
+      await refused(store, [three(), room(), one(), two()], 0, 8, "a sum, room, a window of one, a window of two");
+      await refused(store, [little(), room(), three(), two()], 2, 8, "a sum with room, a window with room, a sum, a window of two");
+      await refused(store, [room(), little(), member(newName(customer), { now }), one()], 3, 1, "three with room, a window of one");
+      await granted(store, [little(), room()], [3, 1], "those with room");
+    },
+  },
+  {
+    name: "commit: a refused claim charges nothing, neither before nor after it",
+    async run(store) {
+      const customer = randomUUID();
+      const now = Date.now();
+      const [before, full, after, sumBefore, sumAfter] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
+      await fill(store, before, 1, { limit: 3, now });
+      await fill(store, full, 1, { limit: 1, now });
+      await granted(store, [weight(sumBefore, 2, { now })], [2], "2 in a sum");
+      for (let i = 0; i < 5; i++) {
+        const claims = [
+          member(before, { limit: 3, now }),
+          weight(sumBefore, 5, { now, limit: 7 }),
+          member(full, { limit: 1, now }),
+          weight(sumAfter, 5, { now, limit: 5 }),
+          member(after, { limit: 3, now }),
+        ];
+        await refused(store, claims, 2, 1, "the third is full");
+      }
+      for (const [window, members] of Object.entries({ [before]: 1, [full]: 1, [after]: 0 })) await holds(store, window, now - minute, members, "a window");
+      const since = now - length;
+      const held = await ask(store, [
+        { sum: sumBefore, since },
+        { sum: sumAfter, since },
+      ]);
+      same(held, [2, 0], "the sums after five refusals");
+      await fill(store, before, 2, { limit: 3, now });
+      await fill(store, after, 3, { limit: 3, now });
+      await granted(store, [weight(sumBefore, 5, { now, limit: 7 }), weight(sumAfter, 5, { now, limit: 5 })], [7, 5], "what is left of the sums");
+    },
+  },
+  {
+    name: "commit: a sum that refuses charges nothing either",
+    async run(store) {
+      const customer = randomUUID();
+      const now = Date.now();
+      const [window, list, sum, full] = Array.from({ length: 4 }, () => newName(customer)) as [string, string, string, string];
+      await granted(store, [weight(full, 10, { now, limit: 10 })], [10], "a full sum");
+      for (let i = 0; i < 3; i++) {
+        const claims = [member(window, { limit: 3, now }), member(list, { now }), weight(sum, 5, { now }), weight(full, 1, { now, limit: 10 })];
+        await refused(store, claims, 3, 10, "the fourth is full");
+      }
+      await holds(store, window, now - minute, 0, "the window after refusals by the sum");
+      same(await store.members(list, 10), [], "the list after refusals by the sum");
+      await sums(store, sum, now - length, 0, "the other sum after refusals by the sum");
+    },
+  },
+  {
+    name: "commit: a refusal neither moves nor removes a member that is already in another window of the claims",
+    async run(store) {
+      const customer = randomUUID();
+      const [held, full] = [newName(customer), newName(customer)];
+      const now = Date.now();
+      const claim = member(held, { limit: 1, now });
+      await granted(store, [{ ...claim, now: now - 30_000 }], [1], "the member's first claim");
+      await fill(store, full, 1, { limit: 1, now });
+      await refused(store, [claim, { ...claim, window: full }], 1, 1, "its second claim, with a full window");
+      await holds(store, held, now - 30_001, 1, "the window that held the member");
+      await holds(store, held, now - 30_000, 0, "the window that held the member, later than its first claim");
+    },
+  },
+  {
+    name: "commit: a refusal neither takes out nor gives back",
+    async run(store) {
+      const customer = randomUUID();
+      const [window, full, sum] = [newName(customer), newName(customer), newName(customer)];
+      const now = Date.now();
+      const claim = member(window, { limit: 5, now });
+      await granted(store, [claim, weight(sum, 9, { now })], [1, 9], "a member and 9 in a sum");
+      await fill(store, full, 1, { limit: 1, now });
+      await refused(store, [{ ...claim, out: true }, weight(sum, -4, { now }), member(full, { limit: 1, now })], 2, 1, "with a full window");
+      const missing = { claims: [{ ...claim, out: true } as const, weight(sum, -4, { now })], record: newRecord({ customer }), expected: "wrong" };
+      refusedWith(await store.commit(missing), undefined, "with a record that is not there");
+      await holds(store, window, now - minute, 1, "the window");
+      await sums(store, sum, now - length, 9, "the sum");
+    },
+  },
+  {
+    name: "commit: a refused claim leaves the record as it was",
+    async run(store) {
+      const first = newRecord({ wakeAt: Date.now() + halfHour });
+      const { customer, now } = first;
+      const [full, sum] = [newName(customer), newName(customer)];
+      await fill(store, full, 1, { limit: 1, now });
+      await granted(store, [weight(sum, 10, { now })], [10], "10 in a sum");
+      for (const claim of [member(full, { limit: 1, now }), weight(sum, 1, { now, limit: 10 })]) {
+        const create = await store.commit({ claims: [claim], record: first });
+        same({ done: create.done, refusedBy: "refusedBy" in create && create.refusedBy }, { done: false, refusedBy: 0 }, "a create with a refused claim");
+        same(await store.find(customer, first.id), undefined, "the record after it");
+      }
+      await write(store, first, null, "the create without claims, with the same token");
+      const next = following(first, { data: "next" });
+      const change = { claims: [weight(newName(customer), 1, { now }), member(full, { limit: 1, now })], record: next, expected: newest(first) };
+      const swap = await store.commit(change);
+      same({ done: swap.done, refusedBy: "refusedBy" in swap && swap.refusedBy }, { done: false, refusedBy: 1 }, "a write with a refused claim");
+      await stored(store, first, "the record after it");
+      await write(store, next, newest(first), "the write without claims, with the same token");
+    },
+  },
+  {
+    name: "commit: a refused record counts nothing",
+    async run(store, peer) {
+      const first = await write(store, newRecord(), null);
+      const { customer, now } = first;
+      const [window, list, sum] = [newName(customer), newName(customer), newName(customer)];
+      const there = member(window, { limit: 5, now: now - 1_000 });
+      await granted(store, [there, weight(sum, 7, { now })], [1, 7], "what is there before");
+      const moved = { ...there, now, since: now - minute };
+      const missing = newRecord({ customer, tokens: [randomUUID(), randomUUID()] });
+      for (const handle of [store, peer, store]) {
+        for (const one of [member(window, { limit: 5, now }), moved]) {
+          const claims = [one, member(list, { now }), weight(sum, 5, { now, limit: 100 })];
+          refusedWith(await handle.commit({ claims, record: newRecord({ customer, id: first.id }) }), first, "a second create");
+          refusedWith(await handle.commit({ claims, record: following(first), expected: "wrong" }), first, "a write from a wrong token");
+          refusedWith(await handle.commit({ claims, record: missing, expected: "wrong" }), undefined, "a write over a missing record");
+        }
+      }
+      await holds(store, window, now - minute, 1, "the window after refused records");
+      same(await store.members(window, 10), [there.member], "its members");
+      same(await store.members(list, 10), [], "the list after refused records");
+      await sums(store, sum, now - length, 7, "the sum after refused records");
+      await stored(store, first, "the record");
+    },
+  },
+  {
+    name: "commit: where both a claim and the record are refused, one of them is told, and nothing changes",
+    async run(store) {
+      const first = await write(store, newRecord(), null);
+      const { customer, now } = first;
+      const [full, sum] = [newName(customer), newName(customer)];
+      await fill(store, full, 1, { limit: 1, now });
+      const claims = [weight(sum, 5, { now }), member(full, { limit: 1, now })];
+      const result = await store.commit({ claims, record: newRecord({ customer, id: first.id }) });
+      if (!result.done && result.refusedBy !== undefined) same([result.refusedBy, result.count], [1, 1], "the claim that is told");
+      else refusedWith(result, first, "the record that is told");
+      await stored(store, first, "the record after it");
+      await sums(store, sum, now - length, 0, "the sum after it");
+      same(await countOf(store, full, now - minute), 1, "the window after it");
+    },
+  },
+  {
+    name: "commit: with a record it claims, takes out and gives back in the same step",
+    async run(store, peer) {
+      let record: RecordWrite = newRecord();
+      const { customer, now } = record;
+      const [open, verified, money] = [newName(customer), newName(customer), newName(customer)];
+      const sent = member(open, { limit: 3, now });
+      await commit(store, { claims: [sent, weight(money, 40, { now, limit: 50 })], record }, "a create that charges 40");
+      const settled = following(record, { data: "settled" });
+      const claims = [{ ...sent, out: true } as const, weight(money, -40, { now }), member(verified, { limit: 9, now: now + 5 })];
+      const result = await commit(peer, { claims, record: settled, expected: newest(record) }, "a write that settles it");
+      same(result.counts, [0, 0, 1], "what is left and what is new");
+      record = settled;
+      await stored(store, record, "the record");
+      await granted(store, [weight(money, 50, { now, limit: 50 })], [50], "all of the money, free again");
+      ensure((await countOf(store, open, now - minute)) === 0, "the member that was taken out with the record is still there");
+    },
+  },
+];
