@@ -2,6 +2,7 @@ import "reflect-metadata/lite";
 import { container, type DependencyContainer, instanceCachingFactory } from "tsyringe";
 import { guardedSender } from "./callbacks/guarded-sender.js";
 import { leaseTime } from "./domain/delivery.js";
+import { createAlarms } from "./engine/alarms.js";
 import { createOutbox, type Outbox } from "./engine/callbacks/outbox.js";
 import { systemClock } from "./engine/clock/system-clock.js";
 import { wholeMilliseconds } from "./engine/clock/whole-milliseconds.js";
@@ -56,16 +57,18 @@ export function compose(options: VerifierOptions): Composed {
     const records = createRecords({ store: options.store, codes, clock, logger, holdsEvents: settings.deliver ? leaseTime : undefined });
     const base = { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
+    const beside = (work: Promise<unknown>) => {
+      try {
+        settings.waitUntil?.(work);
+      } catch (err) {
+        logger.warn({ err }, "callbacks.waitUntil failed; the work goes on without it");
+      }
+    };
     return {
       ...base,
+      beside,
       countries: createCountries(),
-      beside(work) {
-        try {
-          settings.waitUntil?.(work);
-        } catch (err) {
-          logger.warn({ err }, "callbacks.waitUntil failed; the work goes on without it");
-        }
-      },
+      alarms: createAlarms({ ...base, onEvent: settings.onEvent, beside }),
       outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),
     };
   });

@@ -2,11 +2,13 @@ import * as z from "zod";
 import { type MessageTemplate, type MessageText, type Recipient, templateFault } from "./domain/message.js";
 import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
+import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
 import { VerifierError } from "./errors.js";
 import type { CallbackSender } from "./ports/callback-sender.js";
 import type { Clock } from "./ports/clock.js";
 import type { Customer, Customers } from "./ports/customers.js";
+import type { VerifierEvent } from "./ports/events.js";
 import type { Logger } from "./ports/logger.js";
 import type { LookupProvider } from "./ports/lookup-provider.js";
 import type { ReceiptSource } from "./ports/receipts.js";
@@ -79,6 +81,10 @@ export interface VerifierOptions {
   readonly ambiguousLineType?: "Unknown" | "Mobile" | undefined;
   /** Your own rules for `spam_detected`. Default none. */
   readonly spamRules?: readonly SpamRule[] | undefined;
+  /** What you know of an address, for the rule `signals`: `{ country, kind }`. Asked on create with an `ip`, for at most 1 s. Default: nothing. */
+  readonly ipInfo?: ((ip: string) => IpInfo | undefined | Promise<IpInfo | undefined>) | undefined;
+  /** Told of alarms. Must not throw; nobody waits for it. Default: nobody. */
+  readonly onEvent?: ((event: VerifierEvent) => void) | undefined;
   /** Where carriers post delivery receipts. Default: nowhere. */
   readonly receipts?:
     | {
@@ -145,6 +151,8 @@ export interface Settings {
   readonly testNumbers: ReadonlyMap<string, TestNumber | undefined>;
   readonly blocked: (number: string) => boolean;
   readonly spamRules: readonly SpamRule[];
+  readonly ipInfo: VerifierOptions["ipInfo"];
+  readonly onEvent: VerifierOptions["onEvent"];
   /** Public address for receipts, without a slash at its end; `undefined`: none are taken. */
   readonly receiptBase: string | undefined;
   readonly receiptSources: readonly ReceiptSource[];
@@ -325,6 +333,8 @@ function makeSchemas() {
         for (const [at, rule] of rules.entries())
           for (const message of spamRuleFaults(rule, rules.slice(0, at))) addIssue({ code: "custom", path: [at], message });
       }),
+    ipInfo: callable<NonNullable<VerifierOptions["ipInfo"]>>().optional(),
+    onEvent: callable<NonNullable<VerifierOptions["onEvent"]>>().optional(),
     receipts: object({
       baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
       sources: z.array(receiptSource, "must be a list"),
@@ -401,6 +411,8 @@ export function readOptions(options: VerifierOptions): Settings {
     testNumbers,
     blocked: blockList(read.blockedNumbers),
     spamRules: read.spamRules,
+    ipInfo: read.ipInfo,
+    onEvent: read.onEvent,
     receiptBase: receipts?.baseUrl.replace(/\/$/, ""),
     receiptSources: receipts?.sources ?? [],
     allowOrigins: callbacks.allowOrigins,

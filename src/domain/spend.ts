@@ -14,11 +14,12 @@ export function soundPrice(price: unknown): number | undefined {
 /** Milliseconds. */
 const lengths: Readonly<Record<SpendCeiling["per"], number>> = { hour: 3_600_000, day: 86_400_000 };
 
-const unit = 1e6;
+/** Money is counted in millionths. */
+export const moneyUnit = 1e6;
 
 /** A price counts as no less than it is, and an amount as no more; the thousandth of a millionth is what a sum of floating-point numbers may be off. */
-const millionths = (price: number) => Math.ceil(price * unit - 1e-3);
-const wholeMillionths = (amount: number) => Math.floor(amount * unit + 1e-3);
+const millionths = (price: number) => Math.ceil(price * moneyUnit - 1e-3);
+const wholeMillionths = (amount: number) => Math.floor(amount * moneyUnit + 1e-3);
 
 /**
  * "spend ceiling | `{ amount, per: "hour" or "day" }` over the route's price" (contract.md, Limits). Money is a weight, in millionths: what a message may cost is claimed with the write that precedes it.
@@ -28,7 +29,7 @@ export function spendCharges(customer: string, cost: Cost, ceilings: readonly Sp
   return ceilings.map((ceiling) => ({
     rule: ruleOf(ceiling),
     threshold: ceiling.amount,
-    value: (count) => (count + millionths(cost)) / unit,
+    value: (count) => (count + millionths(cost)) / moneyUnit,
     claim: { ...spendClaim(customer, millionths(cost), ceiling, moment), limit: wholeMillionths(ceiling.amount) },
   }));
 }

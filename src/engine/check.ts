@@ -21,6 +21,7 @@ export async function checkAuthentication(parts: Parts, account: Account, reques
   );
   if (verdict === undefined) throw unknownAuthentication();
   const { status, validated } = verdict;
+  if (status === "valid" || status === "invalid") parts.alarms.judged(account.customer, status === "valid", account.policy.codeLength);
   if (validated !== undefined) {
     feedBack(parts, validated.auth, validated.attempt, "validated");
     parts.beside(credit(parts, validated.auth));

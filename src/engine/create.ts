@@ -6,12 +6,13 @@ import type { PhoneNumber } from "../domain/phone-number.js";
 import { milliseconds } from "../domain/policy.js";
 import { createCharges, type Moment, refusedClaims } from "../domain/quota.js";
 import type { SpamAttempt } from "../domain/spam.js";
+import { type IpInfo, signalDecisions } from "../domain/signals.js";
 import { originOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import { readDestination } from "./door/destination.js";
-import { askOwnRules, type OwnWord } from "./door/spam.js";
+import { askIpInfo, askOwnRules, type OwnWord } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
 import { admission, learn, type Pass, type Verdict, watched } from "./sending/admission.js";
@@ -33,6 +34,7 @@ interface Asked {
   readonly id: string;
   readonly own: OwnWord;
   readonly pass: Pass;
+  readonly ipInfo: IpInfo | undefined;
   readonly fingerprint: string | undefined;
 }
 
@@ -53,8 +55,8 @@ export async function createAuthentication(
   if (known !== undefined) return toResponse(known);
 
   const id = key?.id ?? codes.newId();
-  const own = await askOwnRules(parts, () => attemptOf(request, phone, id, clock.now()));
-  const asked: Asked = { request, phone, id, own, pass: { proof: false, safe: false }, fingerprint: key?.fingerprint };
+  const [own, ipInfo] = await Promise.all([askOwnRules(parts, () => attemptOf(request, phone, id, clock.now())), askIpInfo(parts, account, request.ip)]);
+  const asked: Asked = { request, phone, id, own, pass: { proof: false, safe: false }, ipInfo, fingerprint: key?.fingerprint };
   const decide = (held: Held | undefined): Decided<Created> =>
     held === undefined || isVoid(held.auth) ? newCreate(parts, account, asked) : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
   const { auth, sending } = await takingBack(parts, async (trying) => {
@@ -65,7 +67,7 @@ export async function createAuthentication(
   return toResponse(auth);
 }
 
-function newCreate(parts: Parts, account: Account, { request, phone, id, own, pass, fingerprint }: Asked): Decided<Created> {
+function newCreate(parts: Parts, account: Account, { request, phone, id, own, pass, ipInfo, fingerprint }: Asked): Decided<Created> {
   const { settings, clock, codes, countries } = parts;
   const { policy, customer } = account;
   const now = clock.now();
@@ -89,13 +91,14 @@ function newCreate(parts: Parts, account: Account, { request, phone, id, own, pa
   const sending = nextSend(parts, blank, policy, now);
   if (sending.unpriced !== undefined) return refuse("rate_limited", [sending.unpriced]);
   const { next } = sending;
+  const signals = signalDecisions(policy.spam.signals.mode, { deviceType: request.device_type, deviceId: request.device_id, country }, ipInfo, now);
   const caps = createCharges(
     { customer, id, number, createdAt: now, attempt: next.attempts, deviceId: request.device_id, ip: request.ip },
     policy,
     moment,
     codes.mask,
   );
-  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, pass, moment);
+  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, { pass, signals }, moment);
   return {
     result: { auth: next },
     next,

@@ -4,6 +4,7 @@ import type { Logger } from "../ports/logger.js";
 import type { LookupProvider } from "../ports/lookup-provider.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
+import type { Alarms } from "./alarms.js";
 import type { Outbox } from "./callbacks/outbox.js";
 import { type StoreBudget, storeBudget } from "./clock/budget.js";
 import type { Codes } from "./codes.js";
@@ -26,6 +27,7 @@ export interface BaseParts {
 export interface Parts extends BaseParts {
   readonly outbox: Outbox;
   readonly countries: Countries;
+  readonly alarms: Alarms;
   /** Lets work go on after the answer, on platforms that stop a process then too. */
   readonly beside: (work: Promise<unknown>) => void;
 }

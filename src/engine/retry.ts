@@ -91,7 +91,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: reado
   if (sending.unpriced !== undefined) return refuse(sending.unpriced);
   const { next } = sending;
   const caps = sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
-  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, { proof: false, safe: false }, moment);
+  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, { pass: { proof: false, safe: false } }, moment);
   return {
     result: { status, auth: next },
     next,

@@ -36,7 +36,7 @@ export interface Outbox {
 
 /** Records leased at once, and how often in one look. */
 const batch = 256;
-const batchesPerLook = 64;
+const batchesPerLook = 16;
 
 /** Records that may wait for their turn. */
 const waitingRoom = 10_000;
@@ -68,8 +68,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     const now = clock.now();
     const settled = await withoutOverdue(auth, now);
     const event = settled && dueEvent(settled, now);
-    if (event === undefined) return undefined;
-    const delivery = await deliver(parts, budget, settled as Authentication, event);
+    const delivery = settled && event && (await deliver(parts, budget, settled, event));
     if (delivery === undefined) return undefined;
     for (const report of reports) report[delivery.outcome]++;
     return delivery.auth;

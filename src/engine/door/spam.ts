@@ -1,7 +1,9 @@
 import type { Decision } from "../../domain/decision.js";
+import type { IpInfo } from "../../domain/signals.js";
 import { isCellRule, type JudgingRule, type SpamAttempt, spamDecision } from "../../domain/spam.js";
 import { withTimeout } from "../clock/budget.js";
 import type { Parts } from "../parts.js";
+import type { Account } from "./account.js";
 
 /** Milliseconds that a spam rule may take. */
 const ruleTimeout = 1000;
@@ -57,4 +59,19 @@ async function judge(parts: Parts, rule: JudgingRule, attempt: SpamAttempt): Pro
 /** "spam rules fail open where they are asked apart from the caps; both are reported" (contract.md, Limits). */
 function letThrough({ logger }: Parts, rule: string, err: unknown): void {
   logger.error({ err, rule }, "a spam rule failed; the attempt was let through");
+}
+
+/** What the caller's resolver knows of the address; nothing where there is none, or it fails or takes too long. */
+export async function askIpInfo(parts: Parts, { policy }: Account, ip: string | undefined): Promise<IpInfo | undefined> {
+  const { ipInfo } = parts.settings;
+  if (ipInfo === undefined || ip === undefined || policy.spam.signals.mode === "off") return undefined;
+  try {
+    const known: unknown = await withTimeout(parts.clock, ruleTimeout, () => ipInfo(ip));
+    if (typeof known !== "object" || known === null) return undefined;
+    const { country, kind } = known as { country?: unknown; kind?: unknown };
+    return { ...(typeof country === "string" && { country }), ...(typeof kind === "string" && { kind }) };
+  } catch (err) {
+    letThrough(parts, "ipInfo", err);
+    return undefined;
+  }
 }

@@ -1,3 +1,4 @@
+import { near } from "../../domain/alarms.js";
 import { withDecision } from "../../domain/authentication.js";
 import { type Answer, askCells, day, plainClaim } from "../../domain/cells.js";
 import type { Ask, Claim } from "../../domain/claim.js";
@@ -5,6 +6,7 @@ import type { Decision } from "../../domain/decision.js";
 import { type Charge, growthRefusal, type Moment, refusalOf, takenBack } from "../../domain/quota.js";
 import { isCellRule } from "../../domain/spam.js";
 import { askCustomer, type OwnCell, potReturn, refusedSum, type SpamJudgement, spamQuestion } from "../../domain/spam-rules.js";
+import { moneyUnit } from "../../domain/spend.js";
 import type { Account } from "../door/account.js";
 import type { Parts } from "../parts.js";
 import type { Sending } from "./next-send.js";
@@ -23,7 +25,16 @@ export interface Verdict {
   readonly refusal?: { readonly status: "rate_limited" | "spam_detected"; readonly decisions: readonly Decision[] };
   /** What rules that only watch would have refused it for. */
   readonly shadow: readonly Decision[];
+  /** Caps of the customer, and ceilings, that are used to four fifths. */
+  readonly near: readonly Near[];
   readonly judgement?: SpamJudgement;
+}
+
+interface Near {
+  readonly alarm: "customer_cap" | "spend";
+  readonly rule: string;
+  readonly value: number;
+  readonly threshold: number;
 }
 
 /** What the commit of a message claims and asks, for caps, ceilings and cells together, and what comes of the answer. */
@@ -38,8 +49,15 @@ export interface Admission {
   readonly returned: readonly Claim[];
 }
 
-/** `caps`: of the message; `own`: the caller's rules that are cells. */
-export function admission(parts: Parts, { policy }: Account, sending: Sending, caps: readonly Charge[], pass: Pass, moment: Moment): Admission {
+/** `caps`: of the message; `signals`: what its fields alone said of it. */
+export function admission(
+  parts: Parts,
+  { policy }: Account,
+  sending: Sending,
+  caps: readonly Charge[],
+  { pass, signals = [] }: { readonly pass: Pass; readonly signals?: readonly Decision[] },
+  moment: Moment,
+): Admission {
   const { codes, settings } = parts;
   const { customer, number, country, origin = {} } = sending.next;
   const charges = [...caps, ...sending.charges];
@@ -56,18 +74,30 @@ export function admission(parts: Parts, { policy }: Account, sending: Sending, c
     refused: (by, count) => refusalOf(charges[by] as Charge, count),
     judge(answer) {
       const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };
-      for (const [at, charge] of growing === undefined ? [] : caps.entries()) {
-        const refusal = charge.perVerified === undefined ? undefined : growthRefusal(charge, answer.counts[at] ?? 0, growing?.(cells) ?? 0);
-        if (refusal !== undefined) return { refusal: { status: "rate_limited", decisions: [refusal] }, shadow: [] };
+      const verified = growing?.(cells) ?? 0;
+      const nearby = charges.flatMap((charge, at) => nearOf(charge, answer.counts[at] ?? 0, verified));
+      for (const [at, charge] of caps.entries()) {
+        const refusal = charge.perVerified === undefined ? undefined : growthRefusal(charge, answer.counts[at] ?? 0, verified);
+        if (refusal !== undefined) return { refusal: { status: "rate_limited", decisions: [refusal] }, shadow: [], near: nearby };
       }
-      if (question === undefined) return { shadow: [] };
+      if (question === undefined) return { shadow: [], near: nearby };
       const judgement = question.judge(cells, sentToNumber(caps, answer) - 1, moment.now);
-      const fired = judgement.decisions.filter(({ rule }) => !pass.proof || rule === "crowd");
+      const fired = [...judgement.decisions, ...(judgement.trusted ? [] : signals)].filter(({ rule }) => !pass.proof || rule === "crowd");
       const shadow = fired.filter(({ mode }) => mode === "shadow");
       const refuses = fired.some(({ mode }) => mode === "enforce");
-      return { ...(refuses && { refusal: { status: "spam_detected" as const, decisions: fired } }), shadow, judgement };
+      return { ...(refuses && { refusal: { status: "spam_detected" as const, decisions: fired } }), shadow, near: nearby, judgement };
     },
   };
+}
+
+/** Whether a cap of the customer or a ceiling is used to four fifths. */
+function nearOf(charge: Charge, count: number, verified: number): Near[] {
+  const { rule, threshold, perVerified = 0 } = charge;
+  const alarm = rule.startsWith("perCustomer") ? "customer_cap" : rule.startsWith("spend") ? "spend" : undefined;
+  if (alarm === undefined) return [];
+  const most = threshold + perVerified * verified;
+  const used = alarm === "spend" ? count / moneyUnit : count;
+  return used >= near * most ? [{ alarm, rule, value: used, threshold: most }] : [];
 }
 
 /** Messages to the number, this one included, over the longest of its caps that is no longer than a day. */
@@ -86,20 +116,23 @@ export function watched({ records }: Parts, sending: Sending, { shadow }: Verdic
   return { ...sending, next };
 }
 
-/** Beside the answer: what the process learns of countries, and the pot of new ones gets back what was no business of its. */
-export function learn(
-  parts: Parts,
-  { customer, country }: { readonly customer: string; readonly country?: string },
-  { judgement }: Verdict,
-  moment: Moment,
-): void {
-  if (country === undefined || judgement === undefined) return;
-  if (judgement.proven) parts.countries.prove(customer, country, moment.now);
+/** Beside the answer: what the process learns of countries, what it tells the operator, and the pot of new countries gets back what was no business of it. */
+export function learn(parts: Parts, { customer, number, country }: { readonly customer: string; readonly number: string; readonly country?: string }, verdict: Verdict, moment: Moment): void {
+  const { judgement, shadow, near: nearby } = verdict;
+  const { alarms, countries, store, logger } = parts;
+  for (const { alarm, rule, value, threshold } of nearby) alarms.raise(customer, { alarm, rule }, value, threshold);
+  if (judgement === undefined) return;
+  alarms.watched(customer, shadow);
+  for (const { rule, value = 0, threshold = 0 } of judgement.decisions) {
+    if (rule === "crowd") alarms.raise(customer, { alarm: "crowd", range: `${number.slice(0, -4)}****` }, value, threshold);
+  }
+  if (country === undefined) return;
+  if (judgement.alarm !== undefined) alarms.raise(customer, { alarm: "country", country }, judgement.alarm.value, judgement.alarm.threshold);
+  if (judgement.proven) countries.prove(customer, country, moment.now);
   if (!judgement.notNew) return;
-  const back = parts.store.commit({ claims: [potReturn(customer, moment)] }).then(
+  const back = store.commit({ claims: [potReturn(customer, moment)] }).then(
     () => undefined,
-    (err: unknown) =>
-      parts.logger.warn({ err, customer_uuid: customer }, "the pot of new countries could not be given back a message; it counts there for a day"),
+    (err: unknown) => logger.warn({ err, customer_uuid: customer }, "the pot of new countries could not be given back a message; it counts there for a day"),
   );
   parts.beside(back);
 }

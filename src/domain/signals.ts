@@ -1,0 +1,35 @@
+import type { DeviceType } from "../contract/authentication.js";
+import type { Decision, RuleMode } from "./decision.js";
+
+/** What a resolver of the caller's knows of an address. */
+export interface IpInfo {
+  /** ISO 3166-1 alpha-2. */
+  readonly country?: string | undefined;
+  /** What kind of network it is in, in the resolver's words; `hosting`, `proxy`, `vpn` and `tor` are held against an attempt. */
+  readonly kind?: string | undefined;
+}
+
+/** ANDROID_ID: 64 bits in hexadecimal. */
+const androidId = /^[0-9a-f]{1,16}$/i;
+/** identifierForVendor: a UUID. */
+const vendorId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+const suspectKinds: ReadonlySet<string> = new Set(["hosting", "proxy", "vpn", "tor"]);
+
+/** "signals | device_type against the shape of device_id, ip against the caller's country resolver: shadow by default" (contract.md, Limits). In words, what does not fit together, or `undefined`. */
+function signalsFault(
+  { deviceType, deviceId, country }: { readonly deviceType?: DeviceType | undefined; readonly deviceId?: string | undefined; readonly country?: string | undefined },
+  ip: IpInfo = {},
+): string | undefined {
+  if (deviceType === "ANDROID" && deviceId !== undefined && vendorId.test(deviceId)) return "device_id has the form of an iOS device's, device_type is ANDROID";
+  if (deviceType === "IOS" && deviceId !== undefined && !vendorId.test(deviceId)) return `device_id has not the form of an iOS device's${androidId.test(deviceId) ? " but of an Android one's" : ""}, device_type is IOS`;
+  if (ip.kind !== undefined && suspectKinds.has(ip.kind)) return `the ip is in a network of kind ${ip.kind}`;
+  if (ip.country !== undefined && country !== undefined && ip.country !== country) return `the ip is in ${ip.country}, the number in ${country}`;
+  return undefined;
+}
+
+/** The rule over a create's fields alone. */
+export function signalDecisions(mode: RuleMode, fields: Parameters<typeof signalsFault>[0], ip: IpInfo | undefined, now: number): Decision[] {
+  const reason = mode === "off" ? undefined : signalsFault(fields, ip);
+  return reason === undefined ? [] : [{ at: now, rule: "signals", mode: mode === "shadow" ? "shadow" : "enforce", reason }];
+}
