@@ -1,17 +1,21 @@
-import type { LookupAddress } from "node:dns";
-import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import type { LookupFunction } from "node:net";
 import { callbackUrlFault } from "../domain/callback-url.js";
 import { isPublicAddress } from "../domain/ip.js";
 import type { CallbackAnswer, CallbackRequest, CallbackSender } from "../ports/callback-sender.js";
+import { nameResolver, type Resolve } from "./names.js";
 
 /** Bytes of an answer that are read; its status is all that matters. */
 const answerLimit = 16 * 1024;
 
+/** Connections kept for the next callback, in all, and for how many milliseconds. */
+const keptConnections = 128;
+const keptFor = 10_000;
+
 /** Parameters for tests. */
 export interface GuardOptions {
   /** How names become addresses. */
-  readonly resolve?: (hostname: string) => Promise<readonly LookupAddress[]>;
+  readonly resolve?: Resolve;
   /** Which addresses may be connected to. */
   readonly isPublic?: (address: string) => boolean;
 }
@@ -20,10 +24,23 @@ export interface GuardOptions {
  * "https only, no redirects, no address outside the public internet (decided on the address actually connected to, literals in every spelling included), exact origins can be allowed for development" (contract.md,
  * Delivery-status callbacks).
  *
- * The URL is judged for literals; names are resolved here, every address they have must be public, and those very addresses are connected to. Where the runtime has no sockets, `fetch` posts without following
- * redirects, and the platform's own walls stand in for the look at addresses.
+ * The URL is judged for literals; names are resolved here, every address they have must be public, and those very addresses are connected to. Connections are kept for the next callback: those of allowed origins apart, so that
+ * each of the others was made under the guard. Where the runtime has no sockets, `fetch` posts without following redirects, and the platform's own walls stand in for the look at addresses.
  */
-export function guardedSender({ resolve = resolveName, isPublic = isPublicAddress }: GuardOptions = {}): CallbackSender {
+export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAddress }: GuardOptions = {}): Required<CallbackSender> {
+  const agents = new Map<string, Agent>();
+  let closed = false;
+
+  const agentOf = (client: Client, pool: string): Agent | false => {
+    if (closed) return false;
+    let agent = agents.get(pool);
+    if (agent === undefined) {
+      agent = keepingAgent(client, () => [...agents.values()].reduce((sum, one) => sum + idle(one), 0) < keptConnections);
+      agents.set(pool, agent);
+    }
+    return agent;
+  };
+
   return {
     async post(request) {
       const fault = callbackUrlFault(request.url, request.allowOrigins);
@@ -31,27 +48,47 @@ export function guardedSender({ resolve = resolveName, isPublic = isPublicAddres
       const url = new URL(request.url);
       const client = await socketClient(url.protocol);
       if (client === undefined) return postByFetch(request);
-      const lookup = request.allowOrigins.includes(url.origin) ? undefined : guardedLookup(resolve, isPublic);
-      return postBySocket(client, url, request, lookup);
+      const allowed = request.allowOrigins.includes(url.origin);
+      const lookup = allowed ? undefined : guardedLookup((hostname) => resolve(hostname, request.customer), isPublic);
+      return postBySocket(client, url, request, lookup, agentOf(client, `${url.protocol}${allowed ? "allowed" : "guarded"}`));
+    },
+    close() {
+      closed = true;
+      for (const agent of agents.values()) agent.destroy();
+      agents.clear();
     },
   };
 }
 
-type Client = (url: URL, options: RequestOptions, answered: (response: IncomingMessage) => void) => ClientRequest;
+/** `node:https`, or `node:http` for allowed origins. */
+type Client = Pick<typeof import("node:http"), "Agent" | "request">;
 
 async function socketClient(protocol: string): Promise<Client | undefined> {
   // Workers have node:https, but no sockets below it: it fetches, and refuses `lookup`.
   if ((globalThis as { readonly navigator?: { readonly userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers") return undefined;
   try {
-    const { request } = protocol === "https:" ? await import("node:https") : await import("node:http");
-    return request;
+    return protocol === "https:" ? await import("node:https") : await import("node:http");
   } catch {
     return undefined;
   }
 }
 
+/** An agent that keeps a connection after its request while `hasRoom`. It opens as many as it is asked for. */
+function keepingAgent({ Agent }: Client, hasRoom: () => boolean): Agent {
+  const agent = new Agent({ keepAlive: true, timeout: keptFor, maxFreeSockets: keptConnections });
+  // Documented to be overridden; the types know it on the class alone.
+  const keeping = agent as Agent & { keepSocketAlive(socket: unknown): boolean };
+  const keep = keeping.keepSocketAlive;
+  keeping.keepSocketAlive = (socket) => hasRoom() && keep.call(agent, socket);
+  return agent;
+}
+
+function idle(agent: Agent): number {
+  return Object.values(agent.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
+}
+
 /** What is called in place of the system's own look-up, right before the connection is made. */
-function guardedLookup(resolve: NonNullable<GuardOptions["resolve"]>, isPublic: (address: string) => boolean): LookupFunction {
+function guardedLookup(resolve: (hostname: string) => ReturnType<Resolve>, isPublic: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname).then(
       (addresses) => {
@@ -71,41 +108,50 @@ function guardedLookup(resolve: NonNullable<GuardOptions["resolve"]>, isPublic: 
   };
 }
 
-async function resolveName(hostname: string): Promise<readonly LookupAddress[]> {
-  const { lookup } = await import("node:dns/promises");
-  return lookup(hostname, { all: true });
-}
-
-function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup: LookupFunction | undefined): Promise<CallbackAnswer> {
+function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup: LookupFunction | undefined, agent: Agent | false): Promise<CallbackAnswer> {
   return new Promise((resolve) => {
     const body = Buffer.from(request.body);
-    const options: RequestOptions = {
-      method: "POST",
-      headers: { ...request.headers, "content-length": body.length },
-      agent: false,
-      ...(lookup !== undefined && { lookup }),
-    };
+    let sent: ClientRequest | undefined;
+    let ended = () => cut({ failed: `no answer within ${request.timeout} ms` });
+    const timer = setTimeout(() => ended(), request.timeout);
+
     const finish = (answer: CallbackAnswer) => {
       clearTimeout(timer);
       resolve(answer);
-      sent.destroy();
+      sent = undefined;
     };
-    const sent = client(url, options, (response) => {
+    const cut = (answer: CallbackAnswer) => {
+      const one = sent;
+      finish(answer);
+      one?.destroy();
+    };
+    const read = (response: IncomingMessage) => {
       // The status is the answer; the body is read, up to a limit, so that the receiver can finish.
       const answer = { status: response.statusCode ?? 0, retryAfter: retryAfterOf(response.headers["retry-after"]) };
-      let read = 0;
-      ended = () => finish(answer);
+      let length = 0;
+      ended = () => cut(answer);
       response.on("data", (chunk: Buffer) => {
-        read += chunk.length;
-        if (read > answerLimit) ended();
+        length += chunk.length;
+        if (length > answerLimit) ended();
       });
-      response.on("end", () => ended());
+      // The connection is free for the next.
+      response.on("end", () => finish(answer));
       response.on("error", () => ended());
-    });
-    let ended = () => finish({ failed: `no answer within ${request.timeout} ms` });
-    const timer = setTimeout(() => ended(), request.timeout);
-    sent.on("error", (error) => finish({ failed: error.message }));
-    sent.end(body);
+    };
+    const post = (by: Agent | false) => {
+      const headers = { ...request.headers, "content-length": body.length };
+      const options: RequestOptions = { method: "POST", headers, agent: by, ...(lookup !== undefined && { lookup }) };
+      const one = client.request(url, options, read);
+      sent = one;
+      one.on("error", (error) => {
+        if (sent !== one) return;
+        // The receiver may have closed a kept connection just then: a fresh one tells.
+        if (one.reusedSocket) post(false);
+        else finish({ failed: error.message });
+      });
+      one.end(body);
+    };
+    post(agent);
   });
 }
 

@@ -9,10 +9,14 @@ export const authenticationStatuses = ["pending", "rate_limited", "spam_detected
 export type AuthenticationStatus = (typeof authenticationStatuses)[number];
 
 /** "1–128 printable characters, else their own `invalid_*` code" (contract.md, Life of an authentication, Fields). */
-const printable = z.string("must be a string").regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u, "must be 1 to 128 printable characters");
+export const printableForm = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
+const printable = z.string("must be a string").regex(printableForm, "must be 1 to 128 printable characters");
 
 /** "`app_realm` is the 11-character SMS Retriever hash" (contract.md, wire rule 12). */
 const realm = z.string("must be a string").regex(/^[A-Za-z0-9+/]{11}$/, "must be the 11-character SMS Retriever hash of the app (A-Z a-z 0-9 + /)");
+
+/** A challenge provider's token, opaque to us. */
+const proof = z.string("must be a string").min(1, "must be 1 to 8192 characters").max(8192, "must be 1 to 8192 characters");
 
 /** Request body of Create authentication (spec.md, Endpoints 1). Unknown fields are left out. */
 export const CreateAuthenticationRequest = z.object({
@@ -27,6 +31,7 @@ export const CreateAuthenticationRequest = z.object({
   ip: described(z.union([z.ipv4(), z.ipv6()], "must be an IPv4 or IPv6 address").optional(), "IP address of the user's device."),
   is_returning_user: described(z.boolean("must be true or false").optional(), "Whether the user is a returning user of the caller's app."),
   os_version: described(printable.optional(), "Operating system version of the user's device."),
+  proof: described(proof.optional(), "What the user's device got for solving the challenge that this service asks for; good for one request."),
 });
 export type CreateAuthenticationRequest = z.infer<typeof CreateAuthenticationRequest>;
 

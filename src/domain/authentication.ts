@@ -44,9 +44,9 @@ export interface OutboxEvent {
   readonly attempt: number;
   readonly status: DeliveryStatus;
   readonly at: number;
-  /** Deliveries tried. */
+  /** Rungs of the ladder that are used up; one for each delivery that failed, more where the receiver asked for a longer wait. */
   readonly tries: number;
-  /** When the next delivery is due. */
+  /** When the next delivery is due; of one that was given up, when that was. */
   readonly nextAt: number;
   /** Why it was given up; "what is given up is kept visible". */
   readonly dead?: string;

@@ -37,7 +37,7 @@ export interface Listed {
 /** What the lists say of a subject. */
 export interface ListWord {
   readonly block?: Listed;
-  /** "safe beats rules, never caps"; never beside `block`. */
+  /** Past the spam rules, never past a cap; never beside `block`. */
   readonly safe: boolean;
 }
 
@@ -61,14 +61,22 @@ export interface ReadList {
   readonly faulty: number;
 }
 
-/** "Block and safe lists: numbers, prefixes, CIDRs, devices" (issue 10): whoever is on both is blocked. */
+/** Whoever is on both lists is blocked. */
 export function judgeLists(block: ListIndex | undefined, safe: ListIndex | undefined, subject: ListSubject): ListWord {
   const blocked = block?.find(subject);
   return blocked === undefined ? { safe: safe?.find(subject) !== undefined } : { block: blocked, safe: false };
 }
 
-/** Reads a list, once. */
+/** Reads a list. */
 export function readList(list: unknown): ReadList {
+  const reading = readingList(list);
+  let step = reading.next();
+  while (!step.done) step = reading.next();
+  return step.value;
+}
+
+/** Reads a list in slices of a thousand entries, for who has other things to do in between. */
+export function* readingList(list: unknown): Generator<undefined, ReadList, undefined> {
   const faults: ListFault[] = [];
   let faulty = 0;
   const fault = (path: ListFault["path"], message: string) => {
@@ -93,7 +101,10 @@ export function readList(list: unknown): ReadList {
     const part = Object.hasOwn(parts, key) ? parts[key] : undefined;
     if (part === undefined) fault([key], "is no part of a list: numbers, cidrs and devices are");
     else if (Array.isArray(entries)) {
-      for (const [at, entry] of entries.entries()) if (typeof entry !== "string" || !part.add(entry)) fault([key, at], part.mend);
+      for (const [at, entry] of entries.entries()) {
+        if (at % 1000 === 999) yield;
+        if (typeof entry !== "string" || !part.add(entry)) fault([key, at], part.mend);
+      }
     } else if (entries !== undefined) {
       fault([key], "must be a list of strings");
       sound = false;
@@ -102,8 +113,8 @@ export function readList(list: unknown): ReadList {
   if (!sound) return { faults, faulty };
   const index: ListIndex = {
     find({ number, ip, deviceId }) {
-      const blocked = numbers.find(number);
-      if (blocked !== undefined) return { kind: "number", entry: blocked };
+      const prefix = numbers.find(number);
+      if (prefix !== undefined) return { kind: "number", entry: prefix };
       const address = ip === undefined ? undefined : addresses.find(ip);
       if (address !== undefined) return { kind: "address", entry: address };
       return deviceId !== undefined && devices.has(deviceId) ? { kind: "device", entry: deviceId } : undefined;
@@ -139,28 +150,27 @@ function numberEntries(): Entries {
 
 /** IPv4 and IPv6 apart: `::/0` is all of IPv6 and nothing of IPv4. An IPv6 address that stands for an IPv4 one is looked for as both. */
 function addressEntries(): Entries {
-  const entries = { ipv4: prefixEntries(), ipv6: prefixEntries() };
-  let any = false;
+  const ipv4 = prefixEntries();
+  const ipv6 = prefixEntries();
   return {
     add(entry) {
       const [, text = "", digits] = /^([\d.:a-f]+)(?:\/(0|[1-9]\d{0,2}))?$/i.exec(entry) ?? [];
-      // `10/8` and `010.0.0.0/8` are read otherwise elsewhere.
-      if (text.includes(":") ? !ipaddr.IPv6.isValid(text) : !ipaddr.IPv4.isValidFourPartDecimal(text)) return false;
-      const address = ipaddr.parse(text);
-      const bits = bitsOf(address);
-      const length = digits === undefined ? bits.length : Number(digits);
-      if (length > bits.length) return false;
+      const bits = text.includes(":") ? ipv6Bits(text) : ipv4Bits(text);
+      const length = digits === undefined ? bits?.length : Number(digits);
+      if (bits === undefined || length === undefined || length > bits.length) return false;
       const prefix = bits.slice(0, length);
-      const mapped = prefix.startsWith(mappedPrefix) && address.kind() === "ipv6";
-      entries[mapped ? "ipv4" : address.kind()].add(mapped ? prefix.slice(mappedPrefix.length) : prefix, entry);
-      return (any = true);
+      if (bits.length === 32) ipv4.add(prefix, entry);
+      else if (prefix.startsWith(mappedPrefix)) ipv4.add(prefix.slice(mappedPrefix.length), entry);
+      else ipv6.add(prefix, entry);
+      return true;
     },
     find(ip) {
-      if (!any) return undefined;
-      const address = ipaddr.process(ip);
-      if (address.kind() === "ipv4") return entries.ipv4.find(bitsOf(address));
+      if (ipv4.isEmpty() && ipv6.isEmpty()) return undefined;
       const key = addressKey(ip);
-      return entries.ipv6.find(bitsOf(address)) ?? (key.includes(":") ? undefined : entries.ipv4.find(bitsOf(ipaddr.parse(key))));
+      const inner = ipv4Bits(key);
+      const outer = ip.includes(":") ? ipv6Bits(ip) : undefined;
+      const whole = outer === undefined || outer.startsWith(mappedPrefix) ? undefined : ipv6.find(outer);
+      return whole ?? (inner === undefined ? undefined : ipv4.find(inner));
     },
   };
 }
@@ -174,6 +184,7 @@ function prefixEntries() {
       if (same === undefined) byLength.set(prefix.length, new Map([[prefix, entry]]));
       else same.set(prefix, entry);
     },
+    isEmpty: () => byLength.size === 0,
     find(text: string): string | undefined {
       for (const [length, prefixes] of byLength) {
         const entry = prefixes.get(text.slice(0, length));
@@ -187,10 +198,23 @@ function prefixEntries() {
 /** Each byte as its eight bits. */
 const octets = Array.from({ length: 256 }, (_, byte) => byte.toString(2).padStart(8, "0"));
 
-function bitsOf(address: ipaddr.IPv4 | ipaddr.IPv6): string {
-  let bits = "";
-  for (const byte of address.toByteArray()) bits += octets[byte];
-  return bits;
+/** The 32 bits of four decimal numbers; of nothing else: `10/8` and `010.0.0.0/8` are read otherwise elsewhere. */
+function ipv4Bits(text: string): string | undefined {
+  const parts = text.split(".");
+  const bits = parts.map((part) => (/^(0|[1-9]\d{0,2})$/.test(part) ? octets[Number(part)] : undefined));
+  return parts.length === 4 && !bits.includes(undefined) ? bits.join("") : undefined;
+}
+
+/** The 128 bits; a zone is left out. */
+function ipv6Bits(text: string): string | undefined {
+  try {
+    return ipaddr.IPv6.parse(text)
+      .toByteArray()
+      .map((byte) => octets[byte])
+      .join("");
+  } catch {
+    return undefined;
+  }
 }
 
 /** `::ffff:0:0/96`: IPv4 in the clothes of IPv6 (RFC 4291, section 2.5.5.2). */

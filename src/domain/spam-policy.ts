@@ -39,12 +39,12 @@ export interface SpamPolicy {
 
 /** "rule | cell and default" (contract.md, Limits). */
 export const defaultSpamPolicy: SpamPolicy = {
-  range: { mode: "off" as RuleMode, seeds: [5, 12, 30], perVerified: 2, provenAt: 5 },
-  crowd: { mode: "off" as RuleMode, messages: 25, share: 0.1 },
-  country: { mode: "off" as RuleMode, seed: 30, perVerified: 2, provenAt: 100 },
-  newCountries: { mode: "off" as RuleMode, seed: 30, perVerified: 2, provenAt: 3 },
-  address: { mode: "off" as RuleMode, seed: 8, perVerified: 2 },
-  strangeNetwork: { mode: "off" as RuleMode, base: 20, factor: 2 },
+  range: { mode: "enforce", seeds: [5, 12, 30], perVerified: 2, provenAt: 5 },
+  crowd: { mode: "enforce", messages: 25, share: 0.1 },
+  country: { mode: "enforce", seed: 30, perVerified: 2, provenAt: 100 },
+  newCountries: { mode: "enforce", seed: 30, perVerified: 2, provenAt: 3 },
+  address: { mode: "enforce", seed: 8, perVerified: 2 },
+  strangeNetwork: { mode: "enforce", base: 20, factor: 2 },
   signals: { mode: "shadow" },
   trust: { open: 3 },
 };

@@ -1,6 +1,7 @@
 import { createVerifier } from "../../src/create-verifier.js";
 import type { Clock } from "../../src/ports/clock.js";
 import type { Store } from "../../src/ports/store.js";
+import { unlimited } from "./unlimited.js";
 
 /** What a process is started with, in its first argument. */
 export interface WorkerSetup {
@@ -19,15 +20,18 @@ export type Order =
   | { readonly do: "advance"; readonly offset: number }
   /** Closes the verifier, which waits for the deliveries under way; from now on it delivers only when told to flush. */
   | { readonly do: "rest" }
-  | { readonly do: "flush" };
+  | { readonly do: "flush" }
+  /** Looks whether any record still waits for work, now or later. The one it finds is due from then on. */
+  | { readonly do: "look" };
 
 /** What a process answers when it has done so. */
 export interface Answer {
   /** Of a create: the authentication, and its status or the fault. */
   readonly id?: string;
   readonly status?: string;
-  /** Of a flush: events delivered by it, and whether any record still waits for work, now or later. */
+  /** Of a flush: events delivered meanwhile. */
   readonly delivered?: number;
+  /** Of a look. */
   readonly waiting?: boolean;
   /** Everything logged as an error so far. */
   readonly errors: readonly string[];
@@ -69,7 +73,7 @@ export async function serveOrders(open: (url: string) => Promise<Store>): Promis
       secret: "s".repeat(40),
       countries: "all",
       customers: [{ customer_uuid: customer, keys: ["k".repeat(40)] }],
-      policy: { limits: { perCustomer: [{ limit: 1_000_000, window: 86_400 }] } },
+      policy: unlimited,
       storeTimeout: 10,
       callbacks: { allowOrigins: origins, worker: delivers, pollInterval: 0.5 },
       logger: { info() {}, warn() {}, error: (fields, message) => void errors.push(`${message}: ${String(fields["err"] ?? fields["reason"])}`) },
@@ -93,10 +97,10 @@ export async function serveOrders(open: (url: string) => Promise<Store>): Promis
         await verifier.close();
         verifier = start(false);
         return {};
-      case "flush": {
-        const { delivered } = await verifier.flush();
-        return { delivered, waiting: (await store.due(Number.MAX_SAFE_INTEGER, 1)).length > 0 };
-      }
+      case "flush":
+        return { delivered: (await verifier.flush()).delivered };
+      case "look":
+        return { waiting: (await store.lease(Number.MAX_SAFE_INTEGER, 1, clock.now())).length > 0 };
     }
   };
 

@@ -1,7 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { verifyWebhook } from "../../adapters/callback/webhooks.js";
-import { mapStore } from "../../examples/map-store.js";
 import type { CallbackAnswer, DeliveryStatusEvent, VerifierOptions } from "../../src/index.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
@@ -31,7 +30,7 @@ describe("contract.md: Delivery-status callbacks", () => {
     expect(JSON.parse(body)).toEqual({
       type: "delivery_status",
       timestamp: new Date(start).toISOString(),
-      data: { authentication_uuid, attempt: 1, phone_number: "+33612****01", status: "submitted" },
+      data: { authentication_uuid, sequence: 1, attempt: 1, phone_number: "+33612****01", status: "submitted" },
     });
     expect(body).not.toContain(set.box.code());
   });
@@ -80,7 +79,7 @@ describe("contract.md: Delivery-status callbacks", () => {
     await expect.poll(() => hook.received.length).toBe(1);
     const [{ headers, body }] = hook.received as [Receiver["received"][number]];
     const [secret] = (await set.verifier.webhookSecrets(set.customer)) as [string];
-    expect(headers["webhook-id"]).toBe(`msg_${authentication_uuid}_1`);
+    expect(headers["webhook-id"]).toBe(`msg_${authentication_uuid}_${start.toString(36)}_1`);
     // The package reads the real clock: sign what it sees anew would be no check, so its clock is set back to ours.
     const real = Date.now;
     Date.now = () => start;
@@ -91,6 +90,18 @@ describe("contract.md: Delivery-status callbacks", () => {
       Date.now = real;
     }
     expect(verifyWebhook({ secret, headers, body, now: start })).toEqual(JSON.parse(body));
+  });
+
+  it("D2: an authentication that lives again under its idempotency key has other webhook-ids", async () => {
+    const set = setUp({ callbacks: { allowOrigins: [hook.origin] } });
+    const create = () => set.create({ callback_url: `${hook.origin}/hook` }, { idempotencyKey: "one" });
+    const first = await create();
+    await expect.poll(() => hook.received.length).toBe(1);
+    await set.verifier.flush();
+    set.clock.advance(600_000 + 86_400_000);
+    expect((await create()).authentication_uuid).toBe(first.authentication_uuid);
+    await expect.poll(() => hook.received.length).toBe(2);
+    expect(new Set(hook.received.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
   });
 
   it("several secrets while rotating: each verifies; per-customer secrets go before the derived ones", async () => {
@@ -123,7 +134,7 @@ describe("contract.md: Delivery-status callbacks", () => {
     await set.verifier.flush();
     expect(new Set(hook.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
     expect((await record(set, authentication_uuid)).keepUntil).toBe(start + 600_000 + 86_400_000);
-    expect((await record(set, authentication_uuid)).wakeAt).toBeUndefined();
+    expect(await set.store.lease(Number.MAX_SAFE_INTEGER, 1, 0), "nothing is left to do").toEqual([]);
   });
 });
 
@@ -173,7 +184,7 @@ describe("the ladder in virtual time", () => {
         sequence: 1,
         callback_url: "http://receiver.test/",
         status: "submitted",
-        reason: "10 deliveries failed, the last: answered 500",
+        reason: "not delivered within three days, at last: answered 500",
       },
     ]);
     expect(await set.verifier.redeliver(letters[0] as (typeof letters)[number])).toBe(true);
@@ -185,11 +196,11 @@ describe("the ladder in virtual time", () => {
 
   it("a receiver down for 24 h hears of it when it is back", async () => {
     const set = withReceiver(() => ({ status: set.clock.now() < start + 86_400_000 ? 502 : 200 }));
-    const { authentication_uuid } = await set.create();
+    await set.create();
     await set.verifier.flush();
     await set.run(2 * 86_400, 300);
     expect(await set.verifier.deadLetters()).toEqual([]);
-    expect((await record(set, authentication_uuid)).wakeAt).toBeUndefined();
+    expect(await set.store.lease(Number.MAX_SAFE_INTEGER, 1, 0), "nothing is left to do").toEqual([]);
     expect(set.at.at(-1)).toBeGreaterThan(86_400);
   });
 
@@ -210,7 +221,7 @@ describe("the ladder in virtual time", () => {
     expect((await set.verifier.deadLetters())[0]?.reason).toBe("answered 410 Gone");
   });
 
-  it.each([429, 503])("%i with `Retry-After` is honoured", async (status) => {
+  it.each([429, 503])("%i with `Retry-After` is honoured where it asks for longer than the ladder does", async (status) => {
     const set = withReceiver((tries) => (tries === 1 ? { status, retryAfter: 120_000 } : { status: 200 }));
     await set.create();
     await set.verifier.flush();
@@ -220,6 +231,18 @@ describe("the ladder in virtual time", () => {
     expect(set.at).toEqual([0, 120]);
   });
 
+  it("H3: 503 with `Retry-After: 2` is tried for three days, not for 45 seconds", async () => {
+    const set = withReceiver(() => ({ status: 503, retryAfter: 2_000 }));
+    await set.create();
+    await set.verifier.flush();
+    await set.run(300, 1);
+    expect(set.at).toHaveLength(2);
+    await set.run(3 * 86_400, 300);
+    expect(await set.verifier.deadLetters()).toEqual([]);
+    await set.run(2 * 86_400, 300);
+    expect([set.at.length, (await set.verifier.deadLetters()).length]).toEqual([10, 1]);
+  });
+
   it("given-up events and their record are forgotten 7 days after the last delivery step", async () => {
     const set = withReceiver(() => ({ status: 410 }));
     const { authentication_uuid } = await set.create();
@@ -227,182 +250,6 @@ describe("the ladder in virtual time", () => {
     expect((await record(set, authentication_uuid)).keepUntil).toBe(start + 7 * 86_400_000);
     set.clock.advance(7 * 86_400_000);
     expect(await set.verifier.deadLetters()).toEqual([]);
-  });
-});
-
-describe("crashes, leases and several workers", () => {
-  it("a process that died during the send leaves an `unknown` event, told by another", async () => {
-    const dead = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
-    dead.box.answer = () => new Promise(() => undefined);
-    void dead.create();
-    await expect.poll(() => dead.box.messages.length).toBe(1);
-    const other = setUp({ store: dead.store, clock: dead.clock, callbacks: { allowOrigins: [hook.origin] } });
-    await other.verifier.flush();
-    expect(hook.received).toEqual([]);
-    dead.clock.advance(7_000 - 1);
-    await other.verifier.flush();
-    expect(hook.received).toEqual([]);
-    dead.clock.set(start + 7_000);
-    await other.verifier.flush();
-    expect(statuses()).toEqual(["unknown"]);
-    expect((await dead.check(dead.box.messages[0]?.authentication_uuid as string, dead.box.code())).status, "unknown counts as sent").toBe("valid");
-  });
-
-  it("a process that died between the outcome and the delivery loses nothing", async () => {
-    const dead = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
-    await dead.create();
-    expect(hook.received).toEqual([]);
-    const other = setUp({ store: dead.store, clock: dead.clock, callbacks: { allowOrigins: [hook.origin] } });
-    expect(await other.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
-    expect(statuses()).toEqual(["submitted"]);
-  });
-
-  it("a retry before any worker came leaves the crashed send's `unknown` event in place", async () => {
-    const dead = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
-    dead.box.answer = () => new Promise(() => undefined);
-    void dead.create();
-    await expect.poll(() => dead.box.messages.length).toBe(1);
-    const authentication_uuid = dead.box.messages[0]?.authentication_uuid as string;
-    // Another process, on a clock of its own: that of the dead one stands still.
-    const other = setUp({
-      store: dead.store,
-      customers: [{ customer_uuid: dead.customer, keys: [dead.apiKey] }],
-      callbacks: { allowOrigins: [hook.origin], worker: false },
-    });
-    other.clock.set(start + 30_000);
-    expect((await other.verifier.retry({ customer_uuid: dead.customer, authentication_uuid })).status).toBe("approved");
-    await other.verifier.flush();
-    expect(statuses()).toEqual(["unknown", "submitted"]);
-  });
-
-  it("a worker that takes a slow send for lost does not have the last word", async () => {
-    const slow = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
-    let finish: (outcome: { outcome: "rejected" }) => void = () => undefined;
-    slow.box.answer = () => new Promise((resolve) => (finish = resolve));
-    const creating = slow.create();
-    await expect.poll(() => slow.box.messages.length).toBe(1);
-    const ahead = setUp({ store: slow.store, callbacks: { allowOrigins: [hook.origin], worker: false } });
-    ahead.clock.set(start + 60_000);
-    await ahead.verifier.flush();
-    finish({ outcome: "rejected" });
-    const { authentication_uuid } = await creating;
-    ahead.clock.set(start + 120_000);
-    await ahead.verifier.flush();
-    expect(statuses()).toEqual(["unknown", "undeliverable"]);
-    expect((await slow.check(authentication_uuid, slow.box.code())).status).toBe("without_attempt");
-  });
-
-  it("a waitUntil that throws is reported, and the delivery goes on", async () => {
-    const set = withHook({
-      callbacks: {
-        allowOrigins: [hook.origin],
-        waitUntil: () => {
-          throw new Error("outside a request");
-        },
-      },
-    });
-    expect((await set.create()).status).toBe("pending");
-    await expect.poll(() => hook.received.length).toBe(1);
-    expect(set.log.lines.map(({ message }) => message)).toEqual([expect.stringContaining("waitUntil failed")]);
-  });
-
-  it("given-up events are listed behind any backlog, and once ended stand in nobody's way, whatever the store keeps", async () => {
-    const store = mapStore();
-    let status = 410;
-    const set = setUp({ store, callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: async () => ({ status }) } } });
-    const create = (index: number) => set.create({ phone_number: numberOf(index), callback_url: "http://receiver.test/" });
-    for (let index = 0; index < 101; index++) await create(index);
-    expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 0, dead: 101 });
-    for (let index = 200; index < 230; index++) await create(index);
-    expect(await set.verifier.deadLetters({ limit: 5 })).toHaveLength(5);
-    status = 204;
-    expect((await set.verifier.flush()).delivered).toBe(30);
-    set.clock.advance(8 * 86_400_000);
-    await create(300);
-    expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
-  });
-
-  it("several workers share the work: each event is delivered once", async () => {
-    const first = withHook({ callbacks: { allowOrigins: [hook.origin], worker: false } });
-    for (let index = 0; index < 60; index++) await first.create({ phone_number: numberOf(index) });
-    const others = Array.from({ length: 4 }, () =>
-      setUp({ store: first.store, clock: first.clock, callbacks: { allowOrigins: [hook.origin], worker: false } }),
-    );
-    for (let round = 0; round < 20; round++) {
-      await Promise.all(others.map(({ verifier }) => verifier.flush()));
-      first.clock.advance(5_000);
-    }
-    const ids = hook.received.map(({ headers }) => headers["webhook-id"]);
-    expect([ids.length, new Set(ids).size]).toEqual([60, 60]);
-  });
-
-  it("a worker that was paused beyond its lease: another delivers, and the late answer is fenced off", async () => {
-    let finish: (answer: CallbackAnswer) => void = () => undefined;
-    const slow = setUp({
-      callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: () => new Promise((resolve) => (finish = resolve)) } },
-    });
-    // The paused process: its timers do not run either, so its own time-out does not fire.
-    const paused = { ...slow.clock, after: () => () => undefined };
-    const first = setUp({
-      store: slow.store,
-      clock: paused as never,
-      customers: [{ customer_uuid: slow.customer, keys: [slow.apiKey] }],
-      callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: () => new Promise((resolve) => (finish = resolve)) } },
-    });
-    const created = await slow.create({ callback_url: "http://receiver.test/" });
-    const pausedFlush = first.verifier.flush();
-    await expect.poll(async () => (await record(slow, created.authentication_uuid)).data).toContain('"l":');
-    const posts: string[] = [];
-    const second = setUp({
-      store: slow.store,
-      clock: slow.clock,
-      callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post: async () => ({ status: posts.push("second") > 0 ? 503 : 200 }) } },
-    });
-    await second.verifier.flush();
-    expect(posts, "the lease holds").toEqual([]);
-    slow.clock.advance(30_000);
-    await second.verifier.flush();
-    expect(posts).toEqual(["second"]);
-    const before = (await record(slow, created.authentication_uuid)).data;
-    finish({ status: 200 });
-    await pausedFlush;
-    expect((await record(slow, created.authentication_uuid)).data, "the late answer changes nothing").toBe(before);
-  });
-
-  it("close waits for the deliveries under way", async () => {
-    const set = withHook();
-    let release: () => void = () => undefined;
-    hook.answer = (_request, response) => {
-      release = () => void response.writeHead(200).end();
-    };
-    const { authentication_uuid } = await set.create();
-    await expect.poll(() => hook.received.length).toBe(1);
-    const closing = set.verifier.close();
-    release();
-    await closing;
-    void authentication_uuid;
-    expect(set.log.lines.filter(({ level }) => level === "error")).toEqual([]);
-  });
-
-  it("work that goes on after an answer is handed to `waitUntil`", async () => {
-    const works: Promise<unknown>[] = [];
-    const set = withHook({ callbacks: { allowOrigins: [hook.origin], waitUntil: (work) => void works.push(work) } });
-    await set.create();
-    expect(works).toHaveLength(1);
-    await works[0];
-    expect(hook.received).toHaveLength(1);
-  });
-
-  it("a slow receiver never slows others: four of its deliveries at a time, the others wait their turn", async () => {
-    const fast = await receiver();
-    const set = setUp({ callbacks: { allowOrigins: [hook.origin, fast.origin] } });
-    hook.answer = () => undefined;
-    for (let index = 0; index < 20; index++) await set.create({ phone_number: numberOf(index), callback_url: `${hook.origin}/slow` });
-    for (let index = 20; index < 30; index++) await set.create({ phone_number: numberOf(index), callback_url: `${fast.origin}/fast` });
-    await expect.poll(() => fast.received.length).toBe(10);
-    expect(hook.received.length).toBe(4);
-    await hook.close();
-    await fast.close();
   });
 });
 

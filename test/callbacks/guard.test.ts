@@ -1,11 +1,13 @@
+import { createServer as createHttpServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { guardedSender } from "../../src/callbacks/guarded-sender.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 
 const request = (url: string, allowOrigins: readonly string[] = [], timeout = 2000) => ({
   url,
+  customer: "c",
   headers: { "content-type": "application/json" },
   body: "{}",
   timeout,
@@ -120,7 +122,9 @@ describe("a hostile receiver", () => {
     hook = await receiver();
   });
   afterEach(() => hook.close());
-  const post = (timeout = 2000) => guardedSender().post(request(`${hook.origin}/hook`, [hook.origin], timeout));
+  const sender = guardedSender();
+  afterAll(() => sender.close());
+  const post = (timeout = 2000) => sender.post(request(`${hook.origin}/hook`, [hook.origin], timeout));
 
   it("allowed origins are reached, exactly", async () => {
     expect(await post()).toEqual({ status: 204, retryAfter: undefined });
@@ -174,5 +178,72 @@ describe("a hostile receiver", () => {
     const { retryAfter } = (await post()) as { retryAfter: number };
     expect(retryAfter).toBeGreaterThan(50_000);
     expect(retryAfter).toBeLessThanOrEqual(60_000);
+  });
+});
+
+describe("H4: connections are kept alive", () => {
+  let server: Server;
+  let opened: number;
+  let answer: (response: ServerResponse) => void;
+  let origin: string;
+  beforeEach(async () => {
+    opened = 0;
+    answer = (response) => void response.writeHead(204).end();
+    server = createHttpServer((asked, response) => {
+      asked.resume().on("end", () => answer(response));
+    });
+    server.on("connection", () => opened++);
+    await new Promise<void>((ready) => server.listen(0, "0.0.0.0", ready));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const open = () => new Promise<number>((told) => server.getConnections((_error, count) => told(count)));
+
+  const withSender = () => {
+    const sender = guardedSender();
+    return { ...sender, post: (to = origin) => sender.post(request(`${to}/hook`, [to])) };
+  };
+
+  it("one connection for callbacks that follow one another, after any answer that came to its end", async () => {
+    const { post, close } = withSender();
+    for (let count = 0; count < 3; count++) expect(await post()).toMatchObject({ status: 204 });
+    answer = (response) => void response.writeHead(503).end("not now");
+    for (let count = 0; count < 3; count++) expect(await post()).toMatchObject({ status: 503 });
+    expect(opened).toBe(1);
+    close();
+  });
+
+  it("a kept connection that the receiver closes just then costs no delivery", async () => {
+    const { post, close } = withSender();
+    await post();
+    answer = (response) => {
+      answer = (fresh) => void fresh.writeHead(204).end();
+      response.destroy();
+    };
+    expect(await post()).toMatchObject({ status: 204 });
+    expect(opened).toBe(2);
+    close();
+  });
+
+  it("close lets go of them, and keeps none from then on", async () => {
+    const { post, close } = withSender();
+    await post();
+    expect(await open()).toBe(1);
+    close();
+    await expect.poll(open).toBe(0);
+    await post();
+    await expect.poll(open).toBe(0);
+  });
+
+  it("no more than 128 are kept, to whatever hosts", async () => {
+    const { post, close } = withSender();
+    const origins = [origin, origin.replace("127.0.0.1", "127.0.0.2")];
+    await Promise.all(Array.from({ length: 200 }, (_, index) => post(origins[index % 2])));
+    expect(opened).toBe(200);
+    await expect.poll(open).toBe(128);
+    close();
   });
 });

@@ -151,6 +151,16 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
         lookups: [],
         spend: [{ amount: 1, per: "day" }],
       },
+      spam: {
+        range: { mode: "shadow", seeds: [1, 2, 3], perVerified: 1, provenAt: 9 },
+        crowd: { mode: "shadow", messages: 7, share: 0.5 },
+        country: { mode: "shadow", seed: 1, perVerified: 1, provenAt: 9 },
+        newCountries: { mode: "shadow", seed: 1, perVerified: 1, provenAt: 9 },
+        address: { mode: "shadow", seed: 1, perVerified: 1 },
+        strangeNetwork: { mode: "shadow", base: 1, factor: 1 },
+        signals: { mode: "enforce" },
+        trust: { open: 1 },
+      },
     }) satisfies Required<PolicyOverride>;
 
   /** Every option there is, each with another value than its default. */
@@ -173,6 +183,8 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
     blockedNumbers: ["+33612345678"],
     ambiguousLineType: "Mobile",
     spamRules: [{ name: "mine", judge: () => undefined }],
+    ipInfo: () => undefined,
+    onEvent: () => undefined,
     receipts: { baseUrl: "https://api.example.com", sources: [] },
     callbacks: {
       allowOrigins: ["http://localhost:3000"],
@@ -188,8 +200,8 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
     clock: { now: () => 0, after: () => () => undefined },
   } satisfies Required<VerifierOptions>;
 
-  const groups = ["", ...["policy", "policy.limits", "message", "message.text", "callbacks", "callbacks.concurrency", "testNumbers.0"].map((one) => `${one}.`)];
-  const customers = ["customers.0.", "customers.0.policy.", "customers.0.policy.limits."];
+  const groups = ["", ...["policy", "policy.limits", "policy.spam", "policy.spam.range", "policy.spam.trust", "message", "message.text", "callbacks", "callbacks.concurrency", "testNumbers.0"].map((one) => `${one}.`)];
+  const customers = ["customers.0.", "customers.0.policy.", "customers.0.policy.limits.", "customers.0.policy.spam.", "customers.0.policy.spam.crowd."];
   const needed = new Set([...Object.keys(neededOptions), "message.text.default", "testNumbers.0.number", "customers.0.customer_uuid", "customers.0.keys"]);
   const optional = [...groups, ...customers]
     .flatMap((group) => {

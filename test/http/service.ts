@@ -3,6 +3,7 @@ import { createVerifier, type Verifier } from "../../src/create-verifier.js";
 import { generateApiKey } from "../../src/engine/door/account.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
+import { noSpamRules } from "../support/no-spam-rules.js";
 
 export interface Caller {
   readonly customer_uuid: string;
@@ -39,6 +40,7 @@ export function createService(): Service & { readonly verifier: Verifier } {
     },
     secret: "a secret of the tests, at least 32 characters",
     countries: ["FR"],
+    policy: { spam: noSpamRules },
     customers: [customer, other].map(({ customer_uuid, key }) => ({ customer_uuid, keys: [key] })),
     logger: { info: log, warn: log, error: log },
   });

@@ -13,7 +13,7 @@ import { infobipReceipts } from "../../adapters/sms/infobip.js";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
 import type { DeliveryStatusEvent, Feedback, Verifier } from "../../src/index.js";
 import { signTwilio } from "../support/carriers/receipts.js";
-import { numberOf, setUp } from "../support/verifier.js";
+import { numberOf, setUp, start } from "../support/verifier.js";
 
 const base = "https://otp.example";
 const sources = [twilioReceipts({ authToken: "twilio-auth-token" }), africasTalkingReceipts(), infobipReceipts()];
@@ -98,8 +98,8 @@ describe("receipts: normalised, idempotent, out of order tolerated, a final stat
     await set.fromTwilio("failed");
     expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
     expect(set.feedback).toEqual([
-      { route: "one", country: "FR", authentication_uuid, attempt: 1, event: "undeliverable" },
-      { route: "one", country: "FR", authentication_uuid, attempt: 1, event: "validated" },
+      { route: "one", country: "FR", authentication_uuid, attempt: 1, sent_at: start, chosen: true, event: "undeliverable" },
+      { route: "one", country: "FR", authentication_uuid, attempt: 1, sent_at: start, chosen: true, event: "validated" },
     ]);
   });
 

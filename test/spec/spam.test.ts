@@ -345,7 +345,7 @@ describe("the caller's own rules", () => {
     expect(set.log.lines.filter(({ message }) => message.includes("spam rule failed"))).toHaveLength(2);
   });
 
-  it.each([
+  it.each<[object, RegExp]>([
     [{ name: "x", cell: () => "y" }, /spamRules\.0 must have seed/],
     [{ name: "", judge: () => undefined }, /spamRules\.0 must have a name/],
     [{ name: "a b", cell: () => "y", seed: 1 }, /spamRules\.0 must have a name of 1 to 32/],

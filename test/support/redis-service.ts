@@ -3,6 +3,7 @@ import { createVerifier } from "../../src/create-verifier.js";
 import type { VerifierOptions } from "../../src/options.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
+import { noSpamRules } from "./no-spam-rules.js";
 
 /** An answer of the service, with the time it took in milliseconds. */
 export interface Answer {
@@ -44,6 +45,7 @@ export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, 
     customers: [{ customer_uuid: customer, keys: [key] }],
     logger: { info() {}, warn() {}, error() {} },
     ...options,
+    policy: { spam: noSpamRules, ...options.policy },
   });
 
   async function post(path: string, fields: Record<string, string>, idempotencyKey?: string): Promise<Answer> {

@@ -103,42 +103,46 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
   };
 }
 
-/** A cluster of three masters and, when asked for, one replica of the first. */
+/** A cluster of three masters and a replica of each. */
 export interface RedisCluster {
   readonly nodes: readonly RedisServer[];
+  readonly masters: readonly RedisServer[];
+  /** The replica of `master`, which has caught up. */
+  replicaOf(master: RedisServer): Promise<RedisServer>;
   stop(): Promise<void>;
 }
 
-/** Starts the cluster and waits until every node serves all slots. */
-export async function startCluster(replica = false): Promise<RedisCluster> {
+/** Starts the cluster and waits until every node serves all slots. A master that does not answer for `nodeTimeout` milliseconds is replaced; default a minute. */
+export async function startCluster(nodeTimeout = 60_000): Promise<RedisCluster> {
   const nodes = await Promise.all(
-    Array.from({ length: replica ? 4 : 3 }, async () => {
+    Array.from({ length: 6 }, async () => {
       const bus = String(await freePort());
-      return startRedis(["--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "1000", "--appendonly", "yes"]);
+      return startRedis(["--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", String(nodeTimeout), "--appendonly", "yes"]);
     }),
   );
-  const [first, second, third, fourth] = nodes as [RedisServer, RedisServer, RedisServer, RedisServer | undefined];
-  const masters = [first, second, third];
-  await promisify(execFile)("redis-cli", ["--cluster", "create", ...masters.map(({ port }) => `127.0.0.1:${port}`), "--cluster-yes"]);
-  if (fourth) {
-    const id = await first.cli("CLUSTER", "MYID");
-    await promisify(execFile)("redis-cli", [
-      "--cluster",
-      "add-node",
-      `127.0.0.1:${fourth.port}`,
-      `127.0.0.1:${first.port}`,
-      "--cluster-slave",
-      "--cluster-master-id",
-      id,
-    ]);
-    await until("the replica is in sync", async () => (await fourth.cli("INFO", "replication")).includes("master_link_status:up"));
-  }
+  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
+  await promisify(execFile)("redis-cli", ["--cluster", "create", ...addresses, "--cluster-replicas", "1", "--cluster-yes"]);
   await until("the cluster serves all slots", async () => {
     const infos = await Promise.all(nodes.map((node) => node.cli("CLUSTER", "INFO")));
     return infos.every((info) => info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${nodes.length}`));
   });
+  const roles = async () => Promise.all(nodes.map(async (node) => ({ node, role: (await node.cli("ROLE")).split("\n") })));
+  await until(
+    "the replicas are in sync",
+    async () => (await roles()).filter(({ role: [name, , , state] }) => name === "slave" && state === "connected").length === 3,
+  );
   return {
     nodes,
+    masters: (await roles()).filter(({ role: [name] }) => name === "master").map(({ node }) => node),
+    async replicaOf(master) {
+      const replica = (await roles()).find(({ role: [name, , port] }) => name === "slave" && port === String(master.port))?.node;
+      if (!replica) throw new Error("the master has no replica");
+      await until("the replica has all", async () => {
+        const offset = /master_repl_offset:(\d+)/.exec(await master.cli("INFO", "replication"))?.[1];
+        return (await replica.cli("INFO", "replication")).includes(`slave_repl_offset:${offset}`);
+      });
+      return replica;
+    },
     async stop() {
       await Promise.all(nodes.map((node) => node.stop()));
     },

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier, type Logger, type SendOutcome, type SmsMessage, type VerifierOptions } from "../../src/index.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
+import { noSpamRules } from "./no-spam-rules.js";
 
 /** Valid mobile numbers, as many as a test needs. */
 export const numberOf = (index: number): string => `+336${String(12_000_000 + index).padStart(8, "0")}`;
@@ -72,6 +73,7 @@ export function setUp(options: Partial<VerifierOptions> = {}) {
     // Nothing leaves the process unless the test says where to.
     callbacks: { worker: false },
     ...options,
+    policy: { spam: noSpamRules, ...options.policy },
     clock,
   });
   const create = (fields: Record<string, unknown> = {}, call?: { idempotencyKey?: string }) =>

@@ -1,0 +1,94 @@
+import type { LookupAddress } from "node:dns";
+import { deliveryTimeout } from "../domain/delivery.js";
+
+/** Parameters for tests. */
+export interface NamesOptions {
+  /** Addresses of name servers. Default: those of the system. */
+  readonly servers?: readonly string[];
+  /** Milliseconds that a look-up may take. Default 5,000. */
+  readonly timeout?: number;
+  /** Look-ups at a time for one customer; others of its wait. Default 8. */
+  readonly perCustomer?: number;
+  /** Milliseconds for which a name without an address is remembered. Default 5,000. */
+  readonly remembered?: number;
+}
+
+/** Looks a name up for a customer; rejects where it has no address. */
+export type Resolve = (hostname: string, customer: string) => Promise<readonly LookupAddress[]>;
+
+/** Failed names that are remembered. */
+const mostFailed = 1_000;
+
+/**
+ * Looks up names that others chose, by a resolver of our own: the system's holds one of the process's few threads until it gives up, minutes later, and with it every other look-up.
+ * Where the runtime has none, the system's looks up one name at a time.
+ */
+export function nameResolver({ servers, timeout = 5_000, perCustomer = 8, remembered = 5_000 }: NamesOptions = {}): Resolve {
+  const underWay = new Map<string, Promise<readonly LookupAddress[]>>();
+  const failed = new Map<string, { readonly error: Error; readonly until: number }>();
+  const turns = takeTurns(perCustomer);
+  const systemTurns = takeTurns(1);
+
+  const lookUp = async (hostname: string): Promise<readonly LookupAddress[]> => {
+    const { promises } = await import("node:dns");
+    if (typeof promises.Resolver !== "function") return systemTurns("", () => promises.lookup(hostname, { all: true }));
+    const resolver = new promises.Resolver({ timeout, tries: 1 });
+    if (servers !== undefined) resolver.setServers(servers);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`the name ${hostname} was not resolved within ${timeout} ms`)), timeout);
+    });
+    const [four, six] = await Promise.allSettled([Promise.race([resolver.resolve4(hostname), late]), Promise.race([resolver.resolve6(hostname), late])]);
+    clearTimeout(timer);
+    resolver.cancel();
+    // Of both families; one that fails or is silent is as good as none, unless both are.
+    if (four.status === "rejected" && six.status === "rejected") throw four.reason;
+    return [...found(four, 4), ...found(six, 6)];
+  };
+
+  const remember = (hostname: string, error: Error): never => {
+    if (failed.size >= mostFailed) failed.clear();
+    failed.set(hostname, { error, until: Date.now() + remembered });
+    throw error;
+  };
+
+  return (hostname, customer) => {
+    // Not shared between customers: who waits for a turn waits behind what is the customer's own.
+    const key = `${customer} ${hostname}`;
+    let one = underWay.get(key);
+    if (one === undefined) {
+      const asked = Date.now();
+      one = turns(customer, async () => {
+        if (Date.now() - asked > deliveryTimeout) throw new Error(`the name ${hostname} came to no turn: too many of this customer's are being looked up`);
+        const known = failed.get(hostname);
+        if (known !== undefined && known.until > Date.now()) throw known.error;
+        return lookUp(hostname).catch((error: Error) => remember(hostname, error));
+      }).finally(() => underWay.delete(key));
+      underWay.set(key, one);
+    }
+    return one;
+  };
+}
+
+function found(answer: PromiseSettledResult<string[]>, family: number): LookupAddress[] {
+  return answer.status === "fulfilled" ? answer.value.map((address) => ({ address, family })) : [];
+}
+
+/** Runs at most `most` works of one key at a time, in their order. */
+function takeTurns(most: number): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
+  return async (key, work) => {
+    const line = lines.get(key) ?? { running: 0, waiting: [] };
+    lines.set(key, line);
+    if (line.running >= most) await new Promise<void>((turn) => line.waiting.push(turn));
+    else line.running++;
+    try {
+      return await work();
+    } finally {
+      const next = line.waiting.shift();
+      // A turn is handed on as it is.
+      if (next !== undefined) next();
+      else if (--line.running === 0) lines.delete(key);
+    }
+  };
+}

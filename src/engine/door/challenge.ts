@@ -1,0 +1,23 @@
+import { withTimeout } from "../clock/budget.js";
+import type { BaseParts } from "../parts.js";
+
+/** Milliseconds that a challenge may take. */
+const challengeTimeout = 2000;
+
+/** Whether the proof of a create holds. "A wrong or late proof is no fault: the rules simply stand": so does one that cannot be checked, which is reported, without the proof. */
+export async function meetsChallenge({ settings, clock, logger }: Pick<BaseParts, "settings" | "clock" | "logger">, proof: string | undefined, ip: string | undefined): Promise<boolean> {
+  const { challenge } = settings;
+  if (challenge === undefined || proof === undefined) return false;
+  const abort = new AbortController();
+  try {
+    const holds: unknown = await withTimeout(clock, challengeTimeout, () => challenge.verify(proof, { signal: abort.signal, ...(ip !== undefined && { ip }) }));
+    if (typeof holds !== "boolean") throw new TypeError("a challenge answers true or false");
+    return holds;
+  } catch (err) {
+    abort.abort();
+    // An error may hold the proof wherever it likes; its words are all that is worth telling.
+    const reason = String(err).replaceAll(proof, "…").replaceAll(encodeURIComponent(proof), "…").slice(0, 500);
+    logger.error({ reason }, "the challenge failed; the spam rules stand");
+    return false;
+  }
+}

@@ -1,0 +1,99 @@
+import { judgeLists, type ListIndex, type ListQuestion, type ListSubject, type ListWord, readingList } from "../../domain/lists.js";
+import { TimedOut, withTimeout } from "../clock/budget.js";
+import type { BaseParts, Parts } from "../parts.js";
+
+/** The block list and the safe list. */
+export interface Lists {
+  /** At once, but for the first question to a source: that is waited for, `storeTimeout` at most. */
+  judge(subject: ListSubject): ListWord | Promise<ListWord>;
+}
+
+type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
+
+/** What is held of a list: `undefined` while it is not known. */
+type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
+
+export function createLists(parts: Needed, beside: Parts["beside"]): Lists {
+  const { lists } = parts.settings;
+  const held = (name: "block" | "safe"): Held => {
+    const source = lists[name];
+    return typeof source === "function" ? askedList(parts, beside, name, source) : () => source;
+  };
+  const block = held("block");
+  const safe = held("safe");
+  return {
+    judge(subject) {
+      const blocked = block();
+      const passed = safe();
+      if (!(blocked instanceof Promise) && !(passed instanceof Promise)) return judgeLists(blocked, passed, subject);
+      return Promise.all([blocked, passed]).then(([one, other]) => judgeLists(one, other, subject));
+    },
+  };
+}
+
+/**
+ * Asked when it is first needed, then beside requests, which go by what is known. A list that cannot be had has nobody on it; where one was had before, that stays in use. Both are reported, once for each outage.
+ */
+function askedList({ settings, clock, logger }: Needed, beside: Parts["beside"], list: "block" | "safe", source: ListQuestion): Held {
+  const { refresh } = settings.lists;
+  /** Milliseconds after which a question that is not answered is given up. */
+  const patience = Math.max(refresh, settings.storeTimeout);
+  let index: ListIndex | undefined;
+  let answer: unknown;
+  let told = "";
+  let failing = false;
+  /** The one under way. */
+  let question: object | undefined;
+  let askedAt = 0;
+  let first: Promise<ListIndex | undefined> | undefined;
+
+  const fail = (err: unknown) => {
+    if (failing) return;
+    failing = true;
+    logger.error({ err, list }, index === undefined ? "a list is not known; nobody is on it until it is" : "a list could not be asked for anew; what was known of it stays in use");
+  };
+
+  const read = async (one: unknown) => {
+    const reading = readingList(one);
+    let step = reading.next();
+    for (; !step.done; step = reading.next()) await new Promise((resolve) => setTimeout(resolve));
+    const entries = step.value.faults.map(({ path, message }) => `${[list, ...path].join(".")} ${message}`);
+    if (step.value.index === undefined) throw new TypeError(`a list was asked for, and the answer is none: ${entries.join("; ")}`);
+    if (entries.length > 0 && entries.join() !== told) logger.warn({ list, entries, faulty: step.value.faulty }, "entries of a list are left out");
+    told = entries.join();
+    return step.value.index;
+  };
+
+  const ask = async () => {
+    const mine = (question = {});
+    try {
+      const one = await source();
+      const fresh = index !== undefined && one === answer ? index : await read(one);
+      if (question !== mine) return;
+      index = fresh;
+      answer = one;
+      if (failing) logger.info({ list }, "a list is known again");
+      failing = false;
+    } catch (err) {
+      if (question === mine) fail(err);
+    } finally {
+      if (question === mine) question = undefined;
+    }
+  };
+
+  return () => {
+    const now = clock.now();
+    // A clock may go back.
+    const since = Math.abs(now - askedAt);
+    if (first === undefined || since >= (question === undefined ? refresh : patience)) {
+      if (question !== undefined) fail(new TimedOut(`no answer within ${patience} ms`));
+      askedAt = now;
+      const asking = ask();
+      beside(asking);
+      first ??= withTimeout(clock, settings.storeTimeout, () => asking)
+        .catch(fail)
+        .then(() => index);
+    }
+    return index ?? first;
+  };
+}
