@@ -1,6 +1,7 @@
-import type { Counted, Heard } from "../domain/routing-board.js";
-import { type Breaker, closed, expire, mayProbe, settleProbes, trip, withForeignProbes, withProbe } from "../domain/routing-breaker.js";
-import { healthFactor, type Period, probesPass, quality, type Signal, signals, strain, type Tally, total } from "../domain/routing-health.js";
+import type { Feedback } from "../ports/sms-sender.js";
+import { type Breaker, closed, expire, type Round, settleProbes, trip } from "./breaker.js";
+import type { Counters, CountryCounters } from "./counters.js";
+import { healthFactor, type Period, probesPass, quality, type Signal, signals, strain, type Tally, total } from "./health.js";
 import type { HealthSettings } from "./router-options.js";
 
 /** How a route stands in a country now. */
@@ -25,250 +26,163 @@ export interface RouteHealth extends Readonly<Record<Signal, Tally>> {
   readonly conversion: Tally;
   /** Of all hand-overs: those that the carrier accepted. */
   readonly handOver: Tally;
-  /** Of the final receipts that came within `settle`: those of delivery. */
+  /** Of the final receipts of such first messages that came within `settle`: those of delivery. */
   readonly receipts: Tally;
   /** Of the hand-overs that were answered: those answered within `slowAfter`. */
   readonly latency: Tally;
 }
 
-/** What routes did in each country: counters in the memory of this process, bounded in number. Times are milliseconds since the epoch. */
+/** How routes stand in each country, by what is counted. Times are milliseconds since the epoch. */
 export interface HealthBook {
-  /** How the routes that could take a message to `country` stand, judged by what is known up to now. */
+  /** How the routes that could take a message to `country` stand. */
   standings(country: string | undefined, routes: readonly string[], now: number): readonly Standing[];
   /**
    * A message is about to be handed to a route. The function returned takes what came of it, once.
-   * `follow` names the message where chance gave it to the route: its code and its receipt are waited for. Messages that come from a failover or a retry are another crowd and would make routes incomparable.
+   * `chosen` names the authentication where chance gave its first message to the route: whether its code is typed counts. Messages that come from a failover or a retry are another crowd and would make routes incomparable.
    */
   handing(
     country: string | undefined,
     route: string,
     now: number,
-    follow: string | undefined,
+    chosen: string | undefined,
   ): (outcome: "accepted" | "rejected" | "unknown", now: number) => void;
-  /** An event of a message that is followed under this name; false for any other, of which nothing is counted. */
-  heard(event: Heard, now: number): boolean;
-  /** What was counted here and is not told yet, at most `limit` of it; nothing unless `shared`. */
-  news(limit: number): Counted[];
-  /** Where the book is `shared`: counts messages only as far as other processes have been heard; their time is over at `time`, in milliseconds since the epoch, at the latest. */
-  settleUpTo(time: number): void;
-  /** Takes in what another process counted. */
-  learn(counted: Counted, now: number): void;
+  /** Counts what became of a message that was `chosen`, if it came in time. */
+  heard(event: Feedback, now: number): void;
   report(now: number): readonly RouteHealth[];
 }
 
-/** The window is kept in as many buckets, and in more where traffic is dense, so that the newest messages can be told from older ones. */
-const slices = 12;
-const bucketSize = 20;
-const maxBuckets = 60;
-/** Messages waited for. Beyond that the oldest are forgotten, uncounted. */
-const maxFollowed = 20_000;
-
-/** Judging takes some 10 µs for each route: not more often than after so many events, or so many milliseconds. */
-const judgeAfterEvents = 10;
+/** Judging takes some 10 µs for each route: not more often than after so many hand-overs, or so many milliseconds, or when a slice is over. */
+const judgeAfterHandOvers = 10;
 const judgeAfter = 1000;
-
-interface Counters extends Record<Signal, { good: number; all: number }> {}
-
-/** What a route did in a bucket. */
-interface Slot extends Counters {
-  /** The part of it that was counted here and is not told yet. */
-  untold: Counters;
-  readonly of: Pick<Counted, "country" | "route" | "at">;
-}
-
-interface Bucket {
-  readonly start: number;
-  /** Hand-overs still to be counted in it. */
-  room: number;
-  readonly routes: Map<string, Slot>;
-}
 
 interface RouteBook {
   breaker: Breaker;
   strained: number;
-  /** When what it had done before was forgotten. */
-  freshSince: number;
+  /** Messages handed over here and not yet answered. */
+  underWay: number;
 }
 
 interface CountryBook {
-  /** Oldest first. */
-  readonly buckets: Bucket[];
+  readonly counters: CountryCounters;
   readonly routes: Map<string, RouteBook>;
-  /** Events counted since the last judgement. */
-  unjudged: number;
+  /** What it was judged by last, and when. */
+  periods: readonly Period[];
   judgedAt: number;
+  /** The slice in which it was judged last, and those that were settled then. */
+  slice: number;
+  settled: number;
 }
 
-interface Followed {
-  readonly book: CountryBook;
-  readonly slot: Slot;
-  readonly until: number;
-  validated: boolean;
-  receipt: "delivered" | "undeliverable" | undefined;
-}
-
-/** An empty book. `shared`: other processes are told its news. */
-export function healthBook(settings: HealthSettings, shared = false): HealthBook {
-  const countries = new Map<string | undefined, CountryBook>();
-  /** By name, in the order of `until`. */
-  const followed = new Map<string, Followed>();
-  const untold = new Set<Slot>();
-  let heardUpTo = Number.POSITIVE_INFINITY;
-
-  const count = (slot: Slot, signal: Signal, good: boolean) => {
-    add(slot[signal], good);
-    if (!shared) return;
-    add(slot.untold[signal], good);
-    untold.add(slot);
-  };
+/** An empty book over counters. */
+export function healthBook(settings: HealthSettings, counters: Counters): HealthBook {
+  const books = new Map<string | undefined, CountryBook>();
+  const { slice } = counters.calendar;
+  const rules = { ...settings, slice };
+  // Whoever shares counters hears of codes that were typed for others' messages too. Alone, one must know whose they are.
+  const handed = counters.shared ? undefined : lately(settings.settle);
 
   const bookOf = (country: string | undefined): CountryBook => {
-    let book = countries.get(country);
-    if (book === undefined) countries.set(country, (book = { buckets: [], routes: new Map(), unjudged: 0, judgedAt: Number.NEGATIVE_INFINITY }));
+    let book = books.get(country);
+    if (book === undefined) {
+      book = { counters: counters.of(country), routes: new Map(), periods: [], judgedAt: Number.NEGATIVE_INFINITY, slice: 0, settled: 0 };
+      books.set(country, book);
+    }
     return book;
-  };
-
-  /** Counts the messages whose time is over. All are counted at the same age: were a typed code counted at once, the newest messages would all seem to convert. */
-  const settle = (now: number) => {
-    for (const [name, message] of followed) {
-      if (message.until > Math.min(now, heardUpTo)) return;
-      followed.delete(name);
-      count(message.slot, "conversion", message.validated);
-      if (message.receipt !== undefined) count(message.slot, "receipts", message.receipt === "delivered");
-      message.book.unjudged += 1;
-    }
-  };
-
-  const judge = (book: CountryBook, now: number) => {
-    while (book.buckets[0] !== undefined && book.buckets[0].start <= now - settings.window) {
-      book.buckets.shift();
-      book.unjudged += 1;
-    }
-    const due = book.unjudged >= judgeAfterEvents || (book.unjudged > 0 && Math.abs(now - book.judgedAt) >= judgeAfter);
-    for (const [name, route] of book.routes) {
-      const { breaker } = route;
-      if (breaker.state === "closed") {
-        if (!due) continue;
-        route.strained = strain(periodsOf(book), name, othersOf(book, name), settings);
-        route.breaker = trip(breaker, route.strained, now, settings);
-      } else if (breaker.state === "open") {
-        route.breaker = expire(breaker, now);
-        if (route.breaker.state === "half-open") {
-          route.freshSince = now;
-          startAfresh(book, name);
-        }
-      } else {
-        const pass = () => probesPass(periodsOf(book, breaker.since), name, othersOf(book, name), settings);
-        route.breaker = settleProbes(breaker, pass, now, settings);
-        if (route.breaker.state === "closed") route.strained = 0;
-      }
-    }
-    if (due) Object.assign(book, { unjudged: 0, judgedAt: now });
-  };
-
-  const bucketAt = ({ buckets }: CountryBook, at: number): Bucket => {
-    const newest = buckets.at(-1);
-    const past = newest !== undefined && at < newest.start;
-    if (past) return buckets.findLast(({ start }) => start <= at) ?? (buckets[0] as Bucket);
-    if (newest !== undefined && newest.room > 0 && at - newest.start < settings.window / slices) return newest;
-    const bucket = { start: at, room: bucketSize, routes: new Map() };
-    buckets.push(bucket);
-    if (buckets.length > maxBuckets) buckets.shift();
-    return bucket;
-  };
-
-  /** The slot for `handOvers` more. */
-  const slotOf = (book: CountryBook, country: string | undefined, route: string, at: number, handOvers: number): Slot => {
-    const bucket = bucketAt(book, at);
-    bucket.room -= handOvers;
-    let slot = bucket.routes.get(route);
-    if (slot === undefined) bucket.routes.set(route, (slot = { ...newCounters(), untold: newCounters(), of: { country, route, at: bucket.start } }));
-    return slot;
   };
 
   const routeOf = (book: CountryBook, name: string): RouteBook => {
     let route = book.routes.get(name);
-    if (route === undefined) book.routes.set(name, (route = { breaker: closed, strained: 0, freshSince: Number.NEGATIVE_INFINITY }));
+    if (route === undefined) book.routes.set(name, (route = { breaker: closed, strained: 0, underWay: 0 }));
     return route;
   };
 
+  const judge = (book: CountryBook, now: number) => {
+    const [current, settled] = [Math.floor(now / slice), counters.settledUpTo(book.counters, now)];
+    const moved = current !== book.slice || settled !== book.settled;
+    if (moved) counters.tidy(book.counters, now);
+    const { events } = book.counters;
+    const due = moved || events >= judgeAfterHandOvers || (events > 0 && Math.abs(now - book.judgedAt) >= judgeAfter);
+    if (due) {
+      Object.assign(book, { periods: counters.periods(book.counters, now), judgedAt: now, slice: current, settled });
+      book.counters.events = 0;
+      for (const { slots } of book.counters.rows) for (const name of slots.keys()) routeOf(book, name);
+    }
+    for (const [name, route] of book.routes) {
+      if (route.breaker.state === "open") {
+        route.breaker = expire(route.breaker, now);
+        // The first round of probes begins: what the route did before is forgotten.
+        if (route.breaker.state === "half-open") counters.forget(book.counters, name, route.breaker.since);
+      }
+      const { breaker } = route;
+      if (breaker.state === "half-open") {
+        const pass = () => probesPass(counters.periods(book.counters, now, breaker.since), name, othersOf(book, name), settings);
+        route.breaker = settleProbes(breaker, roundOf(book, name, breaker.since), pass, now, rules);
+        if (route.breaker.state === "closed") route.strained = 0;
+      } else if (due && breaker.state === "closed") {
+        route.strained = strain(book.periods, name, othersOf(book, name), settings);
+        route.breaker = trip(breaker, route.strained, now, rules);
+      }
+    }
+  };
+
+  /** The hand-overs since the route is half-open, wherever they were made, as far as it takes to fill the round: those before are forgotten. */
+  const roundOf = ({ counters: { rows }, settled }: CountryBook, name: string, since: number): Round => {
+    let probes = 0;
+    let end = Math.ceil(since / slice);
+    for (const { first, length, slots } of rows) {
+      const handedOver = slots.get(name)?.handOver.all ?? 0;
+      if (handedOver === 0) continue;
+      probes += handedOver;
+      end = first + length;
+      if (probes >= settings.probes) break;
+    }
+    return { probes, settled: end <= settled };
+  };
+
   const standingOf = (book: CountryBook, name: string): Standing => {
-    const { breaker, strained } = routeOf(book, name);
+    const { breaker, strained, underWay } = routeOf(book, name);
     return {
       health: healthFactor(strained, settings.probeShare),
       breaker: breaker.state,
-      mayProbe: mayProbe(breaker, settings),
-      quality: breaker.state === "closed" ? 1 : quality(periodsOf(book), name),
+      mayProbe: breaker.state === "half-open" && roundOf(book, name, breaker.since).probes + underWay < settings.probes,
+      quality: breaker.state === "closed" ? 1 : quality(book.periods, name),
     };
   };
 
   return {
     standings(country, routes, now) {
-      settle(now);
       const book = bookOf(country);
+      book.counters.metAt = now;
       judge(book, now);
       return routes.map((name) => standingOf(book, name));
     },
 
-    handing(country, name, now, follow) {
+    handing(country, name, now, chosen) {
       const book = bookOf(country);
-      const slot = slotOf(book, country, name, now, 1);
-      if (follow !== undefined) {
-        const route = book.routes.get(name);
-        if (route !== undefined) route.breaker = withProbe(route.breaker, now, settings);
-        followed.delete(follow);
-        followed.set(follow, { book, slot, until: now + settings.settle, validated: false, receipt: undefined });
-        if (followed.size > maxFollowed) followed.delete(followed.keys().next().value!);
-      }
+      const route = routeOf(book, name);
+      const count = (signal: Signal, good: boolean) => counters.count(book.counters, name, now, signal, good ? 1 : 0, 1);
+      const converts = chosen !== undefined && (handed === undefined || handed.add(chosen, now));
+      route.underWay += 1;
       return (outcome, answered) => {
-        count(slot, "handOver", outcome === "accepted");
-        if (outcome !== "unknown") count(slot, "latency", answered - now <= settings.slowAfter);
-        if (outcome === "rejected" && follow !== undefined) followed.delete(follow);
-        book.unjudged += 1;
+        route.underWay -= 1;
+        count("handOver", outcome === "accepted");
+        if (outcome !== "unknown") count("latency", answered - now <= settings.slowAfter);
+        if (outcome !== "rejected" && converts) count("conversion", false);
       };
     },
 
-    heard({ name, route, event }, now) {
-      settle(now);
-      const message = followed.get(name);
-      if (message === undefined || message.slot.of.route !== route) return false;
-      if (event === "validated") message.validated = true;
-      else message.receipt = event;
-      return true;
-    },
-
-    news(limit) {
-      return [...untold].slice(0, limit).map((slot) => {
-        const told = { ...slot.of, tallies: slot.untold };
-        slot.untold = newCounters();
-        untold.delete(slot);
-        return told;
-      });
-    },
-
-    settleUpTo(time) {
-      heardUpTo = time;
-    },
-
-    learn({ country, route, at, tallies }, now) {
-      const book = bookOf(country);
-      const known = routeOf(book, route);
-      if (at <= now - settings.window || at < known.freshSince) return;
-      known.breaker = withForeignProbes(known.breaker, tallies.conversion.all);
-      // A clock that is ahead must not set a bucket before those of now.
-      const slot = slotOf(book, country, route, Math.min(at, now), tallies.handOver.all);
-      for (const signal of signals) {
-        slot[signal].good += tallies[signal].good;
-        slot[signal].all += tallies[signal].all;
-        book.unjudged += tallies[signal].all;
-      }
+    heard({ country, route, authentication_uuid, event, sent_at, chosen }, now) {
+      const at = handed === undefined ? sent_at : handed.at(authentication_uuid);
+      if (!chosen || at === undefined || Math.abs(now - at) > settings.settle) return;
+      const of = bookOf(country).counters;
+      if (event === "validated") counters.count(of, route, at, "conversion", 1, 0);
+      else counters.count(of, route, at, "receipts", event === "delivered" ? 1 : 0, 1);
     },
 
     report(now) {
-      settle(now);
-      return [...countries].flatMap(([country, book]) => {
+      return [...books].flatMap(([country, book]) => {
         judge(book, now);
-        const periods = periodsOf(book);
+        const periods = counters.periods(book.counters, now);
         return [...book.routes.keys()].map((route) => {
           const { breaker, health } = standingOf(book, route);
           const tallies = Object.fromEntries(signals.map((signal) => [signal, total(periods, [route], signal)])) as Record<Signal, Tally>;
@@ -279,11 +193,6 @@ export function healthBook(settings: HealthSettings, shared = false): HealthBook
   };
 }
 
-/** What was counted, by bucket, of messages handed over at `since` or later. */
-function periodsOf({ buckets }: CountryBook, since = 0): readonly Period[] {
-  return buckets.filter(({ start }) => start >= since).map(({ routes }) => routes);
-}
-
 /** Whom a route is compared with: the others whose breakers are closed, or all others when there is none. */
 function othersOf({ routes }: CountryBook, name: string): readonly string[] {
   const others = [...routes].filter(([other]) => other !== name);
@@ -291,18 +200,18 @@ function othersOf({ routes }: CountryBook, name: string): readonly string[] {
   return (sound.length > 0 ? sound : others).map(([other]) => other);
 }
 
-/** The first round of probes begins: what the route did before is forgotten, and a new bucket sets the others' part apart. */
-function startAfresh({ buckets }: CountryBook, name: string): void {
-  for (const { routes } of buckets) routes.delete(name);
-  const newest = buckets.at(-1);
-  if (newest !== undefined) newest.room = 0;
-}
+/** Authentications of a generation. */
+const mostLately = 50_000;
 
-function newCounters(): Counters {
-  return { conversion: { good: 0, all: 0 }, handOver: { good: 0, all: 0 }, receipts: { good: 0, all: 0 }, latency: { good: 0, all: 0 } };
-}
-
-function add(tally: { good: number; all: number }, good: boolean): void {
-  tally.all += 1;
-  if (good) tally.good += 1;
+/** When which authentication's message went out, kept for `ms` at least, two generations at a time; what does not fit is not kept. */
+function lately(ms: number) {
+  let [young, old] = [new Map<string, number>(), new Map<string, number>()];
+  let turnedAt = Number.NEGATIVE_INFINITY;
+  return {
+    add(id: string, now: number): boolean {
+      if (Math.abs(now - turnedAt) >= ms) [young, old, turnedAt] = [new Map(), young, now];
+      return young.size < mostLately && young.set(id, now) !== undefined;
+    },
+    at: (id: string) => young.get(id) ?? old.get(id),
+  };
 }

@@ -1,14 +1,12 @@
 import * as z from "zod";
-import type { Network, RouteScope } from "../domain/routing.js";
-import type { BreakerRules } from "../domain/routing-breaker.js";
-import type { HealthRules } from "../domain/routing-health.js";
-import type { Prices } from "../domain/routing-price.js";
+import { systemClock } from "../engine/clock/system-clock.js";
 import { consoleLogger } from "../engine/console-logger.js";
-import { systemClock } from "../engine/system-clock.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
+import type { Network } from "./choice.js";
+import type { Prices } from "./price.js";
 
 /** A way to a carrier. Of the criteria `countries`, `prefixes` and `networks`, each that is given must hold. */
 export interface RouteOptions {
@@ -69,69 +67,29 @@ export interface RouterOptions {
   readonly store?: Store | undefined;
   /** Where the router reports that the store failed. Default `console`, without `info`. */
   readonly logger?: Logger | undefined;
-  /** Default: the system's clock. */
+  /** The verifier's, where that is not the system's: a message's code is counted in the time in which the verifier sent it. Default: the system's clock. */
   readonly clock?: Clock | undefined;
   /** Chance, from 0 up to, not including, 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 
-/** Default of every option of the router. */
-export const routerDefaults = {
-  priority: 1,
-  weight: 1,
-  cheapestFirst: false,
-  failover: { afterUnknown: false, maxRoutes: 3 },
-  health: {
-    window: 3600,
-    settle: 60,
-    slowAfter: 2,
-    minSample: 20,
-    tolerance: { conversion: 0.05, handOver: 0.3, receipts: 0.3, latency: 0.5 },
-    probeAfter: 60,
-    probeShare: 0.05,
-    probes: 20,
-  },
-} as const;
-
-/** A route, checked. */
-export interface Route extends RouteScope {
-  readonly name: string;
-  readonly sender: SmsSender;
-  readonly priority: number;
-  readonly weight: number;
-  readonly prices: Prices;
-}
-
-/** Health thresholds, checked. Durations are milliseconds. */
-export interface HealthSettings extends HealthRules, BreakerRules {
-  readonly slowAfter: number;
-  readonly probeShare: number;
-}
-
-/** The options as the router uses them. */
-export interface RouterSettings {
-  readonly routes: readonly Route[];
-  readonly network: (to: string) => Network | undefined;
-  readonly afterUnknown: boolean;
-  readonly maxRoutes: number;
-  readonly cheapestFirst: boolean;
-  readonly health: HealthSettings;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly store: Store | undefined;
-  readonly logger: Logger;
-}
-
-const fn = (what: string) => z.custom<object>((value) => typeof value === "function", `must be ${what}`);
-const methods = (what: string, names: readonly string[]) =>
-  z.custom<object>(
+/** Functions and objects of the host, passed on as they are. */
+const fn = <T>(what: string) => z.custom<T>((value) => typeof value === "function", `must be ${what}`);
+const methods = <T>(what: string, names: readonly (keyof T & string)[]) =>
+  z.custom<T>(
     (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
     `must be ${what}: an object with the methods ${names.join(", ")}`,
   );
 const listOf = (pattern: RegExp, mend: string) =>
   z.array(z.string(mend).regex(pattern, mend), "must be a list").min(1, "must not be empty: leave it out for a route that takes all");
-const seconds = z.number("must be a number of seconds").positive("must be more than 0 seconds").max(86_400, "must be at most a day, in seconds");
+/** Whole milliseconds, of seconds. */
+const seconds = z
+  .number("must be a number of seconds")
+  .positive("must be more than 0 seconds")
+  .max(86_400, "must be at most a day, in seconds")
+  .transform((value) => Math.ceil(value * 1000));
 const wholeNumber = z.int("must be a whole number").min(1, "must be 1 or more").max(10_000, "must be at most 10000");
+const bool = z.boolean("must be true or false");
 const money = z.number("must be a number").min(0, "must be 0 or more").max(1e9, "must be at most a thousand million");
 const above0 = z.number("must be a number").positive("must be more than 0");
 const share = above0.max(1, "must be at most 1");
@@ -141,111 +99,81 @@ const iso2 = 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"';
 const RouteSchema = z.strictObject(
   {
     name: z.string("must be a string").regex(/^[\w.:-]{1,64}$/, "must be 1 to 64 letters, digits, dots, colons, hyphens or underscores"),
-    sender: methods("an SMS sender", ["send"]),
-    countries: z.union([z.literal("all"), listOf(/^[A-Z]{2}$/, iso2)], 'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR"]').optional(),
+    sender: methods<SmsSender>("an SMS sender", ["send"]),
+    countries: z
+      .union([z.literal("all"), listOf(/^[A-Z]{2}$/, iso2)], 'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR"]')
+      .transform((countries) => (countries === "all" ? undefined : new Set(countries)))
+      .prefault("all"),
     prefixes: listOf(/^\+[1-9]\d{0,14}$/, 'must be the beginning of a number in E.164 form, for example "+3361"').optional(),
     networks: listOf(/^\d{3}(-\d{2,3})?$/, 'must be MCC or MCC-MNC, for example "208" or "208-01"').optional(),
-    priority: z.number("must be a number; lower goes first").optional(),
-    weight: above0.max(1_000_000, "must be at most 1000000").optional(),
+    priority: z.number("must be a number; lower goes first").default(1),
+    weight: above0.max(1_000_000, "must be at most 1000000").default(1),
     price: z
       .union(
         [money, z.record(z.string().regex(/^([A-Z]{2}|default)$/), money, 'must name countries by ISO 3166-1 alpha-2 codes, for example "FR", or "default"')],
         "must be a number, or one for each country: { default: 0.08, FR: 0.05 }",
       )
-      .optional(),
+      .transform((price): Prices => (typeof price === "number" ? { default: price } : price))
+      .prefault({}),
   },
   "must be { name, sender, … }",
 );
 
-const RouterSchema = z.strictObject(
-  {
-    routes: z.array(RouteSchema, "must be a list of { name, sender, … }").min(1, "must hold at least one route"),
-    network: fn("a function from a number to { mcc?, mnc? }").optional(),
-    cheapestFirst: z.boolean("must be true or false").optional(),
-    failover: z.strictObject({ afterUnknown: z.boolean("must be true or false").optional(), maxRoutes: wholeNumber.optional() }).optional(),
-    health: z
-      .strictObject({
-        window: seconds.optional(),
-        settle: seconds.optional(),
-        slowAfter: seconds.optional(),
-        minSample: wholeNumber.optional(),
-        tolerance: z
-          .strictObject({ conversion: share.optional(), handOver: share.optional(), receipts: share.optional(), latency: share.optional() })
-          .optional(),
-        probeAfter: seconds.optional(),
-        probeShare: share.optional(),
-        probes: wholeNumber.optional(),
-      })
-      .optional(),
-    store: methods("a store, for example redisStore({ client })", ["find", "compareAndSwap"]).optional(),
-    logger: methods("a logger", ["info", "warn", "error"]).optional(),
-    clock: methods("a clock", ["now", "after"]).optional(),
-    random: fn("a function that answers numbers from 0 up to, not including, 1").optional(),
-  },
-  "must be { routes, … }",
-);
+const HealthSchema = z
+  .strictObject({
+    window: seconds.prefault(3600),
+    settle: seconds.prefault(60),
+    slowAfter: seconds.prefault(2),
+    minSample: wholeNumber.default(20),
+    tolerance: z
+      .strictObject({ conversion: share.default(0.05), handOver: share.default(0.3), receipts: share.default(0.3), latency: share.default(0.5) })
+      .prefault({}),
+    probeAfter: seconds.prefault(60),
+    probeShare: share.default(0.05),
+    probes: wholeNumber.default(20),
+  })
+  .superRefine(({ window, settle }, ctx) => {
+    if (settle * 2 <= window) return;
+    const message = `is ${settle / 1000} and must be at most half of health.window, which is ${window / 1000}: make the window longer`;
+    ctx.addIssue({ code: "custom", path: ["settle"], message });
+  });
 
-/** Checks the options and fills in the defaults. Throws a `TypeError` that names each option's path and the mend. */
+const RouterSchema = z
+  .strictObject(
+    {
+      routes: z.array(RouteSchema, "must be a list of { name, sender, … }").min(1, "must hold at least one route"),
+      network: fn<(to: string) => Network | undefined>("a function from a number to { mcc?, mnc? }").optional(),
+      cheapestFirst: bool.default(false),
+      failover: z.strictObject({ afterUnknown: bool.default(false), maxRoutes: wholeNumber.default(3) }).prefault({}),
+      health: HealthSchema.prefault({}),
+      store: methods<Store>("a store, for example redisStore({ client })", ["tally"]).optional(),
+      logger: methods<Logger>("a logger", ["info", "warn", "error"]).default(() => consoleLogger),
+      clock: methods<Clock>("a clock", ["now", "after"]).default(systemClock),
+      random: fn<() => number>("a function that answers numbers from 0 up to, not including, 1").default(() => Math.random),
+    },
+    "must be { routes, … }",
+  )
+  .superRefine(({ routes, network }, ctx) => {
+    for (const [index, { name, networks }] of routes.entries()) {
+      const first = routes.findIndex((other) => other.name === name);
+      const fault = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
+      if (first < index) fault("name", `is "${name}", as is routes.${first}.name: give each route a name of its own`);
+      if (networks !== undefined && network === undefined) {
+        fault("networks", "needs the option network, a function that tells a number's { mcc, mnc }: without it the route would take nothing");
+      }
+    }
+  });
+
+/** The options, checked, as the router uses them. Durations are milliseconds. */
+export type RouterSettings = z.output<typeof RouterSchema>;
+export type Route = RouterSettings["routes"][number];
+export type HealthSettings = RouterSettings["health"];
+
+/** Checks the options and fills in the defaults; an explicit `undefined` is as if left out. Throws a `TypeError` that names each option's path and the mend. */
 export function readRouterOptions(options: RouterOptions): RouterSettings {
   const parsed = RouterSchema.safeParse(options);
-  if (!parsed.success) throw fault(parsed.error.issues.flatMap(sentences));
-  const faults = crossFaults(options);
-  if (faults.length > 0) throw fault(faults);
-
-  const defaults = routerDefaults.health;
-  const health: HealthOptions = options.health ?? {};
-  const ms = (name: "window" | "settle" | "slowAfter" | "probeAfter") => (health[name] ?? defaults[name]) * 1000;
-  const tolerance = (signal: keyof typeof defaults.tolerance) => health.tolerance?.[signal] ?? defaults.tolerance[signal];
-  return {
-    routes: options.routes.map((route) => ({
-      name: route.name,
-      sender: route.sender,
-      countries: route.countries === undefined || route.countries === "all" ? undefined : new Set(route.countries),
-      prefixes: route.prefixes && [...route.prefixes],
-      networks: route.networks && [...route.networks],
-      priority: route.priority ?? routerDefaults.priority,
-      weight: route.weight ?? routerDefaults.weight,
-      prices: typeof route.price === "number" ? { default: route.price } : { ...route.price },
-    })),
-    network: options.network ?? (() => undefined),
-    afterUnknown: options.failover?.afterUnknown ?? routerDefaults.failover.afterUnknown,
-    maxRoutes: options.failover?.maxRoutes ?? routerDefaults.failover.maxRoutes,
-    cheapestFirst: options.cheapestFirst ?? routerDefaults.cheapestFirst,
-    health: {
-      window: ms("window"),
-      settle: ms("settle"),
-      slowAfter: ms("slowAfter"),
-      minSample: health.minSample ?? defaults.minSample,
-      tolerance: {
-        conversion: tolerance("conversion"),
-        handOver: tolerance("handOver"),
-        receipts: tolerance("receipts"),
-        latency: tolerance("latency"),
-      },
-      probeAfter: ms("probeAfter"),
-      probeShare: health.probeShare ?? defaults.probeShare,
-      probes: health.probes ?? defaults.probes,
-    },
-    clock: options.clock ?? systemClock(),
-    random: options.random ?? Math.random,
-    store: options.store,
-    logger: options.logger ?? consoleLogger,
-  };
-}
-
-/** Faults of options that are sound each by itself. */
-function crossFaults({ routes, network, health }: RouterOptions): string[] {
-  const faults: string[] = [];
-  for (const [index, { name, networks }] of routes.entries()) {
-    const first = routes.findIndex((other) => other.name === name);
-    if (first < index) faults.push(`routes.${index}.name is "${name}", as is routes.${first}.name: give each route a name of its own`);
-    if (networks !== undefined && network === undefined) {
-      faults.push(`routes.${index}.networks needs the option network, a function that tells a number's { mcc, mnc }: without it the route would take nothing`);
-    }
-  }
-  const { window = routerDefaults.health.window, settle = routerDefaults.health.settle } = health ?? {};
-  if (settle * 2 > window) faults.push(`health.settle is ${settle} and must be at most half of health.window, which is ${window}: make the window longer`);
-  return faults;
+  if (!parsed.success) throw new TypeError(`router: ${parsed.error.issues.flatMap(sentences).join("; ")}`);
+  return parsed.data;
 }
 
 function sentences(issue: z.core.$ZodIssue): string[] {
@@ -254,8 +182,4 @@ function sentences(issue: z.core.$ZodIssue): string[] {
   if (issue.code !== "invalid_union") return [at(issue.path, issue.message)];
   const deeper = issue.errors.flat().filter((inner) => inner.path.length > 0 || inner.code === "too_small");
   return deeper.length === 0 ? [at(issue.path, issue.message)] : deeper.map((inner) => at([...issue.path, ...inner.path], inner.message));
-}
-
-function fault(faults: readonly string[]): TypeError {
-  return new TypeError(`router: ${faults.join("; ")}`);
 }

@@ -1,8 +1,9 @@
-import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "../domain/routing.js";
-import { highestPrice, isPriced, paidPrice, priceOf } from "../domain/routing-price.js";
-import type { Destination, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import type { Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
+import { calendarOf, createCounters } from "./counters.js";
 import { createExchange, exchangeEvery } from "./exchange.js";
 import { healthBook, type RouteHealth } from "./health-book.js";
+import { highestPrice, isPriced, paidPrice, priceOf } from "./price.js";
 import { type HealthOptions, type Route, type RouteOptions, type RouterOptions, readRouterOptions } from "./router-options.js";
 import { type TryResult, tryRoute } from "./try-route.js";
 
@@ -19,22 +20,22 @@ export interface Router extends SmsSender {
 /**
  * A sender made of senders: chooses a route for each message by country, prefix and network, by priority, health and weight, and goes on to another when a route surely did not send it.
  *
- * What it knows of the routes' health is kept in the memory of this process. With the option `store` the processes that share it tell each other every two seconds what they counted, and which codes were typed where another
- * process had sent: each then judges by the traffic of all. Without it each judges by its own messages, of which it sees but a part of the codes typed where checks reach any process: no route is wronged, but one that converts
- * less is then hardly found.
+ * What it knows of the routes' health is kept in the memory of this process. With the option `store` the processes that share it add what they count to counters there, and read them, every two seconds beside the requests: each then judges by
+ * the traffic of all. Without it each judges by its own messages, of which it sees but a part of the codes typed where checks reach any process: no route is wronged, but one that converts less is then hardly found.
  *
  * @throws TypeError that names each faulty option and its mend.
  */
 export function router(options: RouterOptions): Router {
-  const { routes, network, afterUnknown, maxRoutes, cheapestFirst, health: own, clock, random, store, logger } = readRouterOptions(options);
-  // News of a code that was typed elsewhere takes up to two exchanges.
-  const health = store === undefined ? own : { ...own, settle: own.settle + 2 * exchangeEvery };
-  const book = healthBook(health, store !== undefined);
-  const exchange = store && createExchange({ store, clock, logger, routes: routes.map(({ name }) => name), book, life: health.window });
+  const { routes, network, failover, cheapestFirst, health, clock, random, store, logger } = readRouterOptions(options);
+  const { afterUnknown, maxRoutes } = failover;
+  // What is counted elsewhere takes up to two exchanges.
+  const counters = createCounters(calendarOf(health, store === undefined ? 0 : 2 * exchangeEvery), store !== undefined);
+  const book = healthBook(health, counters);
+  const exchange = store && createExchange({ store, clock, logger, routes, counters });
   const byName = new Map(routes.map((route) => [route.name, route]));
   const senders = [...new Set(routes.map(({ sender }) => sender))];
 
-  const priceFor = (name: string, country: string | undefined) => priceOf(byName.get(name)!.prices, country);
+  const priceFor = (name: string, country: string | undefined) => priceOf(byName.get(name)!.price, country);
 
   const matching = ({ to, country }: Destination): readonly Route[] => {
     const target = { to, country, network: routes.some(({ networks }) => networks !== undefined) ? networkOf(network, to) : undefined };
@@ -54,11 +55,11 @@ export function router(options: RouterOptions): Router {
   };
 
   return {
-    unpriced: routes.filter(({ prices, countries }) => !isPriced(prices, countries)).map(({ name }) => name),
+    unpriced: routes.filter(({ price, countries }) => !isPriced(price, countries)).map(({ name }) => name),
 
     plan(destination) {
-      exchange?.poke();
       const [first, ...others] = rank(destination);
+      exchange?.poke();
       if (first === undefined) return undefined;
       const { country } = destination;
       const price = highestPrice(
@@ -74,6 +75,7 @@ export function router(options: RouterOptions): Router {
       const ranked = plannedFirst(rank(message), message.planned_route);
       if (ranked.length === 0) return { outcome: "rejected", reason: `no route for ${message.country ?? "a number without a country"}` };
       const choices = ranked.slice(0, maxRoutes);
+      const calledAt = clock.now();
       const steps: RouteStep[] = [];
       const tries: { price: number | undefined; outcome: RouteStep["outcome"] }[] = [];
       let untried = "the time for it was over";
@@ -85,11 +87,20 @@ export function router(options: RouterOptions): Router {
           untried = "no route for the price that was held for it";
           continue;
         }
-        const ms = context.signal.aborted ? undefined : timeForTry(context.deadline - clock.now(), choices.length - index, afterUnknown);
+        // By differences of this clock alone: the verifier's may be another.
+        const now = clock.now();
+        const left = context.timeLeft - Math.max(0, now - calledAt);
+        const ms = context.signal.aborted ? undefined : timeForTry(left, choices.length - index, afterUnknown);
         if (ms === undefined) break;
-        const done = book.handing(message.country, name, clock.now(), index === 0 && isFirst(message) ? nameOf(message) : undefined);
-        const result = await tryRoute(byName.get(name)!.sender, message, ms, context, clock);
+        const done = book.handing(message.country, name, now, index === 0 && isChosen(message, name) ? message.authentication_uuid : undefined);
+        const result = await tryRoute(
+          byName.get(name)!.sender,
+          message,
+          { signal: context.signal, deadline: context.deadline - left + ms, timeLeft: ms },
+          clock,
+        );
         done(result.outcome, clock.now());
+        exchange?.poke();
         tries.push({ price, outcome: result.outcome });
         steps.push({ route: name, reason: last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`, outcome: result.outcome });
         last = { ...result, route: name };
@@ -105,11 +116,10 @@ export function router(options: RouterOptions): Router {
     },
 
     feedback(event) {
-      const { route, event: what } = event;
-      const heard = { name: nameOf(event), route, event: what };
-      if (!book.heard(heard, clock.now()) && event.attempt === 1) exchange?.pass(heard);
+      if (!byName.has(event.route)) return;
+      book.heard(event, clock.now());
       exchange?.poke();
-      byName.get(event.route)?.sender.feedback?.(event);
+      byName.get(event.route)!.sender.feedback?.(event);
     },
 
     health: () => book.report(clock.now()),
@@ -127,21 +137,21 @@ function isFirst({ attempt, routes_tried }: Destination): boolean {
   return attempt === 1 && (routes_tried === undefined || routes_tried.length === 0);
 }
 
-/** Of the id's 122 random bits 48 are kept: there are never so many messages on the way at a time. */
-function nameOf({ authentication_uuid, attempt }: { readonly authentication_uuid: string; readonly attempt: number }): string {
-  return `${authentication_uuid.slice(0, 13)}/${attempt}`;
+/** Whether chance gave the message this route. */
+function isChosen(message: SmsMessage, route: string): boolean {
+  return isFirst(message) && (message.planned_route ?? route) === route;
 }
 
-/** "What the record says is what happens": the planned route goes first where it still matches. */
+/** The planned route goes first where it still matches: what the record says is what happens. */
 function plannedFirst(ranked: readonly RankedRoute[], planned: string | undefined): readonly RankedRoute[] {
   const first = ranked.find(({ name }) => name === planned);
   return first === undefined ? ranked : [{ ...first, reason: `planned, ${first.reason}` }, ...ranked.filter((other) => other !== first)];
 }
 
 /** A host's function that fails knows nothing. */
-function networkOf(network: (to: string) => Network | undefined, to: string): Network | undefined {
+function networkOf(network: ((to: string) => Network | undefined) | undefined, to: string): Network | undefined {
   try {
-    return network(to);
+    return network?.(to);
   } catch {
     return undefined;
   }

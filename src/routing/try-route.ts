@@ -9,11 +9,11 @@ export interface TryResult {
 }
 
 /**
- * Hands a message to one sender and waits at most `ms` milliseconds for its answer; it is told to stop then, and what it does later is ignored. Never throws.
+ * Hands a message to one sender and waits at most `timeLeft` milliseconds for its answer; it is told to stop then, and what it does later is ignored. Never throws.
  *
- * "A sender that throws, or answers anything but a `SendOutcome`, counts as `unknown`; an error with the property `outcome: "rejected"` counts as rejected" (the port).
+ * A sender that throws, or answers anything but a `SendOutcome`, counts as `unknown`; an error with the property `outcome: "rejected"` counts as rejected (the port).
  */
-export function tryRoute(sender: SmsSender, message: SmsMessage, ms: number, { signal }: SendContext, clock: Clock): Promise<TryResult> {
+export function tryRoute(sender: SmsSender, message: SmsMessage, { signal, deadline, timeLeft }: SendContext, clock: Clock): Promise<TryResult> {
   return new Promise((resolve) => {
     const abort = new AbortController();
     const finish = (result: TryResult) => {
@@ -25,12 +25,12 @@ export function tryRoute(sender: SmsSender, message: SmsMessage, ms: number, { s
       abort.abort(signal.reason);
       finish({ outcome: "unknown", reason: "no answer in time" });
     };
-    const cancel = clock.after(ms, stop);
+    const cancel = clock.after(timeLeft, stop);
     signal.addEventListener("abort", stop, { once: true });
     const failed = (error: unknown) =>
       finish(discreet({ outcome: read(error)?.outcome === "rejected" ? "rejected" : "unknown", reason: words(error) }, message));
     try {
-      sender.send(message, { signal: abort.signal, deadline: clock.now() + ms }).then((answer) => finish(discreet(judge(answer), message)), failed);
+      sender.send(message, { signal: abort.signal, deadline, timeLeft }).then((answer) => finish(discreet(judge(answer), message)), failed);
     } catch (error) {
       failed(error);
     }

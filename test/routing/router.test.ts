@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { Feedback, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { router } from "../../src/routing/router.js";
-import type { RouteOptions, RouterOptions } from "../../src/routing/router-options.js";
+import { type RouteOptions, type RouterOptions, readRouterOptions } from "../../src/routing/router-options.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
 import { senderContract } from "../../src/testing/sender-contract.js";
 import { aMessage } from "../support/carriers/messages.js";
@@ -33,7 +33,7 @@ function double(
 }
 
 const rejected = { outcome: "rejected", reason: "no credit" } as const;
-const clocked = (clock: FixedClock, ms = 5000): SendContext => ({ signal: new AbortController().signal, deadline: clock.now() + ms });
+const clocked = (clock: FixedClock, ms = 5000): SendContext => ({ signal: new AbortController().signal, deadline: clock.now() + ms, timeLeft: ms });
 const first = (fields: Partial<SmsMessage> = {}) => aMessage({ attempt: 1, ...fields });
 const route = (name: string, sender: SmsSender, fields: Partial<RouteOptions> = {}): RouteOptions => ({ name, sender, ...fields });
 const set = (routes: RouteOptions[], options: Partial<RouterOptions> = {}) => {
@@ -306,15 +306,35 @@ describe("deadline", () => {
     expect(await sms.send(first(), clocked(clock))).toMatchObject({ outcome: "rejected", route: "a" });
     expect(next.got).toEqual([]);
     const other = set([route("a", late)]);
-    expect(await other.sms.send(first(), { signal: AbortSignal.abort(), deadline: other.clock.now() + 5000 })).toMatchObject({ outcome: "rejected" });
+    expect(await other.sms.send(first(), { ...clocked(other.clock), signal: AbortSignal.abort() })).toMatchObject({ outcome: "rejected" });
     expect(late.got).toEqual([]);
+  });
+
+  it("D10: goes by the time left, though the verifier's clock is another", async () => {
+    const slow = double("never");
+    const { sms, clock } = set([route("a", double(rejected)), route("b", slow, { priority: 2 })]);
+    for (const verifiers of [Date.UTC(2020, 0, 1), Date.UTC(2050, 0, 1)]) {
+      const sending = sms.send(first(), { signal: new AbortController().signal, deadline: verifiers + 5000, timeLeft: 5000 });
+      await vi.waitFor(() => expect(slow.contexts.at(-1)).toMatchObject({ deadline: verifiers + 4950, timeLeft: 4950 }));
+      clock.advance(4950);
+      expect(await sending).toMatchObject({ outcome: "unknown", route: "b", reason: "no answer in time" });
+      const late = await sms.send(first(), { signal: new AbortController().signal, deadline: verifiers + 149, timeLeft: 149 });
+      expect(late).toMatchObject({ outcome: "rejected", reason: "not sent: the time for it was over" });
+    }
+    const back = sms.send(first(), clocked(clock));
+    const { now } = clock;
+    clock.now = () => now() - 3_600_000;
+    await vi.waitFor(() => expect(slow.contexts).toHaveLength(3));
+    expect(slow.contexts[2]?.timeLeft, "a clock that is set back gives no more").toBe(4950);
+    clock.advance(4950);
+    await back;
   });
 
   it("stops when the caller does", async () => {
     const slow = double("never");
     const { sms, clock } = set([route("a", slow)]);
     const abort = new AbortController();
-    const sending = sms.send(first(), { signal: abort.signal, deadline: clock.now() + 5000 });
+    const sending = sms.send(first(), { ...clocked(clock), signal: abort.signal });
     abort.abort();
     expect(await sending).toMatchObject({ outcome: "unknown" });
     expect(slow.contexts[0]?.signal.aborted).toBe(true);
@@ -370,42 +390,96 @@ describe("health", () => {
     expect(state()).toBe("half-open");
     for (let probe = 0; probe < 20; probe++) expect((await send()).steps).toEqual([{ route: "bad", reason: "probe", outcome: "accepted" }]);
     expect((await send()).route).toBe("good");
-    clock.advance(59_999);
+    // The probes' slice of 15 s must be over, and then each of them has had its 60 s.
+    clock.advance(74_999);
     expect(state()).toBe("half-open");
     clock.advance(1);
-    expect(state()).toBe("closed");
+    expect(sms.health().find((entry) => entry.route === "bad")).toMatchObject({ breaker: "closed", health: 1 });
     for (let more = 0; more < 30; more++) expect((await send()).route).toBe("bad");
     expect(sms.health().find((entry) => entry.route === "bad")).toMatchObject({ breaker: "closed", health: 1, handOver: { good: 50, all: 50 } });
   });
 
-  it("counts a code once, at the age at which all are counted, and the events of other processes' messages never", async () => {
+  it("hands no more than a round of probes over at a time, though none is answered yet", async () => {
+    const carrier = { broken: true };
+    const slow = double(() => (carrier.broken ? Promise.reject(new Error("cut")) : new Promise(() => {})));
+    const { sms, clock } = set([route("slow", slow), route("good", double())], { random: () => 0 });
+    for (let n = 0; n < 30; n++) await sms.send(first({ authentication_uuid: `x${n}` }), clocked(clock));
+    carrier.broken = false;
+    clock.advance(75_000);
+    const before = slow.got.length;
+    const sending = Array.from({ length: 50 }, (_, n) => sms.send(first({ authentication_uuid: `y${n}` }), clocked(clock)));
+    expect(slow.got.length - before).toBe(20);
+    clock.advance(5000);
+    await Promise.all(sending);
+  });
+
+  it("judges a round once it is full, though the only route goes on carrying", async () => {
+    const carrier = { broken: true };
+    const only = double(() => (carrier.broken ? Promise.reject(new Error("cut")) : { outcome: "accepted" }));
+    const { sms, clock } = set([route("only", only)]);
+    let sent = 0;
+    const pass = async (ms: number) => {
+      for (const end = clock.now() + ms; clock.now() < end; clock.advance(1000)) await sms.send(first({ authentication_uuid: `x${sent++}` }), clocked(clock));
+    };
+    await pass(30_000);
+    expect(sms.health()[0]?.breaker).toBe("open");
+    carrier.broken = false;
+    await pass(75_000);
+    expect(sms.health()[0]?.breaker).toBe("half-open");
+    await pass(105_000);
+    expect(sms.health()[0]?.breaker).toBe("closed");
+  });
+
+  it("counts codes and receipts of chosen messages that came in time, at the age at which all are counted, and those of other processes' messages never", async () => {
     const sender = double();
     const { sms, clock } = set([route("a", sender), route("b", double(), { priority: 2 })]);
+    const sent_at = clock.now();
     for (const id of ["x", "y", "z"]) await sms.send(first({ authentication_uuid: id }), clocked(clock));
-    const event = (authentication_uuid: string, what: Feedback["event"], from = "a") =>
-      sms.feedback!({ route: from, country: "US", authentication_uuid, attempt: 1, event: what });
-    event("x", "validated");
+    const event = (authentication_uuid: string, what: Feedback["event"], chosen = true, from = "a") =>
+      sms.feedback!({ route: from, country: "US", authentication_uuid, attempt: 1, event: what, sent_at, chosen });
     event("x", "validated");
     event("y", "undeliverable");
-    event("z", "validated", "b");
+    event("y", "validated", false);
     event("elsewhere", "validated");
-    clock.advance(59_999);
+    event("z", "validated", true, "gone");
+    clock.advance(60_001);
+    event("z", "validated");
+    clock.advance(14_998);
     expect(sms.health()[0]).toMatchObject({ conversion: { good: 0, all: 0 }, handOver: { good: 3, all: 3 } });
     clock.advance(1);
+    expect(sms.health().map((entry) => entry.route)).toEqual(["a", "b"]);
     expect(sms.health()[0]).toMatchObject({ conversion: { good: 1, all: 3 }, receipts: { good: 0, all: 1 }, latency: { good: 3, all: 3 } });
-    event("y", "validated");
-    expect(sms.health()[0]).toMatchObject({ conversion: { good: 1, all: 3 } });
-    expect(sender.heard.map(({ authentication_uuid }) => authentication_uuid)).toEqual(["x", "x", "y", "elsewhere", "y"]);
+    expect(sender.heard.map(({ authentication_uuid }) => authentication_uuid)).toEqual(["x", "y", "y", "elsewhere", "z"]);
     clock.advance(3_600_000);
     expect(sms.health()[0]).toMatchObject({ conversion: { good: 0, all: 0 }, handOver: { good: 0, all: 0 } });
+  });
+
+  it("keeps what is old by the stretch, and all of it for an hour, whatever the clock does", async () => {
+    const { sms, clock } = set([route("a", double())]);
+    for (let minute = 0; minute < 60; minute++) {
+      await sms.send(first({ authentication_uuid: `${minute}` }), clocked(clock));
+      clock.advance(60_000);
+    }
+    const known = () => sms.health()[0];
+    expect(known()?.handOver.all).toBeGreaterThanOrEqual(55);
+    expect(known()?.conversion.all).toBe((known()?.handOver.all ?? 0) - 1);
+    clock.advance(1_800_000);
+    expect(known()?.handOver.all).toBeGreaterThanOrEqual(25);
+    expect(known()?.handOver.all).toBeLessThanOrEqual(30);
+    clock.set(clock.now() - 86_400_000);
+    await sms.send(first(), clocked(clock));
+    expect(known()?.handOver.all, "what lies ahead after a clock was set back is forgotten").toBe(1);
   });
 
   it("compares alike crowds: retries, failovers and rejected messages are not waited for", async () => {
     const { sms, clock } = set([route("a", double(rejected)), route("b", double(), { priority: 2 })]);
     await sms.send(first({ authentication_uuid: "x" }), clocked(clock));
     await sms.send(aMessage({ attempt: 2, routes_tried: ["a"] }), clocked(clock));
-    clock.advance(60_000);
-    expect(sms.health().map(({ conversion }) => conversion.all)).toEqual([0, 0]);
+    const other = set([route("c", double())]);
+    await other.sms.send(first({ planned_route: "gone" }), clocked(other.clock));
+    clock.advance(75_000);
+    other.clock.advance(75_000);
+    expect([...sms.health(), ...other.sms.health()].map(({ conversion }) => conversion.all)).toEqual([0, 0, 0]);
   });
 
   it("sees slow answers", async () => {
@@ -429,6 +503,23 @@ it("closes each sender once, all of them though one fails", async () => {
   const { sms } = set([route("a", failing), route("b", shared), route("c", shared)]);
   await expect(sms.close?.()).rejects.toThrow("stuck");
   expect(shared.closed).toBe(1);
+});
+
+it("D5: an option that is explicitly undefined is as if left out", () => {
+  const plain = { name: "a", sender: double() };
+  const none = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, undefined]));
+  const health = {
+    ...none(["window", "settle", "slowAfter", "minSample", "probeAfter", "probeShare", "probes"]),
+    tolerance: none(["conversion", "handOver", "receipts", "latency"]),
+  };
+  const options = { ...none(["network", "cheapestFirst", "store", "logger", "random"]), failover: none(["afterUnknown", "maxRoutes"]), health };
+  const routes = [{ ...plain, ...none(["countries", "prefixes", "networks", "priority", "weight", "price"]) }];
+  const clock = fixedClock();
+  const expected = readRouterOptions({ routes: [plain], clock });
+  expect(readRouterOptions({ ...options, routes, clock } as RouterOptions)).toEqual(expected);
+  expect(readRouterOptions({ ...none(["failover", "health"]), routes: [plain], clock } as RouterOptions)).toEqual(expected);
+  expect(expected.health).toMatchObject({ window: 3_600_000, settle: 60_000, tolerance: { conversion: 0.05 } });
+  expect(expected.routes[0]!.sender).toBe(plain.sender);
 });
 
 describe("options: a fault at construction names the option and the mend", () => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { memoryStore } from "../../adapters/store/memory/index.js";
 import { type Run, type Scenario, shareOf, simulate } from "./simulation.js";
+import { tallyStore } from "./tally-store.js";
 
 const routes = [{ name: "A" }, { name: "B" }, { name: "C" }];
 const [from, healed, end] = [800, 1500, 3000];
@@ -107,7 +107,7 @@ it("four processes that share a store find out as fast as one, wherever the code
   const rows = [];
   for (const seed of seeds.slice(0, 5)) {
     const four: Scenario = { ...scenario(seed), processes: 4, countries: ["DE"] };
-    const [shared, alone] = [await simulate({ ...four, store: memoryStore({ name: `simulation ${seed}` }) }), await simulate(four)];
+    const [shared, alone] = [await simulate({ ...four, store: tallyStore() }), await simulate(four)];
     rows.push({
       moved: movedAfter(shared, "DE", "B", from),
       late: shareOf(shared, "DE", "B", from + 201, healed),

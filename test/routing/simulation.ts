@@ -63,15 +63,17 @@ export async function simulate(scenario: Scenario): Promise<Run> {
     const to = { to: "+4915112345678", authentication_uuid, customer_uuid: "c", attempt, country, ...(tried.length > 0 && { routes_tried: tried }) };
     const plan = mine.plan(to);
     const outcome = await mine.send(
-      { ...to, text: "Your code is 493817.", code: "493817", ...(plan && { planned_route: plan.route }) },
-      { signal: new AbortController().signal, deadline: clock.now() + 5000 },
+      { ...to, text: "Your code is 493817.", code: "493817", idempotency_key: `${authentication_uuid}/${attempt}`, ...(plan && { planned_route: plan.route }) },
+      { signal: new AbortController().signal, deadline: clock.now() + 5000, timeLeft: 5000 },
     );
     const route = outcome.route!;
+    const sent_at = clock.now();
+    const chosen = attempt === 1 && route === plan?.route;
     const converted = random() < scenario.conversion(route, country, send);
     if (converted) {
       // Most type it within 20 seconds, few take a minute.
       clock.after(4000 - 9000 * Math.log(1 - random()), () => {
-        any().feedback!({ route, country, authentication_uuid, attempt, event: "validated" });
+        any().feedback!({ route, country, authentication_uuid, attempt, event: "validated", sent_at, chosen });
       });
     } else if (attempt === 1 && random() < 0.4) {
       clock.after(30_000, () => void hand(country, send, 2, [route]));

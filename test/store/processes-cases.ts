@@ -93,7 +93,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
     let processes: Processes;
 
     beforeAll(async () => {
-      processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0], 100);
+      processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0], { limits: { spend: [{ amount: 100, per: "day" }] } });
     }, 60_000);
     afterAll(() => processes?.stop());
 
@@ -112,6 +112,40 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
         sent += (await processes.run(start + 60 * 60 * minute, batches)).sent.length;
       }
       expect(sent).toBe(100);
+    }, 60_000);
+  });
+
+  describe("four processes under the spam rules", () => {
+    let processes: Processes;
+
+    beforeAll(async () => {
+      const off = { mode: "off" as const };
+      const spam = { crowd: off, country: off, newCountries: off, address: off, strangeNetwork: off, signals: off, range: { mode: "enforce" as const } };
+      processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0], { spam });
+    }, 60_000);
+    afterAll(() => processes?.stop());
+
+    /** A number of one range of 10,000. */
+    const inRange = (range: number, at: number) => `+33612${String(range).padStart(2, "0")}${String(at).padStart(4, "0")}`;
+
+    it("a parallel burst of 4 × 50 into one range: never more than its seed goes out; later again, since refusals fill nothing", async () => {
+      for (const [round, now] of [start, start + 27 * 60 * minute].entries()) {
+        const batches = repeat(4, (process) => repeat(50, (at): Ask => ({ operation: "create", number: inRange(7, round * 1_000 + process * 50 + at) })));
+        const outcome = await processes.run(now, batches);
+        expect(outcome.answers.every(({ status }) => status === 200)).toBe(true);
+        expect([count(outcome, "pending") + count(outcome, "spam_detected"), outcome.sent.length]).toEqual([200, count(outcome, "pending")]);
+        expect(outcome.sent.length).toBeLessThanOrEqual(5);
+        // Racers see each other before any is refused: once they are settled, what is left of the seed is there.
+        let sent = outcome.sent.length;
+        for (let turn = 0; turn < 8; turn++) {
+          const one = await processes.run(
+            now,
+            repeat(4, (at) => (at === turn % 4 ? [{ operation: "create", number: inRange(7, 5_000 + round * 100 + turn) } as const] : [])),
+          );
+          sent += one.sent.length;
+        }
+        expect(sent).toBe(5);
+      }
     }, 60_000);
   });
 

@@ -1,3 +1,4 @@
+import type { PolicyOverride } from "../../src/domain/policy.js";
 import type { Clock } from "../../src/ports/clock.js";
 import type { Store } from "../../src/ports/store.js";
 import { type Answer, serviceOn } from "../support/redis-service.js";
@@ -28,13 +29,13 @@ export interface ProcessSetup {
   readonly customer: string;
   /** How far the process's clock is ahead of the true time, in milliseconds. */
   readonly skew: number;
-  /** The customer's spend ceiling for a day; a message costs 1. Absent: none. */
-  readonly spend?: number | undefined;
+  /** Of the customer; a message costs 1. */
+  readonly policy?: PolicyOverride | undefined;
 }
 
 /** A process of the service: opens its store and answers the batches that its parent sends, until the parent lets go. */
 export async function serveBatches(open: (url: string) => Promise<Store>): Promise<void> {
-  const { url, customer, skew, spend } = JSON.parse(process.argv[2] ?? "") as ProcessSetup;
+  const { url, customer, skew, policy } = JSON.parse(process.argv[2] ?? "") as ProcessSetup;
   let now = 0;
   const clock: Clock = {
     now: () => now + skew,
@@ -45,7 +46,7 @@ export async function serveBatches(open: (url: string) => Promise<Store>): Promi
   };
   const service = serviceOn(
     await open(url),
-    { clock, storeTimeout: 30, ...(spend !== undefined && { policy: { limits: { spend: [{ amount: spend, per: "day" }] } } }) },
+    { clock, storeTimeout: 30, policy },
     customer,
   );
   const answer = (ask: Ask): Promise<Answer> => {

@@ -5,6 +5,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "tsup";
+import type { PolicyOverride } from "../../src/domain/policy.js";
 import type { Ask, Batch, Outcome, ProcessSetup } from "./processes-worker.js";
 
 /** Four processes of the service on one store, for one customer. */
@@ -38,14 +39,14 @@ export async function bundle(entry: URL): Promise<{ readonly script: string; rea
  * Starts one process for each clock. `entry` is a module that calls `serveBatches`; it is bundled first, as Node runs no TypeScript.
  *
  * @param skews How far each process's clock is ahead of the true time, in milliseconds.
- * @param spend The spend ceiling; a message costs 1.
+ * @param policy The customer's; a message costs 1.
  */
-export async function startProcesses(entry: URL, url: string, skews: readonly number[], spend?: number): Promise<Processes> {
+export async function startProcesses(entry: URL, url: string, skews: readonly number[], policy?: PolicyOverride): Promise<Processes> {
   const { script, outDir } = await bundle(entry);
   const customer = randomUUID();
   const children = await Promise.all(
     skews.map(async (skew) => {
-      const setup: ProcessSetup = { url, customer, skew, spend };
+      const setup: ProcessSetup = { url, customer, skew, policy };
       const child = fork(script, [JSON.stringify(setup)], { execArgv: [] });
       const ended = once(child, "exit").then(() => Promise.reject(new Error("a process ended before it was ready")));
       await Promise.race([once(child, "message"), ended]);

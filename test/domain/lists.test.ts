@@ -1,0 +1,195 @@
+import fc from "fast-check";
+import ipaddr from "ipaddr.js";
+import { describe, expect, it } from "vitest";
+import { judgeLists, type List, type ListSubject, readList, readingList } from "../../src/domain/lists.js";
+import { readOptions } from "../../src/options.js";
+import { neededOptions } from "../support/options.js";
+
+const number = "+33612345678";
+const subject = (more: Partial<ListSubject> = {}): ListSubject => ({ number, ...more });
+const indexOf = (list: List) => {
+  const { index, faults } = readList(list);
+  expect(faults).toEqual([]);
+  if (index === undefined) throw new Error("it is no list");
+  return index;
+};
+
+describe("who is on a list", () => {
+  it.each<[List, Partial<ListSubject>, string | undefined]>([
+    [{ numbers: [number] }, {}, "+33612****78"],
+    [{ numbers: [number] }, { number: "+336123456789" }, undefined],
+    [{ numbers: ["+3361*"] }, {}, "+3361*"],
+    [{ numbers: ["+3362*", "+447*"] }, {}, undefined],
+    [{ numbers: [`${number}*`] }, {}, "+33612****78*"],
+    [{ numbers: ["+336123456*"] }, {}, "+336****56*"],
+    [{ cidrs: ["203.0.113.0/24"] }, { ip: "203.0.113.255" }, "203.0.113.0/24"],
+    [{ cidrs: ["203.0.113.0/24"] }, { ip: "203.0.114.0" }, undefined],
+    [{ cidrs: ["203.0.113.9/24"] }, { ip: "203.0.113.1" }, "203.0.113.9/24"],
+    [{ cidrs: ["203.0.113.7"] }, { ip: "203.0.113.7" }, "203.0.113.7"],
+    [{ cidrs: ["203.0.113.7"] }, { ip: "203.0.113.6" }, undefined],
+    [{ cidrs: ["203.0.113.7"] }, {}, undefined],
+    [{ cidrs: ["0.0.0.0/0"] }, { ip: "198.51.100.1" }, "0.0.0.0/0"],
+    [{ cidrs: ["0.0.0.0/0"] }, { ip: "2001:db8::1" }, undefined],
+    [{ cidrs: ["::/0"] }, { ip: "2001:db8::1" }, "::/0"],
+    [{ cidrs: ["::/0"] }, { ip: "198.51.100.1" }, undefined],
+    [{ cidrs: ["::/0"] }, { ip: "::ffff:198.51.100.1" }, undefined],
+    [{ cidrs: ["2001:DB8::/32"] }, { ip: "2001:db8:ffff::1" }, "2001:DB8::/32"],
+    [{ cidrs: ["2001:db8::/32"] }, { ip: "2001:db9::1" }, undefined],
+    [{ cidrs: ["2001:db8::1"] }, { ip: "2001:0db8:0:0:0:0:0:1" }, "2001:db8::1"],
+    [{ devices: ["d-1"] }, { deviceId: "d-1" }, "d-1"],
+    [{ devices: ["d-1"] }, { deviceId: "D-1" }, undefined],
+    [{ devices: ["d-1"] }, {}, undefined],
+    [{}, { ip: "198.51.100.1", deviceId: "d-1" }, undefined],
+    [{ numbers: undefined, cidrs: [], devices: undefined }, { ip: "198.51.100.1", deviceId: "d-1" }, undefined],
+  ])("%j finds, for %j, %s", (list, more, entry) => {
+    expect(indexOf(list).find(subject(more))?.entry).toBe(entry);
+  });
+
+  it("an IPv4 address is found in every IPv6 form of it, and by entries of the mapped form", () => {
+    const { find } = indexOf({ cidrs: ["192.0.2.0/24"] });
+    // Mapped, 6to4, NAT64, and the Teredo example of RFC 4380, section 4.
+    for (const ip of ["::ffff:192.0.2.45", "2002:c000:22d::1", "64:ff9b::192.0.2.45", "2001:0000:4136:e378:8000:63bf:3fff:fdd2"]) expect(find(subject({ ip }))?.kind, ip).toBe("address");
+    for (const ip of ["::ffff:192.0.3.45", "2002:c000:32d::1", "2001:db8::c000:22d"]) expect(find(subject({ ip })), ip).toBeUndefined();
+    expect(indexOf({ cidrs: ["::ffff:192.0.2.0/120"] }).find(subject({ ip: "192.0.2.45" }))).toEqual({ kind: "address", entry: "::ffff:192.0.2.0/120" });
+    expect(indexOf({ cidrs: ["2002::/16"] }).find(subject({ ip: "2002:c000:22d::1" }))?.entry).toBe("2002::/16");
+  });
+
+  it("finds by CIDR what ipaddr.js matches", () => {
+    const ipv4 = fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 })).map(([ip, bits]) => `${ip}/${bits}`);
+    const ipv6 = fc.tuple(fc.ipV6(), fc.integer({ min: 0, max: 128 })).map(([ip, bits]) => `${ip}/${bits}`);
+    // Beside a CIDR of its own, so that some match.
+    const near = (family: fc.Arbitrary<string>) => family.chain((cidr) => fc.tuple(fc.array(family, { maxLength: 20 }), fc.constant(cidr)));
+    const matches = (ip: string, cidr: string) => {
+      const [address, range] = [ipaddr.process(ip), ipaddr.parseCIDR(cidr)];
+      return address.kind() === range[0].kind() && (address as ipaddr.IPv4).match(range as [ipaddr.IPv4, number]);
+    };
+    let hits = 0;
+    fc.assert(
+      fc.property(fc.oneof(near(ipv4), near(ipv6)), ([cidrs, own]) => {
+        const ip = own.split("/")[0] as string;
+        // What an IPv6 address wraps is looked for as well, and mapped entries are IPv4: both have a test of their own.
+        fc.pre(!/^(::|2002:|2001:0?:|64:ff9b)/i.test(ip) && !cidrs.some((cidr) => cidr.startsWith("::")));
+        for (const list of [cidrs, [...cidrs, own]]) {
+          const found = indexOf({ cidrs: list }).find(subject({ ip }));
+          expect(found !== undefined).toBe(list.some((cidr) => matches(ip, cidr)));
+          if (found !== undefined) expect(matches(ip, found.entry)).toBe(true);
+          hits += found === undefined ? 0 : 1;
+        }
+      }),
+    );
+    expect(hits).toBeGreaterThan(50);
+  });
+
+  it("finds by prefix what startsWith does", () => {
+    const digits = fc.stringMatching(/^[1-3][1-3]{1,6}$/).map((text) => `+${text}`);
+    fc.assert(
+      fc.property(fc.array(digits), digits, (prefixes, one) => {
+        const found = indexOf({ numbers: prefixes.map((prefix) => `${prefix}*`) }).find({ number: one });
+        expect(found !== undefined).toBe(prefixes.some((prefix) => one.startsWith(prefix)));
+      }),
+    );
+  });
+
+  it("a hundred thousand entries of each kind cost a question no walk through them", { timeout: 20_000 }, () => {
+    const many = Array.from({ length: 100_000 }, (_, at) => at);
+    const { find } = indexOf({
+      numbers: many.map((at) => (at % 2 === 0 ? `+33${600_000_000 + at}` : `+44${7_000_000 + at}*`)),
+      cidrs: many.map((at) => (at % 2 === 0 ? `10.${at >> 9}.${(at >> 1) & 255}.0/24` : `2001:db8:${at.toString(16).slice(-4)}::/48`)),
+      devices: many.map((at) => `device ${at}`),
+    });
+    // 3 × 10^10 comparisons, if they were walked through.
+    for (const at of many) find({ number: `+49${at}`, ip: `192.0.${at >> 9}.${at & 255}`, deviceId: `none ${at}` });
+    expect(find({ number: "+33600099998" })?.kind).toBe("number");
+    expect(find(subject({ ip: "10.97.1.200" }))?.kind).toBe("address");
+  });
+});
+
+describe("both lists together", () => {
+  const block = indexOf({ numbers: [number] });
+  const safe = indexOf({ devices: ["d-1"], numbers: [number] });
+  it.each([
+    [undefined, undefined, { safe: false }],
+    [undefined, safe, { safe: true }],
+    [block, undefined, { block: { kind: "number", entry: "+33612****78" }, safe: false }],
+    [block, safe, { block: { kind: "number", entry: "+33612****78" }, safe: false }],
+  ])("block beats safe, and who is on neither is neither: row %#", (one, other, word) => {
+    expect(judgeLists(one, other, subject({ deviceId: "d-1" }))).toEqual(word);
+  });
+});
+
+describe("what is no entry is left out, with its place and the mend", () => {
+  const numbersMend = "must be in E.164 form, or a prefix that ends in *";
+  const cidrsMend = "must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32";
+  it.each<[kind: string, mend: string, junk: readonly unknown[]]>([
+    ["numbers", numbersMend, ["", "*", "+*", "33612345678", "0033612345678", "+33 6 12", "+0612345678", "+336123456789012345", "+336**", "+33*6", "+4", 33, null, ["+33*"]]],
+    ["cidrs", cidrsMend, ["", "/", "10", "10/8", "10.0/16", "010.0.0.0/8", "0x0a.0.0.0/8", "10.0.0.0/33", "10.0.0.0/08", "10.0.0.0/", "10.0.0.0/-1", " 10.0.0.0/8", "256.0.0.0/8", "1.2.3.4.5"]],
+    ["cidrs", cidrsMend, ["2001:db8::/129", "2001:db8:::/32", "fe80::1%eth0/64", "2001:db8/32", "::ffff:10.0.0.0/200", 10, null, undefined]],
+    ["devices", "must be 1 to 128 printable characters", ["", "a\nb", "x".repeat(129), 5, null, {}]],
+  ])("in %s: %s", (kind, mend, junk) => {
+    for (const one of junk) {
+      const { index, faults, faulty } = readList({ [kind]: [one], numbers: kind === "numbers" ? [one, number] : [number] });
+      expect({ faults, faulty }, String(one)).toEqual({ faults: [{ path: [kind, 0], message: mend }], faulty: 1 });
+      expect(index?.find(subject())?.kind).toBe("number");
+    }
+  });
+
+  it.each([undefined, null, "+33612345678", 5, [], [number], new Set([number]), new Map(), Promise.resolve({}), { numbers: number }, { cidrs: new Set() }, { devices: null }])("%s is no list at all", (list) => {
+    const { index, faults, faulty } = readList(list);
+    expect(index).toBeUndefined();
+    expect(faulty).toBe(1);
+    expect(faults[0]?.message).toMatch(/^must be (a list of strings|\{ numbers\?, cidrs\?, devices\? \}, or a function that answers it)$/);
+  });
+
+  it("a part of another name is told, and the rest is read", () => {
+    const { index, faults } = readList({ number: ["+44*"], numbers: [number], constructor: ["x"] });
+    expect(faults.map(({ path, message }) => `${path.join(".")} ${message}`)).toEqual([
+      "number is no part of a list: numbers, cidrs and devices are",
+      "constructor is no part of a list: numbers, cidrs and devices are",
+    ]);
+    expect(index?.find(subject())).toBeDefined();
+  });
+
+  it("of many the first ten are told, and how many there are; none holds the entry, which may be somebody's number", () => {
+    const { faults, faulty } = readList({ numbers: Array.from({ length: 5000 }, () => "33612345678") });
+    expect([faults.length, faulty]).toEqual([10, 5000]);
+    expect(JSON.stringify(faults)).not.toContain("33612345678");
+  });
+
+  it("a list is read in slices of a thousand entries", () => {
+    expect([...readingList({ numbers: Array.from({ length: 2500 }, (_, at) => `+33${600_000_000 + at}`) })]).toHaveLength(2);
+  });
+});
+
+describe("options: lists and challenge", () => {
+  const read = (options: object) => readOptions({ ...neededOptions, ...options });
+  it.each([
+    [{ lists: [] }, "lists must be an object"],
+    [{ lists: { blocked: {} } }, "lists.blocked is not an option"],
+    [{ lists: { block: [] } }, "lists.block must be { numbers?, cidrs?, devices? }, or a function that answers it"],
+    [{ lists: { safe: null } }, "lists.safe must be { numbers?, cidrs?, devices? }, or a function that answers it"],
+    [{ lists: { block: { numbers: ["+33*", "0612345678"] } } }, "lists.block.numbers.1 must be in E.164 form, or a prefix that ends in *"],
+    [{ lists: { safe: { cidrs: ["10/8"] } } }, "lists.safe.cidrs.0 must be an address or a CIDR, for example 203.0.113.0/24"],
+    [{ lists: { safe: { devices: "d-1" } } }, "lists.safe.devices must be a list of strings"],
+    [{ lists: { safe: { ips: [] } } }, "lists.safe.ips is no part of a list: numbers, cidrs and devices are"],
+    [{ lists: { block: { numbers: Array.from({ length: 13 }, () => "x") } } }, "lists.block has 3 more entries at fault"],
+    [{ lists: { refresh: 0 } }, "lists.refresh must be more than 0"],
+    [{ lists: { refresh: 86_401 } }, "lists.refresh must be at most a day, in seconds"],
+    [{ challenge: {} }, "challenge must be a challenge, for example turnstileChallenge({ secret }): an object with the methods verify"],
+    [{ challenge: () => true }, "challenge must be a challenge"],
+  ])("a fault names the option's path and the mend: %j", (options, message) => {
+    expect(() => read(options)).toThrow(message);
+  });
+
+  it("lists are read once, functions and challenges are passed on, and the answers of functions are used for 30 s", () => {
+    const block = { numbers: [number] };
+    const safe = async () => ({});
+    const challenge = { verify: async () => true };
+    const settings = read({ lists: { block, safe }, challenge });
+    block.numbers.pop();
+    expect(settings.lists.block).not.toBe(block);
+    expect((settings.lists.block as { find(of: ListSubject): unknown }).find(subject())).toBeDefined();
+    expect([settings.lists.safe === safe, settings.lists.refresh, settings.challenge === challenge]).toEqual([true, 30_000, true]);
+    expect(read({ lists: undefined, challenge: undefined }).lists).toEqual({ block: undefined, safe: undefined, refresh: 30_000 });
+    expect(read({ lists: { block: undefined, refresh: 0.5 } }).lists).toEqual({ block: undefined, safe: undefined, refresh: 500 });
+  });
+});

@@ -1,0 +1,157 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Breaker, closed, expire, settleProbes, trip } from "../../src/routing/breaker.js";
+import { healthFactor, type Period, probesPass, quality, shortfall, signals, strain, type Tallies, type Tally, total } from "../../src/routing/health.js";
+
+const rules = { tolerance: { conversion: 0.05, handOver: 0.3, receipts: 0.3, latency: 0.5 }, minSample: 20 };
+const none: Tally = { good: 0, all: 0 };
+const of = (good: number, all: number): Tally => ({ good, all });
+const tallies = (fields: Partial<Tallies> = {}): Tallies => ({ conversion: none, handOver: none, receipts: none, latency: none, ...fields });
+const period = (routes: Record<string, Partial<Tallies>>): Period => new Map(Object.entries(routes).map(([name, fields]) => [name, tallies(fields)]));
+const repeat = (count: number, what: Period): Period[] => Array.from({ length: count }, () => what);
+
+describe("shortfall: Newcombe's interval", () => {
+  it("holds the difference, and narrows with the samples", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 300 }),
+        fc.integer({ min: 1, max: 300 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (n, m, p, q) => {
+          const [sample, expected] = [of(Math.round(n * p), n), of(Math.round(m * q), m)];
+          const small = shortfall(sample, expected);
+          const large = shortfall(of(sample.good * 10, n * 10), of(expected.good * 10, m * 10));
+          expect(small.counted).toBeCloseTo(expected.good / m - sample.good / n);
+          expect(small.most).toBeGreaterThanOrEqual(small.counted);
+          expect(small.chance).toBeGreaterThan(large.chance - 1e-9);
+        },
+      ),
+    );
+  });
+
+  it("is the published one: 56 of 70 against 48 of 80 (Newcombe 1998, table II, method 10)", () => {
+    const { counted, chance, most } = shortfall(of(48, 80), of(56, 70), 1.96);
+    expect([counted, counted - chance, most].map((value) => Number(value.toFixed(4)))).toEqual([0.2, 0.0524, 0.3339]);
+  });
+
+  it("takes a code that was counted before its message for no more than all good", () => {
+    expect(shortfall(of(21, 20), of(18, 20))).toEqual(shortfall(of(20, 20), of(18, 20)));
+    expect(total([period({ a: { conversion: of(3, 2) }, b: { conversion: of(1, 1) } })], ["a", "b"], "conversion")).toEqual(of(3, 3));
+  });
+
+  it("is wider where a route is judged: the usual 1.96 would cry wolf", () => {
+    const { counted, chance } = shortfall(of(48, 80), of(56, 70));
+    expect(counted - chance).toBeLessThan(0);
+  });
+});
+
+describe("strain: compared with the other routes of the country, above all by check conversion", () => {
+  const others = ["b", "c"];
+  const conversion = (a: Tally, b: Tally, count = 1) => repeat(count, period({ a: { conversion: a }, b: { conversion: b }, c: { conversion: b } }));
+  const cases: [what: string, periods: Period[], opens: boolean][] = [
+    ["60 of 100 against 90 of 100 opens", conversion(of(6, 10), of(9, 10), 10), true],
+    ["85 of 100 against 90 of 100 does not", conversion(of(17, 20), of(18, 20), 5), false],
+    ["nothing typed of 19 is too few to tell", conversion(of(0, 19), of(90, 100)), false],
+    ["nothing typed of 20 is not", conversion(of(0, 20), of(90, 100)), true],
+    ["a country whose users rarely finish opens no breaker", conversion(of(1, 10), of(1, 10), 20), false],
+    ["nothing typed anywhere opens no breaker", conversion(of(0, 10), of(0, 10), 20), false],
+    ["what befalls the whole country opens no breaker", [...conversion(of(9, 10), of(9, 10), 20), ...conversion(of(2, 10), of(2, 10), 20)], false],
+    ["a sudden fall shows beneath a long good past", [...conversion(of(9, 10), of(9, 10), 40), ...conversion(of(4, 10), of(9, 10), 4)], true],
+    [
+      "without others it is compared with its own past",
+      [...repeat(5, period({ a: { conversion: of(9, 10) } })), ...repeat(5, period({ a: { conversion: of(4, 10) } }))],
+      true,
+    ],
+    ["without others or past it is not judged by conversion", repeat(3, period({ a: { conversion: of(1, 10) } })), false],
+    ["failing hand-overs open without anything to compare with", [period({ a: { handOver: of(5, 20) } })], true],
+    ["as many failing hand-overs elsewhere do not", [period({ a: { handOver: of(5, 20) }, b: { handOver: of(5, 20) } })], false],
+    ["slow answers open", [period({ a: { latency: of(2, 40) }, b: { latency: of(40, 40) } })], true],
+    [
+      "receipts open where conversion cannot tell",
+      [period({ a: { receipts: of(5, 40), conversion: of(4, 40) }, b: { receipts: of(38, 40), conversion: of(5, 40) } })],
+      true,
+    ],
+    [
+      "receipts count for nothing where conversion proves the route sound",
+      [period({ a: { receipts: of(0, 200), conversion: of(180, 200) }, b: { receipts: of(190, 200), conversion: of(180, 200) } })],
+      false,
+    ],
+  ];
+  it.each(cases)("%s", (_, periods, opens) => expect(strain(periods, "a", others, rules) >= 1).toBe(opens));
+
+  it("small samples move nothing, whatever they say", () => {
+    const tally = fc.integer({ min: 0, max: 19 }).chain((all) => fc.integer({ min: 0, max: all }).map((good) => of(good, all)));
+    fc.assert(
+      fc.property(fc.record({ conversion: tally, handOver: tally, receipts: tally, latency: tally }), (few) => {
+        expect(healthFactor(strain([period({ a: few, b: { conversion: of(90, 100), handOver: of(100, 100) } })], "a", others, rules), 0.05)).toBe(1);
+      }),
+    );
+  });
+
+  it("is never there for a route that does as the others do", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 60 }), fc.constantFrom(...signals), (good, count, signal) => {
+        expect(strain(repeat(count, period({ a: { [signal]: of(good, 50) }, b: { [signal]: of(good, 50) } })), "a", ["b"], rules)).toBeLessThanOrEqual(0);
+      }),
+    );
+  });
+});
+
+it("weight falls from two fifths of the strain that opens a breaker, never below its floor", () => {
+  expect([-1, 0, 0.4, 0.7, 1, 2].map((strained) => Number(healthFactor(strained, 0.05).toFixed(3)))).toEqual([1, 1, 1, 0.5, 0.05, 0.05]);
+});
+
+describe("probes", () => {
+  const cases: [what: string, a: Partial<Tallies>, b: Partial<Tallies>, pass: boolean][] = [
+    ["as good as the others", { conversion: of(18, 20) }, { conversion: of(90, 100) }, true],
+    ["within tolerance and chance", { conversion: of(16, 20) }, { conversion: of(90, 100) }, true],
+    ["still worse", { conversion: of(15, 20) }, { conversion: of(90, 100) }, false],
+    ["typed, but refused by the carrier", { conversion: of(5, 5), handOver: of(5, 20) }, { conversion: of(90, 100) }, false],
+    ["nothing to compare with", { conversion: of(1, 20), handOver: of(20, 20) }, {}, true],
+  ];
+  it.each(cases)("%s", (_, a, b, pass) => expect(probesPass([period({ a, b })], "a", ["b"], rules)).toBe(pass));
+});
+
+it("quality: of open routes the one whose messages are taken and typed", () => {
+  const list = [
+    period({ a: { handOver: of(100, 100), conversion: of(60, 100) }, b: { handOver: of(0, 20) }, d: { handOver: of(50, 100), conversion: of(45, 50) } }),
+  ];
+  const [a, b, fresh, d] = ["a", "b", "c", "d"].map((route) => quality(list, route));
+  expect(a).toBeGreaterThan(d!);
+  expect(d).toBeGreaterThan(fresh!);
+  expect(fresh).toBeGreaterThan(b!);
+});
+
+describe("the breaker", () => {
+  const times = { probes: 2, probeAfter: 60, window: 300, slice: 10 };
+  const half = (failures = 0): Breaker => ({ state: "half-open", since: 100, failures });
+  const round = (probes: number, settled = true) => ({ probes, settled });
+
+  it("opens when strained to the full, until the end of a slice, so that processes count one round of probes together", () => {
+    expect(trip(closed, 0.99, 5, times)).toBe(closed);
+    expect([1, 5, 10].map((now) => trip(closed, 1, now, times))).toEqual([70, 70, 70].map((until) => ({ state: "open", until, failures: 0 })));
+  });
+  it("half-opens when its time has come, since then", () => {
+    const open: Breaker = { state: "open", until: 70, failures: 1 };
+    expect(expire(open, 69)).toBe(open);
+    expect([70, 95].map((now) => expire(open, now))).toEqual([70, 70].map((since) => ({ state: "half-open", since, failures: 1 })));
+  });
+  it("is settled once each probe of a full round has had its time", () => {
+    expect(settleProbes(half(), round(2, false), () => true, 150, times)).toEqual(half());
+    expect(settleProbes(half(), round(1), () => true, 150, times)).toEqual(half());
+    expect(settleProbes(half(), round(2), () => true, 150, times)).toBe(closed);
+  });
+  it("waits longer after each round that fails, at most the window", () => {
+    const waits = [0, 1, 2, 5].map((failures) => {
+      const next = settleProbes(half(failures), round(2), () => false, 200, times);
+      return next.state === "open" ? next.until - 200 : undefined;
+    });
+    expect(waits).toEqual([120, 240, 300, 300]);
+  });
+  it("is settled by what there is when a window has passed; without any probe it closes", () => {
+    expect(settleProbes(half(), round(1), () => false, 399, times).state).toBe("half-open");
+    expect(settleProbes(half(), round(1), () => false, 400, times).state).toBe("open");
+    expect(settleProbes(half(), round(0), () => false, 400, times)).toBe(closed);
+  });
+});
