@@ -9,6 +9,7 @@ import { wholeMilliseconds } from "./engine/clock/whole-milliseconds.js";
 import { createCodes } from "./engine/codes.js";
 import { consoleLogger } from "./engine/console-logger.js";
 import { type Accounts, configuredCustomers, createAccounts } from "./engine/door/account.js";
+import { createLists } from "./engine/door/lists.js";
 import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
 import { createRecords } from "./engine/records/records.js";
@@ -67,6 +68,7 @@ export function compose(options: VerifierOptions): Composed {
     return {
       ...base,
       beside,
+      lists: createLists(base, beside),
       countries: createCountries(),
       alarms: createAlarms({ ...base, onEvent: settings.onEvent, beside }),
       outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),

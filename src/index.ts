@@ -6,6 +6,7 @@ export type { LineType, LookupRequest, LookupResponse } from "./contract/lookup.
 export type { RetryRequest, RetryResponse, RetryStatus } from "./contract/retry.js";
 export { createVerifier, type Verifier } from "./create-verifier.js";
 export type { RuleMode } from "./domain/decision.js";
+export type { List, ListQuestion, ListSource } from "./domain/lists.js";
 export type { MessageText, Recipient } from "./domain/message.js";
 export type { Cap, GrowingCap, Limits, Policy, PolicyOverride, SpamOverride, SpendCeiling } from "./domain/policy.js";
 export type { IpInfo } from "./domain/signals.js";
@@ -19,6 +20,7 @@ export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
 export type { CustomerConfig, TestNumber, VerifierOptions } from "./options.js";
 export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";
+export type { Challenge } from "./ports/challenge.js";
 export type { Clock } from "./ports/clock.js";
 export type { Customer, Customers } from "./ports/customers.js";
 export type { Alarm, VerifierEvent } from "./ports/events.js";

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
 import { type MessageTemplate, type MessageText, type Recipient, templateFault } from "./domain/message.js";
 import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
@@ -6,6 +7,7 @@ import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
 import { VerifierError } from "./errors.js";
 import type { CallbackSender } from "./ports/callback-sender.js";
+import type { Challenge } from "./ports/challenge.js";
 import type { Clock } from "./ports/clock.js";
 import type { Customer, Customers } from "./ports/customers.js";
 import type { VerifierEvent } from "./ports/events.js";
@@ -85,6 +87,19 @@ export interface VerifierOptions {
   readonly ipInfo?: ((ip: string) => IpInfo | undefined | Promise<IpInfo | undefined>) | undefined;
   /** Told of alarms. Must not throw; nobody waits for it. Default: nobody. */
   readonly onEvent?: ((event: VerifierEvent) => void) | undefined;
+  /** Whom to refuse, and whom to let past the spam rules. A list that is given is read once; a function is asked when it is first needed, then beside requests. Default: nobody. */
+  readonly lists?:
+    | {
+        /** A number on it is answered `blocked_number`; an address or a device `spam_detected`, on retry `rate_limited`. */
+        readonly block?: ListSource | undefined;
+        /** Past every spam rule, never past a cap; whoever is on both lists is blocked. */
+        readonly safe?: ListSource | undefined;
+        /** Seconds after which a function is asked anew, a day at most. Default 30. */
+        readonly refresh?: number | undefined;
+      }
+    | undefined;
+  /** Who checks the `proof` of a create, for example `turnstileChallenge({ secret })`: one that holds lets the request past the spam rules, but not past a cap, nor past the crowd rule. Default: nobody, and a proof changes nothing. */
+  readonly challenge?: Challenge | undefined;
   /** Where carriers post delivery receipts. Default: nowhere. */
   readonly receipts?:
     | {
@@ -153,6 +168,9 @@ export interface Settings {
   readonly spamRules: readonly SpamRule[];
   readonly ipInfo: VerifierOptions["ipInfo"];
   readonly onEvent: VerifierOptions["onEvent"];
+  /** `refresh` in milliseconds. */
+  readonly lists: { readonly block: ListIndex | ListQuestion | undefined; readonly safe: ListIndex | ListQuestion | undefined; readonly refresh: number };
+  readonly challenge: Challenge | undefined;
   /** Public address for receipts, without a slash at its end; `undefined`: none are taken. */
   readonly receiptBase: string | undefined;
   readonly receiptSources: readonly ReceiptSource[];
@@ -284,6 +302,13 @@ function makeSchemas() {
     (value) => typeof value === "object" && value !== null && ("judge" in value || "cell" in value),
     "must be a spam rule: { name, judge } or { name, cell, seed }",
   );
+  const list = z.unknown().transform((source, context): ListIndex | ListQuestion => {
+    if (typeof source === "function") return source as ListQuestion;
+    const { index, faults, faulty } = readList(source);
+    for (const { path, message } of faults) context.addIssue({ code: "custom", path: [...path], message });
+    if (faulty > faults.length) context.addIssue({ code: "custom", message: `has ${faulty - faults.length} more entries at fault` });
+    return index ?? z.NEVER;
+  });
   const receiptSource = methods<ReceiptSource>("a receipt source", ["read"]).refine(
     ({ provider }) => typeof provider === "string" && /^[a-z0-9-]+$/.test(provider),
     "must name its provider in lower-case letters",
@@ -335,6 +360,12 @@ function makeSchemas() {
       }),
     ipInfo: callable<NonNullable<VerifierOptions["ipInfo"]>>().optional(),
     onEvent: callable<NonNullable<VerifierOptions["onEvent"]>>().optional(),
+    lists: object({
+      block: list.optional(),
+      safe: list.optional(),
+      refresh: duration(30, seconds.max(86_400, "must be at most a day, in seconds")),
+    }).prefault({}),
+    challenge: methods<Challenge>("a challenge, for example turnstileChallenge({ secret })", ["verify"]).optional(),
     receipts: object({
       baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
       sources: z.array(receiptSource, "must be a list"),
@@ -396,6 +427,7 @@ export function readOptions(options: VerifierOptions): Settings {
   const faults = policies.flatMap(([path, one]) => [...policyFaults(path, one, message), ...spendFaults(path, one, read.sender)]);
   if (faults.length > 0) throw invalidOptions(faults);
 
+  const { index: blocked } = readList({ numbers: read.blockedNumbers });
   const testNumbers = new Map(read.testNumbers.map((entry) => (typeof entry === "string" ? [entry, undefined] : [entry.number, entry])));
   return {
     secrets: read.secret,
@@ -409,10 +441,12 @@ export function readOptions(options: VerifierOptions): Settings {
     clockSkew: read.clockSkew,
     numberRules: { validation: read.phoneValidation, testNumbers, ambiguousLineType: read.ambiguousLineType },
     testNumbers,
-    blocked: blockList(read.blockedNumbers),
+    blocked: (number) => blocked?.find({ number }) !== undefined,
     spamRules: read.spamRules,
     ipInfo: read.ipInfo,
     onEvent: read.onEvent,
+    lists: { block: read.lists.block, safe: read.lists.safe, refresh: read.lists.refresh },
+    challenge: read.challenge,
     receiptBase: receipts?.baseUrl.replace(/\/$/, ""),
     receiptSources: receipts?.sources ?? [],
     allowOrigins: callbacks.allowOrigins,
@@ -478,10 +512,4 @@ function leaves(issue: z.core.$ZodIssue): Leaf[] {
   const deeper = deep.length > 0 ? deep : inner.filter(({ code }) => code === "too_small");
   if (deeper.length === 0) return [issue];
   return deeper.flatMap((one) => leaves({ ...one, path: [...issue.path, ...one.path] } as z.core.$ZodIssue));
-}
-
-function blockList(entries: readonly string[]): (number: string) => boolean {
-  const prefixes = entries.filter((entry) => entry.endsWith("*")).map((entry) => entry.slice(0, -1));
-  const whole = new Set(entries);
-  return (number) => whole.has(number) || prefixes.some((prefix) => number.startsWith(prefix));
 }

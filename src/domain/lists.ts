@@ -143,7 +143,8 @@ function numberEntries(): Entries {
     find(number) {
       if (whole.has(number)) return maskNumber(number);
       const prefix = prefixes.find(number);
-      return prefix !== undefined && prefix.length > number.length - 4 ? `${maskNumber(prefix.slice(0, -1))}*` : prefix;
+      // One that leaves fewer than four digits open is as good as a number.
+      return prefix !== undefined && prefix.length > number.length - 3 ? `${maskNumber(prefix.slice(0, -1))}*` : prefix;
     },
   };
 }

@@ -15,16 +15,19 @@ export interface Origin {
   readonly u?: Readonly<Record<string, string>>;
   /** Its messages are in the pot of new countries. */
   readonly p?: 1;
+  /** It was on the safe list. */
+  readonly s?: 1;
 }
 
 /** What is kept of where a create came from. `own`: the cells of the caller's rules, by rule. */
-export function originOf(ip: string | undefined, own: Readonly<Record<string, string>>, pot: boolean, mask: Mask): Origin | undefined {
+export function originOf(ip: string | undefined, own: Readonly<Record<string, string>>, flags: { readonly pot: boolean; readonly safe: boolean }, mask: Mask): Origin | undefined {
   const cells = Object.entries(own).map(([rule, cell]) => [rule, mask(`cell ${cell}`)]);
-  if (ip === undefined && cells.length === 0 && !pot) return undefined;
+  if (ip === undefined && cells.length === 0 && !flags.pot && !flags.safe) return undefined;
   return {
     ...(ip !== undefined && { a: mask(addressKey(ip)).slice(0, 11), w: mask(`network ${networkKey(ip)}`).slice(0, 11) }),
     ...(cells.length > 0 && { u: Object.fromEntries(cells) }),
-    ...(pot && { p: 1 as const }),
+    ...(flags.pot && { p: 1 as const }),
+    ...(flags.safe && { s: 1 as const }),
   };
 }
 

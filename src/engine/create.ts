@@ -11,8 +11,9 @@ import { originOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
-import { readDestination } from "./door/destination.js";
-import { askIpInfo, askOwnRules, type OwnWord } from "./door/spam.js";
+import { meetsChallenge } from "./door/challenge.js";
+import { blockedNumber, readDestination } from "./door/destination.js";
+import { askIpInfo, askOwnRules, type OwnWord, withListed } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
 import { admission, learn, type Pass, type Verdict, watched } from "./sending/admission.js";
@@ -55,8 +56,9 @@ export async function createAuthentication(
   if (known !== undefined) return toResponse(known);
 
   const id = key?.id ?? codes.newId();
-  const [own, ipInfo] = await Promise.all([askOwnRules(parts, () => attemptOf(request, phone, id, clock.now())), askIpInfo(parts, account, request.ip)]);
-  const asked: Asked = { request, phone, id, own, pass: { proof: false, safe: false }, ipInfo, fingerprint: key?.fingerprint };
+  const now = clock.now();
+  const { listed, own, ipInfo, proof } = await budget.aside(() => askAround(parts, account, request, phone, id, now));
+  const asked: Asked = { request, phone, id, own: withListed(own, listed, now), pass: { proof, safe: listed.safe }, ipInfo, fingerprint: key?.fingerprint };
   const decide = (held: Held | undefined): Decided<Created> =>
     held === undefined || isVoid(held.auth) ? newCreate(parts, account, asked) : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
   const { auth, sending } = await takingBack(parts, async (trying) => {
@@ -67,6 +69,18 @@ export async function createAuthentication(
   return toResponse(auth);
 }
 
+/** What others than the store are asked of a create: lists, the caller's own rules and resolver, the challenge. */
+async function askAround(parts: Parts, account: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string, now: number) {
+  const listed = await parts.lists.judge({ number: phone.number, ip: request.ip, deviceId: request.device_id });
+  if (listed.block?.kind === "number") throw blockedNumber();
+  const [own, ipInfo, proof] = await Promise.all([
+    askOwnRules(parts, () => attemptOf(request, phone, id, now)),
+    askIpInfo(parts, account, request.ip),
+    meetsChallenge(parts, request.proof, request.ip),
+  ]);
+  return { listed, own, ipInfo, proof };
+}
+
 function newCreate(parts: Parts, account: Account, { request, phone, id, own, pass, ipInfo, fingerprint }: Asked): Decided<Created> {
   const { settings, clock, codes, countries } = parts;
   const { policy, customer } = account;
@@ -74,7 +88,7 @@ function newCreate(parts: Parts, account: Account, { request, phone, id, own, pa
   const moment = { now, skew: settings.clockSkew };
   const { country, number } = phone;
   const isNew = policy.spam.newCountries.mode !== "off" && country !== undefined && !pass.safe && !countries.isProven(customer, country, now);
-  const origin = originOf(request.ip, own.cells, isNew, codes.mask);
+  const origin = originOf(request.ip, own.cells, { pot: isNew, safe: pass.safe }, codes.mask);
   const blank: Authentication = {
     ...newAuthentication(account, request, phone, id, now),
     decisions: own.decisions,
@@ -188,7 +202,7 @@ interface KeyedRequest {
 /** "An idempotency key makes the id …, and a create with a key is the same one commit: whoever is done sends, a twin or a repeat finds the record and answers what is stored" (architecture.md, rule 5). */
 function keyedRequest({ codes, records }: Parts, { customer }: Account, request: CreateAuthenticationRequest, key: string): KeyedRequest {
   const [id, ...older] = codes.idsFor(customer, key) as [string, ...string[]];
-  const fingerprints = codes.fingerprints("create", JSON.stringify(request));
+  const fingerprints = codes.fingerprints("create", JSON.stringify({ ...request, proof: undefined }));
   const same = (auth: Authentication) => {
     if (auth.request !== undefined && fingerprints.includes(auth.request)) return auth;
     throw new VerifierError("bad_request", "The Idempotency-Key was used before with another body; use a new key for a new request.");

@@ -10,7 +10,7 @@ import { unknownAuthentication } from "./check.js";
 import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import { readAgain } from "./door/destination.js";
-import { askOwnRules } from "./door/spam.js";
+import { askOwnRules, withListed } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import { admission, learn, type Verdict, watched } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
@@ -47,16 +47,25 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
   return toResponse(parts, auth, result === "rejected" ? "denied" : "approved", policy);
 }
 
-/** What the caller's own rules say of a retry that the record allows; they are asked once. */
-async function askOwn(parts: Parts, { customer, policy }: Account, { authentication_uuid }: RetryRequest, budget: StoreBudget): Promise<readonly Decision[]> {
+/** What the caller's own rules and lists say of a retry. */
+interface OwnRetryWord {
+  readonly decisions: readonly Decision[];
+  readonly safe: boolean;
+}
+
+const silent: OwnRetryWord = { decisions: [], safe: false };
+
+/** What the caller's own rules and lists say of a retry that the record allows; they are asked once. */
+async function askOwn(parts: Parts, { customer, policy }: Account, { authentication_uuid }: RetryRequest, budget: StoreBudget): Promise<OwnRetryWord> {
   const { clock, records, settings } = parts;
-  if (settings.spamRules.length === 0) return [];
+  if (settings.spamRules.length === 0 && settings.lists.block === undefined && settings.lists.safe === undefined) return silent;
   const held = await records.find(budget, customer, authentication_uuid);
   const now = clock.now();
-  if (held === undefined || decideRetry(held.auth, now, policy) !== "approved") return [];
+  if (held === undefined || decideRetry(held.auth, now, policy) !== "approved") return silent;
   const { id, number, attempts, deviceType } = held.auth;
   const phone = readAgain(parts, number);
-  const { decisions } = await budget.aside(() =>
+  const listed = await budget.aside(async () => parts.lists.judge({ number }));
+  const own = await budget.aside(() =>
     askOwnRules(parts, () => ({
       customer_uuid: customer,
       phone_number: number,
@@ -68,10 +77,10 @@ async function askOwn(parts: Parts, { customer, policy }: Account, { authenticat
       now,
     })),
   );
-  return decisions;
+  return { decisions: withListed(own, listed, now).decisions, safe: listed.safe };
 }
 
-function decide(parts: Parts, account: Account, auth: Authentication, own: readonly Decision[]): Decided<Retried> {
+function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRetryWord): Decided<Retried> {
   const { clock, codes, settings } = parts;
   const { policy } = account;
   const now = clock.now();
@@ -81,17 +90,17 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: reado
   if (status === "expired_auth" && holdsCodes(auth)) return { result: { status, auth }, next: withoutCodes(auth) };
   if (status !== "approved") return { result: { status, auth } };
 
-  const noted = own.reduce(withDecision, auth);
+  const noted = own.decisions.reduce(withDecision, auth);
   const refuse = (decision?: Decision): Decided<Retried> => {
     const next = decision === undefined ? noted : withDecision(noted, decision);
     return { result: { status: "rate_limited", auth: next }, next };
   };
-  if (own.some(({ mode }) => mode === "enforce")) return refuse();
+  if (own.decisions.some(({ mode }) => mode === "enforce")) return refuse();
   const sending = nextSend(parts, settleOverdue(noted, policy, now), policy, now);
   if (sending.unpriced !== undefined) return refuse(sending.unpriced);
   const { next } = sending;
   const caps = sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
-  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, { pass: { proof: false, safe: false } }, moment);
+  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, { pass: { proof: false, safe: own.safe || auth.origin?.s === 1 } }, moment);
   return {
     result: { status, auth: next },
     next,

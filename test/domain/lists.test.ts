@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
-import { judgeLists, type List, type ListSubject, readList, readingList } from "../../src/domain/lists.js";
+import { judgeLists, type List, type ListSubject, readingList, readList } from "../../src/domain/lists.js";
 import { readOptions } from "../../src/options.js";
 import { neededOptions } from "../support/options.js";
 
@@ -21,7 +21,8 @@ describe("who is on a list", () => {
     [{ numbers: ["+3361*"] }, {}, "+3361*"],
     [{ numbers: ["+3362*", "+447*"] }, {}, undefined],
     [{ numbers: [`${number}*`] }, {}, "+33612****78*"],
-    [{ numbers: ["+336123456*"] }, {}, "+336****56*"],
+    [{ numbers: ["+3361234*"] }, {}, "+3361234*"],
+    [{ numbers: ["+33612345*"] }, {}, "+336****45*"],
     [{ cidrs: ["203.0.113.0/24"] }, { ip: "203.0.113.255" }, "203.0.113.0/24"],
     [{ cidrs: ["203.0.113.0/24"] }, { ip: "203.0.114.0" }, undefined],
     [{ cidrs: ["203.0.113.9/24"] }, { ip: "203.0.113.1" }, "203.0.113.9/24"],
@@ -48,7 +49,8 @@ describe("who is on a list", () => {
   it("an IPv4 address is found in every IPv6 form of it, and by entries of the mapped form", () => {
     const { find } = indexOf({ cidrs: ["192.0.2.0/24"] });
     // Mapped, 6to4, NAT64, and the Teredo example of RFC 4380, section 4.
-    for (const ip of ["::ffff:192.0.2.45", "2002:c000:22d::1", "64:ff9b::192.0.2.45", "2001:0000:4136:e378:8000:63bf:3fff:fdd2"]) expect(find(subject({ ip }))?.kind, ip).toBe("address");
+    for (const ip of ["::ffff:192.0.2.45", "2002:c000:22d::1", "64:ff9b::192.0.2.45", "2001:0000:4136:e378:8000:63bf:3fff:fdd2"])
+      expect(find(subject({ ip }))?.kind, ip).toBe("address");
     for (const ip of ["::ffff:192.0.3.45", "2002:c000:32d::1", "2001:db8::c000:22d"]) expect(find(subject({ ip })), ip).toBeUndefined();
     expect(indexOf({ cidrs: ["::ffff:192.0.2.0/120"] }).find(subject({ ip: "192.0.2.45" }))).toEqual({ kind: "address", entry: "::ffff:192.0.2.0/120" });
     expect(indexOf({ cidrs: ["2002::/16"] }).find(subject({ ip: "2002:c000:22d::1" }))?.entry).toBe("2002::/16");
@@ -121,8 +123,31 @@ describe("what is no entry is left out, with its place and the mend", () => {
   const numbersMend = "must be in E.164 form, or a prefix that ends in *";
   const cidrsMend = "must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32";
   it.each<[kind: string, mend: string, junk: readonly unknown[]]>([
-    ["numbers", numbersMend, ["", "*", "+*", "33612345678", "0033612345678", "+33 6 12", "+0612345678", "+336123456789012345", "+336**", "+33*6", "+4", 33, null, ["+33*"]]],
-    ["cidrs", cidrsMend, ["", "/", "10", "10/8", "10.0/16", "010.0.0.0/8", "0x0a.0.0.0/8", "10.0.0.0/33", "10.0.0.0/08", "10.0.0.0/", "10.0.0.0/-1", " 10.0.0.0/8", "256.0.0.0/8", "1.2.3.4.5"]],
+    [
+      "numbers",
+      numbersMend,
+      ["", "*", "+*", "33612345678", "0033612345678", "+33 6 12", "+0612345678", "+336123456789012345", "+336**", "+33*6", "+4", 33, null, ["+33*"]],
+    ],
+    [
+      "cidrs",
+      cidrsMend,
+      [
+        "",
+        "/",
+        "10",
+        "10/8",
+        "10.0/16",
+        "010.0.0.0/8",
+        "0x0a.0.0.0/8",
+        "10.0.0.0/33",
+        "10.0.0.0/08",
+        "10.0.0.0/",
+        "10.0.0.0/-1",
+        " 10.0.0.0/8",
+        "256.0.0.0/8",
+        "1.2.3.4.5",
+      ],
+    ],
     ["cidrs", cidrsMend, ["2001:db8::/129", "2001:db8:::/32", "fe80::1%eth0/64", "2001:db8/32", "::ffff:10.0.0.0/200", 10, null, undefined]],
     ["devices", "must be 1 to 128 printable characters", ["", "a\nb", "x".repeat(129), 5, null, {}]],
   ])("in %s: %s", (kind, mend, junk) => {
@@ -133,7 +158,20 @@ describe("what is no entry is left out, with its place and the mend", () => {
     }
   });
 
-  it.each([undefined, null, "+33612345678", 5, [], [number], new Set([number]), new Map(), Promise.resolve({}), { numbers: number }, { cidrs: new Set() }, { devices: null }])("%s is no list at all", (list) => {
+  it.each([
+    undefined,
+    null,
+    "+33612345678",
+    5,
+    [],
+    [number],
+    new Set([number]),
+    new Map(),
+    Promise.resolve({}),
+    { numbers: number },
+    { cidrs: new Set() },
+    { devices: null },
+  ])("%s is no list at all", (list) => {
     const { index, faults, faulty } = readList(list);
     expect(index).toBeUndefined();
     expect(faulty).toBe(1);

@@ -5,7 +5,11 @@ import type { BaseParts } from "../parts.js";
 const challengeTimeout = 2000;
 
 /** Whether the proof of a create holds. "A wrong or late proof is no fault: the rules simply stand": so does one that cannot be checked, which is reported, without the proof. */
-export async function meetsChallenge({ settings, clock, logger }: Pick<BaseParts, "settings" | "clock" | "logger">, proof: string | undefined, ip: string | undefined): Promise<boolean> {
+export async function meetsChallenge(
+  { settings, clock, logger }: Pick<BaseParts, "settings" | "clock" | "logger">,
+  proof: string | undefined,
+  ip: string | undefined,
+): Promise<boolean> {
   const { challenge } = settings;
   if (challenge === undefined || proof === undefined) return false;
   const abort = new AbortController();
@@ -15,8 +19,8 @@ export async function meetsChallenge({ settings, clock, logger }: Pick<BaseParts
     return holds;
   } catch (err) {
     abort.abort();
-    // An error may hold the proof wherever it likes; its words are all that is worth telling.
-    const reason = String(err).replaceAll(proof, "…").replaceAll(encodeURIComponent(proof), "…").slice(0, 500);
+    // The rest of an error may hold the proof anywhere.
+    const reason = err instanceof Error ? `${err.name}: ${err.message}`.replaceAll(proof, "…").slice(0, 500) : "no error was thrown, but something else";
     logger.error({ reason }, "the challenge failed; the spam rules stand");
     return false;
   }

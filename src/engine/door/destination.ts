@@ -23,6 +23,10 @@ export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNum
   return phone;
 }
 
+export function blockedNumber(): VerifierError {
+  return new VerifierError("blocked_number", faults.blocked_number);
+}
+
 /** What the numbering plan says of a number that was accepted before. */
 export function readAgain({ settings }: BaseParts, number: string): PhoneNumber | undefined {
   return parsePhoneNumber(number, { ...settings.numberRules, validation: "possible" });

@@ -50,7 +50,10 @@ function askedList({ settings, clock, logger }: Needed, beside: Parts["beside"],
   const fail = (err: unknown) => {
     if (failing) return;
     failing = true;
-    logger.error({ err, list }, index === undefined ? "a list is not known; nobody is on it until it is" : "a list could not be asked for anew; what was known of it stays in use");
+    logger.error(
+      { err, list },
+      index === undefined ? "a list is not known; nobody is on it until it is" : "a list could not be asked for anew; what was known of it stays in use",
+    );
   };
 
   const read = async (one: unknown) => {

@@ -1,4 +1,5 @@
 import type { Decision } from "../../domain/decision.js";
+import type { ListWord } from "../../domain/lists.js";
 import type { IpInfo } from "../../domain/signals.js";
 import { isCellRule, type JudgingRule, type SpamAttempt, spamDecision } from "../../domain/spam.js";
 import { withTimeout } from "../clock/budget.js";
@@ -59,6 +60,13 @@ async function judge(parts: Parts, rule: JudgingRule, attempt: SpamAttempt): Pro
 /** "spam rules fail open where they are asked apart from the caps; both are reported" (contract.md, Limits). */
 function letThrough({ logger }: Parts, rule: string, err: unknown): void {
   logger.error({ err, rule }, "a spam rule failed; the attempt was let through");
+}
+
+/** With what the block list says: a listed number, address or device is refused as a rule of the caller's own refuses. */
+export function withListed(own: OwnWord, { block }: ListWord, now: number): OwnWord {
+  if (block === undefined) return own;
+  const entry = block.kind === "number" ? "" : ` ${block.entry}`;
+  return { ...own, decisions: [...own.decisions, { at: now, rule: "blockList", mode: "enforce", reason: `the ${block.kind} is on the block list${entry && `:${entry}`}` }] };
 }
 
 /** What the caller's resolver knows of the address; nothing where there is none, or it fails or takes too long. */

@@ -1,0 +1,30 @@
+import type { Challenge } from "../../src/ports/challenge.js";
+import { optionFault, requireText, type SiteverifyOptions, siteverify } from "./siteverify.js";
+
+export interface RecaptchaChallengeOptions extends SiteverifyOptions {
+  /** reCAPTCHA v3: the least score that passes, 0 (a bot) to 1. Default 0.5; v2 tells no score, and passes unless this is set. */
+  readonly minScore?: number | undefined;
+  /** reCAPTCHA v3: the `action` that the page named. Default: any. */
+  readonly action?: string | undefined;
+}
+
+/**
+ * Checks proofs of reCAPTCHA v2 and v3: `g-recaptcha-response`, or what `grecaptcha.execute` answers. "Each reCAPTCHA user response token is valid for two minutes, and can only be verified once to prevent replay attacks" (developers.google.com/recaptcha/docs/verify); "By default, you can use a threshold of 0.5" (developers.google.com/recaptcha/docs/v3).
+ * Where google.com is out of reach, `baseUrl: "https://www.recaptcha.net/recaptcha/api"`.
+ *
+ * @throws TypeError for options that cannot be used.
+ */
+export function recaptchaChallenge(options: RecaptchaChallengeOptions): Challenge {
+  const name = "recaptchaChallenge";
+  const { minScore } = options;
+  if (minScore !== undefined && !(typeof minScore === "number" && minScore >= 0 && minScore <= 1))
+    throw optionFault(name, "minScore", "must be a number from 0 to 1", "Leave it out for 0.5.");
+  const action = options.action === undefined ? undefined : requireText(name, "action", options.action, "Leave it out for any action.");
+  const scores = ({ score }: { readonly score?: unknown }) =>
+    score === undefined ? minScore === undefined : typeof score === "number" && score >= (minScore ?? 0.5);
+  return siteverify(options, {
+    name,
+    url: "https://www.google.com/recaptcha/api",
+    accepts: (answer) => scores(answer) && (action === undefined || answer.action === action),
+  });
+}

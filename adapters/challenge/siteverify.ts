@@ -1,0 +1,119 @@
+import type { Challenge } from "../../src/ports/challenge.js";
+
+/** The part of `fetch` that the challenges use. The global `fetch` has this shape, and so has that of any client that imitates it. */
+export type Fetch = (
+  url: string,
+  init: { readonly method: string; readonly headers: Record<string, string>; readonly body: string; readonly redirect: "manual"; readonly signal: AbortSignal },
+) => Promise<{ readonly status: number; text(): Promise<string> }>;
+
+/** What every provider of challenges takes. */
+export interface SiteverifyOptions {
+  /** Secret key of the site, from the provider's console. */
+  readonly secret: string;
+  /** Host of the page on which the challenge must have been solved, or several, as the provider tells it. Default: any that the site's key is good for. */
+  readonly hostname?: string | readonly string[] | undefined;
+  /** Default: the global `fetch`. */
+  readonly fetch?: Fetch | undefined;
+  /** Where the provider's API is, without `/siteverify`. Default: the provider's public address. */
+  readonly baseUrl?: string | undefined;
+  /** Seconds to wait for the provider's whole answer. Default, and at most: until the verifier gives up, after 2 s. */
+  readonly timeout?: number | undefined;
+}
+
+/** What a provider answers. */
+export interface SiteverifyAnswer {
+  readonly hostname?: unknown;
+  readonly action?: unknown;
+  readonly score?: unknown;
+}
+
+/** The provider's side of a challenge. */
+interface Provider {
+  /** Of the factory, for what it throws. */
+  readonly name: string;
+  readonly url: string;
+  /** Fields of the form besides `secret`, `response` and `remoteip`. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** Whether the proof that the provider takes for good is one for us. */
+  readonly accepts?: (answer: SiteverifyAnswer) => boolean;
+}
+
+/** Codes that say something of the proof. All others say that we, or the provider, are at fault. */
+const proofCodes = /^((missing|invalid|expired)-input-response|timeout-or-duplicate|(invalid-or-)?already-seen-response)$/;
+
+/**
+ * The form that the providers share: POST `secret`, `response` and `remoteip`, and JSON with `success` comes back. The provider uses the proof up: "The siteverify API will only validate a token once" (Turnstile), and so do the others.
+ *
+ * False: the proof is wrong, late or used, or another page's. Throws whatever else keeps it from being checked: the options' fault, the provider's, or the network's; the message holds neither secret nor proof.
+ *
+ * @throws TypeError for options that cannot be used.
+ */
+export function siteverify(options: SiteverifyOptions, { name, url, fields, accepts = () => true }: Provider): Challenge {
+  const { hostname, timeout, baseUrl = url } = options;
+  const secret = requireText(name, "secret", options.secret, "Take the secret key of your site from the provider's console.");
+  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol))
+    throw optionFault(name, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${url}.`);
+  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0))
+    throw optionFault(name, "timeout", "must be a number of seconds above 0", "Leave it out to wait until the verifier gives up.");
+  if (options.fetch !== undefined && typeof options.fetch !== "function")
+    throw optionFault(name, "fetch", "must be a function", "Leave it out for the global fetch.");
+  const hosts = hostname === undefined ? undefined : [hostname].flat();
+  if (hosts?.length === 0) throw optionFault(name, "hostname", "is an empty list", "Leave it out for any host.");
+  for (const host of hosts ?? [])
+    if (typeof host !== "string" || !/^[^\s/:]+$/.test(host))
+      throw optionFault(name, "hostname", "must be a host without scheme and port", 'Pass for example "example.com".');
+  const address = `${baseUrl.replace(/\/+$/, "")}/siteverify`;
+  // Looked up at each call, so that tools which replace the global one later are heard.
+  const fetch: Fetch = options.fetch ?? ((to, init) => globalThis.fetch(to, init));
+
+  return {
+    async verify(proof, { ip, signal }) {
+      const form = new URLSearchParams({ secret, response: proof, ...(ip !== undefined && { remoteip: ip }), ...fields });
+      const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+      const until = timeout === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeout * 1000)]);
+      let status: number;
+      let text: string;
+      try {
+        const response = await fetch(address, { method: "POST", headers, body: form.toString(), redirect: "manual", signal: until });
+        status = response.status;
+        text = await response.text();
+      } catch (error) {
+        throw new Error(`${name}: no answer from the provider: ${until.aborted ? "the time was over" : causeOf(error)}`);
+      }
+      const answer = parseJson(text);
+      const success = answer?.["success"];
+      const codes = [answer?.["error-codes"] ?? []].flat().filter((code) => typeof code === "string" && /^[\w-]{1,64}$/.test(code)) as string[];
+      if (success === false && codes.every((code) => proofCodes.test(code))) return false;
+      if (success !== true || status < 200 || status > 299)
+        throw new Error(`${name}: the provider could not check the proof: HTTP ${status}${codes.length > 0 ? `, ${codes.join(", ")}` : ""}`);
+      return accepts(answer as SiteverifyAnswer) && (hosts === undefined || hosts.includes(answer?.["hostname"] as string));
+    },
+  };
+}
+
+/** A fault in a challenge's options: names the option and the mend. */
+export function optionFault(challenge: string, option: string, problem: string, mend: string): TypeError {
+  return new TypeError(`${challenge}: option ${option} ${problem}. ${mend}`);
+}
+
+/** @throws TypeError unless `value` is text with something in it. */
+export function requireText(challenge: string, option: string, value: unknown, mend: string): string {
+  if (typeof value !== "string" || value.trim() === "")
+    throw optionFault(challenge, option, value === undefined ? "is missing" : "must be a non-empty string", mend);
+  return value;
+}
+
+function parseJson(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The code of a system's error, or its name: no sentence, which may hold anything. */
+function causeOf(error: unknown): string {
+  const { cause, code = (cause as { code?: unknown } | undefined)?.code, name } = (error ?? {}) as { cause?: unknown; code?: unknown; name?: unknown };
+  return String(typeof code === "string" ? code : name);
+}

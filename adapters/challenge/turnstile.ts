@@ -1,0 +1,22 @@
+import type { Challenge } from "../../src/ports/challenge.js";
+import { requireText, type SiteverifyOptions, siteverify } from "./siteverify.js";
+
+export interface TurnstileChallengeOptions extends SiteverifyOptions {
+  /** The `action` that the widget was given. Default: any. */
+  readonly action?: string | undefined;
+}
+
+/**
+ * Checks proofs of Cloudflare Turnstile: what the widget puts into `cf-turnstile-response`. "A Turnstile token can have up to 2048 characters. It is also valid for 300 seconds"; "It is recommended to validate that the action matches an expected value" (developers.cloudflare.com/turnstile/get-started/server-side-validation).
+ *
+ * @throws TypeError for options that cannot be used.
+ */
+export function turnstileChallenge(options: TurnstileChallengeOptions): Challenge {
+  const name = "turnstileChallenge";
+  const action = options.action === undefined ? undefined : requireText(name, "action", options.action, "Leave it out for any action.");
+  return siteverify(options, {
+    name,
+    url: "https://challenges.cloudflare.com/turnstile/v0",
+    accepts: (answer) => action === undefined || answer.action === action,
+  });
+}

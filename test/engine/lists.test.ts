@@ -1,0 +1,264 @@
+import { describe, expect, it } from "vitest";
+import type { List, ListSource } from "../../src/domain/lists.js";
+import { createLists } from "../../src/engine/door/lists.js";
+import { readOptions } from "../../src/options.js";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
+import { neededOptions } from "../support/options.js";
+import { logger } from "../support/verifier.js";
+
+const number = "+33612345678";
+const on = { numbers: [number] };
+const blocked = { block: { kind: "number", entry: "+33612****78" }, safe: false };
+const free = { safe: false };
+
+/** A source whose answers come when the test gives them. */
+function slowSource() {
+  const waiting: { answer(list: unknown): void; fail(error: Error): void }[] = [];
+  const source = () => new Promise<List>((answer, fail) => waiting.push({ answer: answer as (list: unknown) => void, fail }));
+  return { source, waiting };
+}
+
+function setUp(lists: { block?: ListSource; safe?: ListSource; refresh?: number }) {
+  const clock = fixedClock();
+  const log = logger();
+  const beside: Promise<unknown>[] = [];
+  const settings = readOptions({ ...neededOptions, lists });
+  const { judge } = createLists({ settings, clock, logger: log }, (work) => void beside.push(work));
+  /** What is under way beside the requests is over, but for what the test holds back. */
+  const settle = () => new Promise((resolve) => setTimeout(resolve));
+  return { clock, log, beside, settle, judge: (more: object = {}) => judge({ number, ...more }) };
+}
+
+describe("lists that are given", () => {
+  it("are judged by at once", () => {
+    expect(setUp({ block: on }).judge()).toEqual(blocked);
+    expect(setUp({ safe: { devices: ["d-1"] } }).judge({ deviceId: "d-1" })).toEqual({ safe: true });
+    expect(setUp({}).judge()).toEqual(free);
+  });
+});
+
+describe("lists that are asked for", () => {
+  it("nobody is asked before the first question", async () => {
+    let asked = 0;
+    const { judge } = setUp({ block: () => ({ ...on, devices: [`${asked++}`] }) });
+    expect(asked).toBe(0);
+    await judge();
+    expect(asked).toBe(1);
+  });
+
+  it("the very first questions wait for the list, and it is asked for once", async () => {
+    const { source, waiting } = slowSource();
+    const { judge, beside } = setUp({ block: source, safe: { numbers: ["+33*"] } });
+    const words = [judge(), judge()];
+    expect(waiting).toHaveLength(1);
+    waiting[0]?.answer(on);
+    expect(await Promise.all(words)).toEqual([blocked, blocked]);
+    expect(judge()).toEqual(blocked);
+    expect(beside).toHaveLength(1);
+  });
+
+  it("the list is asked for anew after 30 s, beside a request that goes by what is known", async () => {
+    const { source, waiting } = slowSource();
+    const { judge, clock, settle, beside } = setUp({ block: source });
+    const first = judge();
+    waiting[0]?.answer(on);
+    await first;
+    clock.advance(29_999);
+    expect(judge()).toEqual(blocked);
+    expect(waiting).toHaveLength(1);
+    clock.advance(1);
+    expect(judge()).toEqual(blocked);
+    expect(judge()).toEqual(blocked);
+    expect([waiting.length, beside.length]).toEqual([2, 2]);
+    waiting[1]?.answer({});
+    await settle();
+    expect(judge()).toEqual(free);
+    clock.advance(29_999);
+    judge();
+    expect(waiting).toHaveLength(2);
+  });
+
+  it("refresh says how often, and a clock that goes back does not stop it", async () => {
+    let asked = 0;
+    const { judge, clock, settle } = setUp({ safe: () => void asked++ as never, refresh: 5 });
+    for (const step of [0, 5000, 4999, 1, -20_000, 4999, 1]) {
+      clock.set(clock.now() + step);
+      await judge();
+      await settle();
+    }
+    expect(asked).toBe(5);
+  });
+
+  it("what answers the very same object is not read again", async () => {
+    let read = 0;
+    const list = {
+      get numbers() {
+        read += 1;
+        return [number];
+      },
+    };
+    const { judge, clock, settle } = setUp({ block: () => list });
+    await judge();
+    expect(read).toBe(1);
+    clock.advance(30_000);
+    expect(judge()).toEqual(blocked);
+    await settle();
+    expect(read).toBe(1);
+  });
+
+  it("a long list is read in slices, between which the process does other things", async () => {
+    const numbers = Array.from({ length: 5000 }, (_, at) => `+33${600_000_000 + at}`);
+    const { judge } = setUp({ block: () => ({ numbers: [...numbers, number] }) });
+    let others = 0;
+    const other = setInterval(() => others++);
+    const word = await judge();
+    clearInterval(other);
+    expect(word).toEqual(blocked);
+    expect(others).toBeGreaterThan(0);
+  });
+});
+
+describe("lists that cannot be had", () => {
+  it("the first load is waited for until storeTimeout; then the block list is not known: it is reported, and lets through", async () => {
+    const { source, waiting } = slowSource();
+    const { judge, clock, log, settle } = setUp({ block: source });
+    const word = judge();
+    clock.advance(1999);
+    const later = judge();
+    clock.advance(1);
+    expect(await Promise.all([word, later])).toEqual([free, free]);
+    expect(log.lines).toMatchObject([
+      { level: "error", fields: { list: "block", err: { message: "no answer within 2000 ms" } }, message: "a list is not known; nobody is on it until it is" },
+    ]);
+    // Nobody waits any more, and a late answer counts.
+    expect(await judge()).toEqual(free);
+    waiting[0]?.answer(on);
+    await settle();
+    expect(judge()).toEqual(blocked);
+    expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
+      ["error", "a list is not known; nobody is on it until it is"],
+      ["info", "a list is known again"],
+    ]);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no list");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("no list"))],
+    ["answers nonsense", () => "no list" as never],
+    ["answers a part that is none", () => ({ numbers: "no list" }) as never],
+  ])("the safe list is not known where its source %s: reported once, nobody is safe, and it is asked again", async (_, source) => {
+    let asked = 0;
+    const { judge, clock, log, settle } = setUp({
+      safe: () => {
+        asked += 1;
+        return source();
+      },
+    });
+    expect(await judge()).toEqual(free);
+    expect(await judge()).toEqual(free);
+    clock.advance(30_000);
+    expect(await judge()).toEqual(free);
+    await settle();
+    expect(asked).toBe(2);
+    expect(log.lines).toHaveLength(1);
+    expect(log.lines[0]?.fields).toMatchObject({ list: "safe", err: { message: expect.stringContaining("list") } });
+  });
+
+  it("the last good list stays in use when a refresh fails, reported once for each outage", async () => {
+    const { source, waiting } = slowSource();
+    const { judge, clock, log, settle } = setUp({ block: source });
+    const refresh = async (end: (one: (typeof waiting)[number]) => void) => {
+      clock.advance(30_000);
+      const word = await judge();
+      end(waiting.at(-1) as (typeof waiting)[number]);
+      await settle();
+      return word;
+    };
+    await Promise.all([judge(), waiting[0]?.answer(on)]);
+    expect(await refresh(({ fail }) => fail(new Error("down")))).toEqual(blocked);
+    expect(await refresh(({ answer }) => answer([]))).toEqual(blocked);
+    expect(await refresh(({ answer }) => answer(on))).toEqual(blocked);
+    expect(await refresh(({ fail }) => fail(new Error("down again")))).toEqual(blocked);
+    expect(judge()).toEqual(blocked);
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      "a list could not be asked for anew; what was known of it stays in use",
+      "a list is known again",
+      "a list could not be asked for anew; what was known of it stays in use",
+    ]);
+  });
+
+  it("a question that hangs is given up when the next is due; what it answers then is void", async () => {
+    const { source, waiting } = slowSource();
+    const { judge, clock, log, settle } = setUp({ block: source });
+    await Promise.all([judge(), waiting[0]?.answer({})]);
+    clock.advance(30_000);
+    judge();
+    clock.advance(29_999);
+    judge();
+    expect(waiting).toHaveLength(2);
+    clock.advance(1);
+    judge();
+    expect(waiting).toHaveLength(3);
+    expect(log.lines).toMatchObject([{ fields: { err: { message: "no answer within 30000 ms" } } }]);
+    waiting[2]?.answer(on);
+    await settle();
+    waiting[1]?.answer({});
+    await settle();
+    expect(judge()).toEqual(blocked);
+  });
+
+  it("a question that was given up neither reports its failure nor ends the one that is under way", async () => {
+    const { source, waiting } = slowSource();
+    const { judge, clock, log, settle } = setUp({ block: source, refresh: 0.1 });
+    const first = judge();
+    clock.advance(2000);
+    await first;
+    void judge();
+    waiting[0]?.fail(new Error("too late to matter"));
+    await settle();
+    clock.advance(1999);
+    void judge();
+    expect(waiting).toHaveLength(2);
+    clock.advance(1);
+    void judge();
+    waiting[2]?.answer(on);
+    await settle();
+    expect(judge()).toEqual(blocked);
+    waiting[1]?.fail(new Error("too late to matter"));
+    await settle();
+    expect(log.lines.map(({ level }) => level)).toEqual(["error", "info"]);
+  });
+
+  it("with a refresh shorter than storeTimeout a slow question is left its time", async () => {
+    const { source, waiting } = slowSource();
+    const { judge, clock } = setUp({ block: source, refresh: 0.1 });
+    const first = judge();
+    clock.advance(1900);
+    void judge();
+    expect(waiting).toHaveLength(1);
+    waiting[0]?.answer(on);
+    expect(await first).toEqual(blocked);
+  });
+});
+
+describe("entries that are none", () => {
+  it("are left out and told, once while they stay the same, without the entry", async () => {
+    const answers: List[] = [{ numbers: ["0612345678", number] }, { numbers: ["0612345678", number] }, on, { numbers: [number], cidrs: ["10/8"] }];
+    const { judge, clock, log, settle } = setUp({ block: () => answers.shift() as List });
+    for (let at = 0; at < 4; at++) {
+      expect(await judge()).toEqual(blocked);
+      clock.advance(30_000);
+      await settle();
+    }
+    const entries = (of: string) => ({ level: "warn", fields: { list: "block", entries: [of], faulty: 1 }, message: "entries of a list are left out" });
+    expect(log.lines).toEqual([
+      entries("block.numbers.0 must be in E.164 form, or a prefix that ends in *"),
+      entries("block.cidrs.0 must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32"),
+    ]);
+  });
+});

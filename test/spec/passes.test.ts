@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import type { List, PolicyOverride } from "../../src/index.js";
+import { noSpamRules } from "../support/no-spam-rules.js";
+import { faultOf, numberOf, setUp } from "../support/verifier.js";
+
+const french = (index: number) => `+3361200${String(index).padStart(4, "0")}`;
+const turn = () => new Promise(setImmediate);
+
+/** Rules under which the sixth message to a range is refused, and the eleventh by the crowd rule. */
+const strict: NonNullable<PolicyOverride["spam"]> = { ...noSpamRules, range: { mode: "enforce" }, crowd: { mode: "enforce", messages: 10 } };
+
+/** Fills the range's seed. */
+async function filled(options: Parameters<typeof setUp>[0] = {}) {
+  const set = setUp({ ...options, policy: { spam: strict, ...options?.policy } });
+  for (let index = 0; index < 5; index++) expect((await set.create({ phone_number: french(index) })).status).toBe("pending");
+  expect((await set.create({ phone_number: french(10) })).status).toBe("spam_detected");
+  return set;
+}
+
+describe("lists: block and safe, changeable while running", () => {
+  it("a blocked number is `blocked_number`, a blocked address or device `spam_detected`, and explain says which", async () => {
+    const set = setUp({ lists: { block: { numbers: [numberOf(1), "+44*"], cidrs: ["203.0.113.0/24", "2001:db8::/32"], devices: ["bad"] } } });
+    expect(await faultOf(set.create())).toBe("blocked_number");
+    expect(await faultOf(set.create({ phone_number: "+447400123456" }))).toBe("blocked_number");
+    for (const [fields, reason] of [
+      [{ ip: "203.0.113.9" }, "the address is on the block list: 203.0.113.0/24"],
+      [{ ip: "2001:db8:7::1" }, "the address is on the block list: 2001:db8::/32"],
+      [{ device_id: "bad" }, "the device is on the block list: bad"],
+    ] as const) {
+      const { authentication_uuid, status } = await set.create({ phone_number: numberOf(2), ...fields });
+      expect(status).toBe("spam_detected");
+      const { decisions } = await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
+      expect(decisions).toMatchObject([{ rule: "blockList", mode: "enforce", reason }]);
+    }
+    expect((await set.create({ phone_number: numberOf(2), ip: "198.51.100.1", device_id: "good" })).status).toBe("pending");
+    expect(set.box.messages).toHaveLength(1);
+  });
+
+  it("a number that is blocked meanwhile: retry is `rate_limited`, nothing sent", async () => {
+    let block: List = {};
+    const set = setUp({ lists: { block: () => block, refresh: 1 } });
+    const { authentication_uuid } = await set.create();
+    block = { numbers: [numberOf(1)] };
+    set.clock.advance(30_000);
+    expect((await set.create({ phone_number: numberOf(2) })).status).toBe("pending");
+    await turn();
+    expect((await set.retry(authentication_uuid)).status).toBe("rate_limited");
+    expect(set.box.messages).toHaveLength(2);
+  });
+
+  it("safe beats rules, never caps; block beats safe", async () => {
+    const set = await filled({ lists: { safe: { numbers: [`${french(0).slice(0, -4)}90*`], devices: ["mine"] }, block: { devices: ["stolen"] } } });
+    expect((await set.create({ phone_number: french(9_001) })).status).toBe("pending");
+    expect((await set.create({ phone_number: french(11), device_id: "mine" })).status).toBe("pending");
+    expect((await set.create({ phone_number: french(9_002), device_id: "stolen" })).status).toBe("spam_detected");
+    const statuses = [];
+    for (let send = 0; send < 5; send++) statuses.push((await set.create({ phone_number: french(9_001) })).status);
+    expect(statuses).toEqual(["pending", "pending", "pending", "pending", "rate_limited"]);
+  });
+
+  it("what was on the safe list by its device is safe on retry too", async () => {
+    const set = setUp({ lists: { safe: { devices: ["mine"] } }, policy: { spam: strict } });
+    const { authentication_uuid } = await set.create({ phone_number: french(50), device_id: "mine" });
+    for (let index = 0; index < 6; index++) await set.create({ phone_number: french(index) });
+    set.clock.advance(30_000);
+    expect((await set.retry(authentication_uuid)).status).toBe("approved");
+  });
+});
+
+describe("challenge: create takes an optional `proof`", () => {
+  const challenge = { verify: async (proof: string) => proof === "right" };
+
+  it("one that holds waives the spam rules for that request", async () => {
+    const set = await filled({ challenge });
+    expect((await set.create({ phone_number: french(11), proof: "right" })).status).toBe("pending");
+    expect((await set.create({ phone_number: french(12) })).status, "for that request").toBe("spam_detected");
+  });
+
+  it("never the crowd rule, never the caps", async () => {
+    const set = await filled({ challenge });
+    const statuses = [];
+    for (let index = 0; index < 8; index++) statuses.push((await set.create({ phone_number: french(20 + index), proof: "right" })).status);
+    expect(statuses).toEqual([...Array(5).fill("pending"), ...Array(3).fill("spam_detected")]);
+    const capped = setUp({ challenge, policy: { spam: strict, limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
+    expect([(await capped.create({ proof: "right" })).status, (await capped.create({ proof: "right" })).status]).toEqual(["pending", "rate_limited"]);
+  });
+
+  it("a wrong proof, one that is late, and one that cannot be checked are no fault: the rules simply stand", async () => {
+    const set = await filled({
+      challenge: {
+        verify: async (proof) => {
+          if (proof === "broken") throw new Error("down");
+          return proof === "slow" ? new Promise<boolean>(() => undefined) : false;
+        },
+      },
+    });
+    expect((await set.create({ phone_number: french(11), proof: "wrong" })).status).toBe("spam_detected");
+    expect((await set.create({ phone_number: french(11), proof: "broken" })).status).toBe("spam_detected");
+    const slow = set.create({ phone_number: french(12), proof: "slow" });
+    await turn();
+    set.clock.advance(2000);
+    expect((await slow).status).toBe("spam_detected");
+    expect((await set.create({ phone_number: `+3361277${"0001"}`, proof: "wrong" })).status, "where no rule refuses it goes").toBe("pending");
+  });
+
+  it("without a challenge a proof changes nothing; one of another type is `bad_request`", async () => {
+    const set = await filled();
+    expect((await set.create({ phone_number: french(11), proof: "right" })).status).toBe("spam_detected");
+    for (const proof of [7, "", null, {}, "x".repeat(8_193)]) expect(await faultOf(set.create({ proof }))).toBe("bad_request");
+  });
+
+  it("Idempotency-Key: a repeat with a fresh proof is the same request", async () => {
+    const set = setUp({ challenge });
+    const first = await set.create({ proof: "right" }, { idempotencyKey: "k" });
+    expect(await set.create({ proof: "another" }, { idempotencyKey: "k" })).toEqual(first);
+    expect(await set.create({}, { idempotencyKey: "k" })).toEqual(first);
+  });
+});
