@@ -1,5 +1,18 @@
-import { defineConfig } from "tsup";
+import { defineConfig, type Options } from "tsup";
 import { rawText } from "./src/dev/raw-text.js";
+
+/** CommonJS shares no chunks: there `testing` asks the files of the other subpaths for the verifier and the memory store, so that there is one of each. */
+const siblings: NonNullable<Options["esbuildPlugins"]>[number] = {
+  name: "siblings",
+  setup(build) {
+    if (build.initialOptions.format !== "cjs") return;
+    build.onResolve({ filter: /^\.\.\/(index|\.\.\/adapters\/store\/memory\/index)\.js$/ }, ({ path, importer, kind }) =>
+      kind === "dynamic-import" && /[\\/]src[\\/]testing[\\/]/.test(importer)
+        ? { path: path === "../index.js" ? "./index.cjs" : "./memory.cjs", external: true }
+        : undefined,
+    );
+  },
+};
 
 /** One entry for each subpath of `exports` in package.json. The command (`dist/dev.js`) is built apart, by `npm run build:dev`. */
 export default defineConfig({
@@ -16,6 +29,9 @@ export default defineConfig({
     node: "adapters/http/node.ts",
     router: "src/routing/router.ts",
     webhooks: "adapters/callback/webhooks.ts",
+    "challenge/hcaptcha": "adapters/challenge/hcaptcha.ts",
+    "challenge/recaptcha": "adapters/challenge/recaptcha.ts",
+    "challenge/turnstile": "adapters/challenge/turnstile.ts",
     "senders/console": "adapters/sms/console.ts",
     "senders/africastalking": "adapters/sms/africastalking.ts",
     "senders/aws": "adapters/sms/aws.ts",
@@ -37,5 +53,5 @@ export default defineConfig({
   removeNodeProtocol: false,
   dts: true,
   loader: { ".lua": "text" },
-  esbuildPlugins: [rawText()],
+  esbuildPlugins: [rawText(), siblings],
 });

@@ -90,7 +90,7 @@ export interface VerifierOptions {
   /** Whom to refuse, and whom to let past the spam rules. A list that is given is read once; a function is asked when it is first needed, then beside requests. Default: nobody. */
   readonly lists?:
     | {
-        /** A number on it is answered `blocked_number`; an address or a device `spam_detected`, on retry `rate_limited`. */
+        /** A number on it is answered `blocked_number`, on retry `rate_limited`; an address or a device `spam_detected`. */
         readonly block?: ListSource | undefined;
         /** Past every spam rule, never past a cap; whoever is on both lists is blocked. */
         readonly safe?: ListSource | undefined;

@@ -20,7 +20,12 @@ export interface Origin {
 }
 
 /** What is kept of where a create came from. `own`: the cells of the caller's rules, by rule. */
-export function originOf(ip: string | undefined, own: Readonly<Record<string, string>>, flags: { readonly pot: boolean; readonly safe: boolean }, mask: Mask): Origin | undefined {
+export function originOf(
+  ip: string | undefined,
+  own: Readonly<Record<string, string>>,
+  flags: { readonly pot: boolean; readonly safe: boolean },
+  mask: Mask,
+): Origin | undefined {
   const cells = Object.entries(own).map(([rule, cell]) => [rule, mask(`cell ${cell}`)]);
   if (ip === undefined && cells.length === 0 && !flags.pot && !flags.safe) return undefined;
   return {
@@ -158,7 +163,6 @@ export function creditClaims({ customer, number, country, origin }: CellSubject,
           { cell: countryCell(country), length: hour },
           { cell: countryCell(country), length: day },
           { cell: countryCell(country), length: week },
-          ...(origin.p === undefined ? [] : [{ cell: potCell, length: day }]),
           ...(origin.w === undefined ? [] : [{ cell: networkCell(country, origin.w), length: week }]),
         ];
   const cells = [
@@ -171,6 +175,17 @@ export function creditClaims({ customer, number, country, origin }: CellSubject,
     { cell: customerCell, length: day },
   ];
   return creditCells(customer, cells, messages, moment);
+}
+
+/** Asks how many verified in a country within 7 days. */
+export function askCountry(questions: Questions, country: string): Read<number> {
+  const weekly = questions.verified(countryCell(country), week);
+  return (answer) => weekly(answer).verified;
+}
+
+/** What a verification in a new country gives back to the pot. */
+export function potCredit(customer: string, messages: number, moment: Moment): SumClaim[] {
+  return creditCells(customer, [{ cell: potCell, length: day }], messages, moment);
 }
 
 /** What takes a message out of the pot of new countries again. */

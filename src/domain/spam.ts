@@ -3,7 +3,7 @@ import type { LineType } from "../contract/lookup.js";
 import type { Decision, RuleMode } from "./decision.js";
 
 /** What the caller's own spam rules see of a create or a retry: the caller's fields (of a create), with the number in canonical form and what the numbering plan says of it. */
-export interface SpamAttempt extends Readonly<CreateAuthenticationRequest> {
+export interface SpamAttempt extends Readonly<Omit<CreateAuthenticationRequest, "proof">> {
   /** ISO 3166-1 alpha-2, absent for non-geographic numbers. */
   readonly country_code?: string;
   readonly line_type: LineType;

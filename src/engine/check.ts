@@ -1,7 +1,8 @@
 import type { CheckRequest, CheckResponse, CheckStatus } from "../contract/check.js";
 import type { Authentication, Send } from "../domain/authentication.js";
+import { askCells } from "../domain/cells.js";
 import { decideCheck } from "../domain/check.js";
-import { creditClaims } from "../domain/spam-rules.js";
+import { askCountry, creditClaims, potCredit } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./door/account.js";
 import { newBudget, type Parts } from "./parts.js";
@@ -24,7 +25,7 @@ export async function checkAuthentication(parts: Parts, account: Account, reques
   if (status === "valid" || status === "invalid") parts.alarms.judged(account.customer, status === "valid", account.policy.codeLength);
   if (validated !== undefined) {
     feedBack(parts, validated.auth, validated.attempt, "validated");
-    parts.beside(credit(parts, validated.auth));
+    parts.beside(credit(parts, account, validated.auth));
   }
   return { authentication_uuid, status };
 }
@@ -34,11 +35,16 @@ export function unknownAuthentication(): VerifierError {
   return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
 }
 
-/** "A right code adds one write, beside the answer": it credits the cells that the messages had filled. */
-async function credit({ store, codes, clock, settings, logger }: Parts, { customer, number, country, origin = {}, sent, id }: Authentication): Promise<void> {
+/** "A right code adds one write, beside the answer": it credits the cells that the messages had filled; and one more where that was the pot of new countries, if the country still was new. */
+async function credit({ store, codes, clock, settings, logger }: Parts, { policy }: Account, { customer, number, country, origin = {}, sent, id }: Authentication): Promise<void> {
   const moment = { now: clock.now(), skew: settings.clockSkew };
+  const questions = askCells(customer, moment);
+  const verified = origin.p === undefined || country === undefined ? undefined : askCountry(questions, country);
   try {
-    await store.commit({ claims: creditClaims({ customer, number, country, origin }, sent, moment, codes.mask) });
+    const claims = creditClaims({ customer, number, country, origin }, sent, moment, codes.mask);
+    const answer = await store.commit({ claims, asks: questions.asks });
+    if (!answer.done || verified === undefined || verified(answer) > policy.spam.newCountries.provenAt) return;
+    await store.commit({ claims: potCredit(customer, sent, moment) });
   } catch (err) {
     logger.warn({ err, authentication_uuid: id }, "a verification could not be credited to its range, country and address");
   }

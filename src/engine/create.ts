@@ -5,8 +5,8 @@ import type { Decision } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { milliseconds } from "../domain/policy.js";
 import { createCharges, type Moment, refusedClaims } from "../domain/quota.js";
-import type { SpamAttempt } from "../domain/spam.js";
 import { type IpInfo, signalDecisions } from "../domain/signals.js";
+import type { SpamAttempt } from "../domain/spam.js";
 import { originOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { StoreBudget } from "./clock/budget.js";
@@ -52,7 +52,8 @@ export async function createAuthentication(
   const phone = readDestination(parts, request.phone_number);
   const budget = newBudget(parts);
   const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
-  const known = await key?.before(budget, settings.spamRules.length > 0);
+  const asksOthers = settings.spamRules.length > 0 || settings.lists.block !== undefined || request.proof !== undefined;
+  const known = await key?.before(budget, asksOthers);
   if (known !== undefined) return toResponse(known);
 
   const id = key?.id ?? codes.newId();
@@ -76,7 +77,7 @@ async function askAround(parts: Parts, account: Account, request: CreateAuthenti
   const [own, ipInfo, proof] = await Promise.all([
     askOwnRules(parts, () => attemptOf(request, phone, id, now)),
     askIpInfo(parts, account, request.ip),
-    meetsChallenge(parts, request.proof, request.ip),
+    listed.block === undefined && meetsChallenge(parts, request.proof, request.ip),
   ]);
   return { listed, own, ipInfo, proof };
 }
@@ -178,7 +179,7 @@ function refused(blank: Authentication, status: AuthenticationStatus, decisions:
 }
 
 /** What the caller's own rules see of a create. */
-function attemptOf(request: CreateAuthenticationRequest, { number, country, lineType }: PhoneNumber, id: string, now: number): SpamAttempt {
+function attemptOf({ proof, ...request }: CreateAuthenticationRequest, { number, country, lineType }: PhoneNumber, id: string, now: number): SpamAttempt {
   return {
     ...request,
     phone_number: number,

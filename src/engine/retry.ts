@@ -100,7 +100,14 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   if (sending.unpriced !== undefined) return refuse(sending.unpriced);
   const { next } = sending;
   const caps = sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
-  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, { pass: { proof: false, safe: own.safe || auth.origin?.s === 1 } }, moment);
+  const { claims, asks, judge, returned, ...admits } = admission(
+    parts,
+    account,
+    sending,
+    caps,
+    { pass: { proof: false, safe: own.safe || auth.origin?.s === 1 } },
+    moment,
+  );
   return {
     result: { status, auth: next },
     next,

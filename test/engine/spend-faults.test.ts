@@ -97,7 +97,12 @@ describe("the spend ceiling, and what goes wrong", () => {
       const calls: string[] = [];
       for (const method of ["find", "commit"] as const) {
         const whole = set.store[method].bind(set.store) as (...args: unknown[]) => Promise<unknown>;
-        Object.assign(set.store, { [method]: (...args: unknown[]) => (calls.push(method), whole(...args)) });
+        Object.assign(set.store, {
+          [method](...args: unknown[]) {
+            calls.push(method);
+            return whole(...args);
+          },
+        });
       }
       const { authentication_uuid } = await set.create();
       set.clock.advance(30_000);

@@ -223,7 +223,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       mend = fail(set.store, "commit", "rejects");
       return { outcome: "rejected" };
     };
-    let mend = async () => undefined as unknown as void;
+    let mend = async (): Promise<unknown> => undefined;
     expect((await set.create()).status).toBe("pending");
     await mend();
     const good = setUp();

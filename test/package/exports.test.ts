@@ -35,7 +35,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./webhooks": { exports: ["WebhookError", "verifyWebhook"], loads: [] },
   "./router": { exports: ["router"], loads: ["zod"] },
   "./senders/console": { exports: ["consoleSender"], loads: [] },
-  "./testing": { exports: ["fixedClock", "senderContract", "storeContract"], loads: [] },
+  "./testing": { exports: ["fixedClock", "scenarios", "senderContract", "simulate", "storeContract"], loads: [] },
 };
 
 /** Imports one subpath and prints its names and every package that a file of ours asks for. */

@@ -52,8 +52,8 @@ const floors: readonly (readonly [path: string, floor: number])[] = [
   ["src/composition.ts", 7],
   ["src/create-verifier.ts", 8],
   ["src/index.ts", 9],
-  ["src/testing/", 9],
   ["adapters/", 10],
+  ["src/testing/", 11],
   ["src/dev/", 11],
 ];
 

@@ -27,9 +27,9 @@ describe("README.md: the table of defaults", () => {
 
   it("holds every default of the code, and no other", () => {
     const { policy, message, numberRules, pollInterval, fullNumber, deliver, callbackConcurrency, ...settings } = readOptions(neededOptions);
-    const { sendTimeout, storeTimeout, lookupTimeout, clockSkew, docUrl, blocked, secrets, countries, ...none } = settings;
+    const { sendTimeout, storeTimeout, lookupTimeout, clockSkew, docUrl, blocked, secrets, countries, lists: { refresh, ...lists }, ...none } = settings;
     const { validation, ambiguousLineType, ...noRules } = numberRules;
-    const seconds = Object.entries({ sendTimeout, storeTimeout, lookupTimeout, clockSkew, "callbacks.pollInterval": pollInterval });
+    const seconds = Object.entries({ sendTimeout, storeTimeout, lookupTimeout, clockSkew, "lists.refresh": refresh, "callbacks.pollInterval": pollInterval });
     const defaults = [
       ...leaves({ policy, message, phoneValidation: validation, ambiguousLineType }),
       ...leaves({ callbacks: { fullNumber, worker: deliver, concurrency: callbackConcurrency } }),
@@ -43,6 +43,7 @@ describe("README.md: the table of defaults", () => {
       spamRules: [],
       ipInfo: undefined,
       onEvent: undefined,
+      challenge: undefined,
       receiptSources: [],
       allowOrigins: [],
       pepper: undefined,
@@ -50,6 +51,7 @@ describe("README.md: the table of defaults", () => {
       waitUntil: undefined,
     };
     expect({ ...none, ...noRules }).toStrictEqual(empty);
+    expect(lists).toEqual({});
   });
 });
 

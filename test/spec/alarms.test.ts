@@ -21,7 +21,9 @@ describe("alarms as events: typed, numbers masked, once an hour for each subject
   it("country | more open within the hour than its verifications explain", async () => {
     const set = setUpAlarms({ policy: { spam: { ...quiet, strangeNetwork: shadow } } });
     for (let index = 0; index < 60; index++) await set.create({ phone_number: numberOf(index) });
-    expect(set.of("country")).toEqual([{ type: "alarm", alarm: "country", country: "FR", customer_uuid: set.customer, at: set.clock.now(), value: 21, threshold: 20 }]);
+    expect(set.of("country")).toEqual([
+      { type: "alarm", alarm: "country", country: "FR", customer_uuid: set.customer, at: set.clock.now(), value: 21, threshold: 20 },
+    ]);
     set.clock.advance(hour);
     for (let index = 0; index < 60; index++) await set.create({ phone_number: numberOf(100 + index) });
     expect(set.of("country"), "again an hour later").toHaveLength(2);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { faultOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 

@@ -146,6 +146,13 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(pot.sent).toBeGreaterThanOrEqual(30);
     expect(pot.sent, "what the three earned for the pot, two each").toBeLessThanOrEqual(36);
     expect(await set.send(french(900))).toBe("pending");
+    for (let user = 0; user < 40; user++) {
+      set.clock.advance(2 * hour);
+      await set.verify(french(2_000 + user));
+    }
+    set.clock.advance(26 * hour);
+    for (let user = 0; user < 10; user++) await set.verify(french(3_000 + user));
+    expect((await set.many(60, abroad.GB as (index: number) => string)).sent, "what people verify in a country that is not new earns the pot nothing").toBe(30);
     // Another process, which has not seen the country yet.
     const other = setUpSpam(only("newCountries"), { store: set.store, clock: set.clock, customers: [{ customer_uuid: set.customer, keys: [set.apiKey] }] });
     const request = { customer_uuid: set.customer, phone_number: french(901) };
@@ -279,8 +286,16 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     const calls: string[] = [];
     for (const method of ["find", "commit"] as const) {
       const whole = set.store[method].bind(set.store) as (...args: unknown[]) => Promise<unknown>;
-      Object.assign(set.store, { [method]: (...args: unknown[]) => (calls.push(method), whole(...args)) });
+      Object.assign(set.store, {
+        [method](...args: unknown[]) {
+          calls.push(method);
+          return whole(...args);
+        },
+      });
     }
+    // From the fourth on the process knows that the country is not new.
+    for (let user = 0; user < 4; user++) await set.verify(french(9_000 + user));
+    calls.splice(0);
     const { authentication_uuid } = await set.create({ phone_number: french(1), ip: "198.51.100.7", device_id: "d" });
     expect(calls.splice(0)).toEqual(["commit"]);
     set.clock.advance(30_000);

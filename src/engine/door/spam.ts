@@ -66,7 +66,10 @@ function letThrough({ logger }: Parts, rule: string, err: unknown): void {
 export function withListed(own: OwnWord, { block }: ListWord, now: number): OwnWord {
   if (block === undefined) return own;
   const entry = block.kind === "number" ? "" : ` ${block.entry}`;
-  return { ...own, decisions: [...own.decisions, { at: now, rule: "blockList", mode: "enforce", reason: `the ${block.kind} is on the block list${entry && `:${entry}`}` }] };
+  return {
+    ...own,
+    decisions: [...own.decisions, { at: now, rule: "blockList", mode: "enforce", reason: `the ${block.kind} is on the block list${entry && `:${entry}`}` }],
+  };
 }
 
 /** What the caller's resolver knows of the address; nothing where there is none, or it fails or takes too long. */

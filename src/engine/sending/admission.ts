@@ -117,7 +117,12 @@ export function watched({ records }: Parts, sending: Sending, { shadow }: Verdic
 }
 
 /** Beside the answer: what the process learns of countries, what it tells the operator, and the pot of new countries gets back what was no business of it. */
-export function learn(parts: Parts, { customer, number, country }: { readonly customer: string; readonly number: string; readonly country?: string }, verdict: Verdict, moment: Moment): void {
+export function learn(
+  parts: Parts,
+  { customer, number, country }: { readonly customer: string; readonly number: string; readonly country?: string },
+  verdict: Verdict,
+  moment: Moment,
+): void {
   const { judgement, shadow, near: nearby } = verdict;
   const { alarms, countries, store, logger } = parts;
   for (const { alarm, rule, value, threshold } of nearby) alarms.raise(customer, { alarm, rule }, value, threshold);

@@ -5,7 +5,7 @@ export interface Countries {
 }
 
 /** How long what was seen holds, in milliseconds. */
-const seenFor = 10 * 60 * 1000;
+const seenFor = 60 * 60 * 1000;
 
 /** Countries remembered; beyond, all are forgotten, and seen anew. */
 const most = 20_000;

@@ -1,4 +1,7 @@
 import phoneproof = require("phoneproof");
+import hcaptcha = require("phoneproof/challenge/hcaptcha");
+import recaptcha = require("phoneproof/challenge/recaptcha");
+import turnstile = require("phoneproof/challenge/turnstile");
 import express = require("phoneproof/express");
 import fastify = require("phoneproof/fastify");
 import fetch = require("phoneproof/fetch");
@@ -49,6 +52,9 @@ export const others = [
   sinch.sinchSender,
   smpp.smppSender,
   telnyx.telnyxSender,
+  hcaptcha.hcaptchaChallenge,
+  recaptcha.recaptchaChallenge,
+  turnstile.turnstileChallenge,
   twilio.twilioSender,
   vonage.vonageSender,
   webhooks.verifyWebhook,

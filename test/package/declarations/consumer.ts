@@ -11,6 +11,9 @@ import {
   VerifierError,
   type VerifierOptions,
 } from "phoneproof";
+import { hcaptchaChallenge } from "phoneproof/challenge/hcaptcha";
+import { recaptchaChallenge } from "phoneproof/challenge/recaptcha";
+import { turnstileChallenge } from "phoneproof/challenge/turnstile";
 import { expressHandlers } from "phoneproof/express";
 import { fastifyPlugin } from "phoneproof/fastify";
 import { fetchHandler } from "phoneproof/fetch";
@@ -67,7 +70,7 @@ export const senders: readonly ((options: never) => SmsSender)[] = [
   vonageSender,
 ];
 export const routed: SmsSender = router({ routes: [{ name: "one", sender }] });
-export const others = [senderContract, verifyWebhook];
+export const others = [hcaptchaChallenge, recaptchaChallenge, turnstileChallenge, senderContract, verifyWebhook];
 export const verifier: Verifier = createVerifier(options);
 
 export async function verify(customer_uuid: string, phone_number: string, typed: string): Promise<"valid" | "no"> {

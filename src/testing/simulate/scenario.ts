@@ -1,0 +1,252 @@
+/** A part of the honest world that behaves as it does not every day. Countries are ISO 3166-1 alpha-2 codes of the simulated world; it begins when the counting does. */
+export type Strain =
+  /** `factor` times the usual visits of one country, falling to the usual within the hours told. */
+  | { readonly kind: "rush"; readonly country: string; readonly factor: number; readonly hours: number }
+  /** A country that nobody came from before. `share`: of the visits of all other countries together. */
+  | { readonly kind: "launch"; readonly country: string; readonly share: number }
+  /** Fewer visits end verified, everywhere. `factor`: on each country's share. */
+  | { readonly kind: "low conversion"; readonly factor: number }
+  /** A country's mobile operators keep all their people behind so many addresses. */
+  | { readonly kind: "carrier NAT"; readonly country: string; readonly addresses: number }
+  /** `share` of the visits come by the class of 30, within ten minutes from one address. */
+  | { readonly kind: "classes"; readonly share: number }
+  /** Messages are taken and never arrive: nobody verifies, and people ask again. */
+  | { readonly kind: "outage"; readonly hours: number };
+
+/** Which numbers an attack is after. */
+export type AttackNumbers =
+  /** One after the other. */
+  | { readonly kind: "sequence"; readonly country: string }
+  /** Drawn from so many ranges of 10,000, all of one operator. */
+  | { readonly kind: "ranges"; readonly country: string; readonly ranges: number }
+  /** Drawn from all numbers of the largest operator. */
+  | { readonly kind: "operator"; readonly country: string }
+  /** Drawn from all mobile numbers of the country. */
+  | { readonly kind: "country"; readonly country: string }
+  /** Drawn from so many countries that nobody comes from; with `stay`, so many messages to one before the next. */
+  | { readonly kind: "countries"; readonly countries: number; readonly stay?: number }
+  /** One number. */
+  | { readonly kind: "one"; readonly country: string };
+
+/** Somebody who lets messages be sent for money, or to do harm. Begins when the counting does. */
+export interface Attack {
+  readonly numbers: AttackNumbers;
+  /** Messages tried: creates and retries. */
+  readonly messages: number;
+  /** How many of them an hour; `"burst"`: 500 at a time, in parallel, every second. */
+  readonly perHour: number | "burst";
+  /**
+   * Where the requests come from: `country`: any line of the number's country; `world`: any line of any country; `hosting`: 300 addresses of data centres; `{ mobile }`: the network of a
+   * mobile operator of the country, as its honest people.
+   */
+  readonly from: "country" | "world" | "hosting" | { readonly mobile: string };
+  /** Share of the codes sent that the attacker types. Default 0. */
+  readonly typed?: number;
+  /** How often each authentication is retried, as soon as it may be. Default 0. */
+  readonly retries?: number;
+  /** Whether `is_returning_user` is claimed. Default false. */
+  readonly claimsReturning?: boolean;
+  /** Whether another customer of the installation attacks. Default false. */
+  readonly otherCustomer?: boolean;
+}
+
+/** What a scenario is held to. */
+export interface Goal {
+  /** Share of the honest visits that may be refused. */
+  readonly refused?: number;
+  /** Messages of the attack that may get out. */
+  readonly out?: number;
+}
+
+/** One story to be played: honest people, and what happens to them. */
+export interface Scenario {
+  readonly name: string;
+  /** In a sentence. */
+  readonly about: string;
+  /** Honest visits a day; with the messages that people ask for again there are about a quarter more sends. */
+  readonly visitsPerDay: number;
+  /** Days of peace before the counting begins. */
+  readonly warmUpDays: number;
+  /** Hours that are counted. */
+  readonly hours: number;
+  readonly strain?: Strain;
+  readonly attack?: Attack;
+  /** Absent: the figures are told, and held to nothing. */
+  readonly goal?: Goal;
+}
+
+/** Hours an attack takes. */
+export function attackHours({ messages, perHour }: Attack): number {
+  return perHour === "burst" ? messages / burst / 3600 : messages / perHour;
+}
+
+/** Requests of a burst that are under way at once. */
+export const burst = 500;
+
+const day = 24;
+
+function story(name: string, about: string, more: Partial<Scenario>): Scenario {
+  return { name, about, visitsPerDay: 5_000, warmUpDays: 7, hours: 2 * day, ...more };
+}
+
+const peaceful: Goal = { refused: 0.001 };
+const strained: Goal = { refused: 0.01 };
+
+/** A country that nobody comes from, one that many come from, and one to be launched in. */
+const unused = "UZ";
+const busy = "FR";
+const next = "TZ";
+
+/** 24,000 messages, 2,000 an hour, unless it says otherwise; half a day more is counted, in which people must get through again. */
+function attacked(
+  name: string,
+  about: string,
+  goal: Goal | undefined,
+  attack: Pick<Attack, "numbers"> & Partial<Attack>,
+  more: Partial<Scenario> = {},
+): Scenario {
+  const whole: Attack = { messages: 24_000, perHour: 2_000, from: "country", ...attack };
+  return story(name, about, { hours: Math.ceil(attackHours(whole)) + day / 2, attack: whole, ...(goal !== undefined && { goal }), ...more });
+}
+
+const strangers: Goal = { out: 100, refused: 0.01 };
+const manyStrangers: Goal = { out: 250, refused: 0.01 };
+const crowded: Goal = { out: 1_200, refused: 0.01 };
+
+/** The stories that the defaults are held to. Change one by spreading it: `{ ...scenarios.tvAd, visitsPerDay: 800 }`. */
+export const scenarios = {
+  peace500: story("peace, 500 a day", "An installation of a week, few people.", { visitsPerDay: 500, hours: 14 * day, goal: peaceful }),
+  peace5000: story("peace, 5,000 a day", "An installation of a week.", { hours: 4 * day, goal: peaceful }),
+  peace50000: story("peace, 50,000 a day", "An installation of a week, many people.", { visitsPerDay: 50_000, goal: peaceful }),
+  coldStart500: story("cold start, 500 a day", "The first four days of an installation.", { visitsPerDay: 500, warmUpDays: 0, hours: 4 * day, goal: peaceful }),
+  coldStart5000: story("cold start, 5,000 a day", "The first two days of an installation.", { warmUpDays: 0, goal: peaceful }),
+  coldStart50000: story("cold start, 50,000 a day", "A service moves here with all its people, from one moment to the next.", {
+    visitsPerDay: 50_000,
+    warmUpDays: 0,
+    hours: day,
+    goal: strained,
+  }),
+
+  tvAd: story("TV ad", "Thirty times the usual visits of one country, within an hour.", {
+    strain: { kind: "rush", country: busy, factor: 30, hours: 1 },
+    hours: day,
+    goal: strained,
+  }),
+  launch: story("launch", "A country that nobody came from brings a tenth more people.", {
+    strain: { kind: "launch", country: next, share: 0.1 },
+    goal: strained,
+  }),
+  lowConversion: story("low conversion", "A third fewer visits end verified.", { strain: { kind: "low conversion", factor: 0.67 }, goal: strained }),
+  carrierNat: story("carrier NAT", "All mobile people of the busiest country come from one address, 700 a day.", {
+    visitsPerDay: 10_000,
+    strain: { kind: "carrier NAT", country: "IN", addresses: 1 },
+    goal: strained,
+  }),
+  schools: story("schools and offices", "A third of the visits come by the class, from one address within ten minutes.", {
+    strain: { kind: "classes", share: 0.33 },
+    goal: strained,
+  }),
+  outage: story("carrier outage", "For two hours messages are taken and never arrive.", { strain: { kind: "outage", hours: 2 }, hours: day, goal: strained }),
+
+  sequence: attacked("sequence", "Numbers of an unused country, one after the other.", strangers, { numbers: { kind: "sequence", country: unused } }),
+  range: attacked("one range", "One range of 10,000 numbers of an unused country.", strangers, { numbers: { kind: "ranges", country: unused, ranges: 1 } }),
+  ranges: attacked("200 ranges", "200 ranges of an unused country.", strangers, { numbers: { kind: "ranges", country: unused, ranges: 200 } }),
+  operator: attacked("one operator", "Any number of one operator of an unused country.", strangers, { numbers: { kind: "operator", country: unused } }),
+  country: attacked("whole country", "Any number of an unused country.", strangers, { numbers: { kind: "country", country: unused } }),
+  fast: attacked("fast", "20,000 an hour into 200 ranges of an unused country.", strangers, {
+    numbers: { kind: "ranges", country: unused, ranges: 200 },
+    perHour: 20_000,
+  }),
+  drip: attacked("drip", "200 an hour into 200 ranges of an unused country, for five days.", strangers, {
+    numbers: { kind: "ranges", country: unused, ranges: 200 },
+    perHour: 200,
+  }),
+  burst: attacked("burst", "500 requests at a time into 200 ranges of an unused country.", strangers, {
+    numbers: { kind: "ranges", country: unused, ranges: 200 },
+    perHour: "burst",
+  }),
+  retries: attacked("by retries", "Each number of 200 ranges of an unused country four times again.", strangers, {
+    numbers: { kind: "ranges", country: unused, ranges: 200 },
+    retries: 4,
+  }),
+  typed10: attacked("10 % typed", "The attacker types every tenth code, of any number of an unused country.", strangers, {
+    numbers: { kind: "country", country: unused },
+    typed: 0.1,
+  }),
+  typed30: attacked("30 % typed", "The attacker types three of ten codes, of ten ranges of an unused country.", manyStrangers, {
+    numbers: { kind: "ranges", country: unused, ranges: 10 },
+    typed: 0.3,
+  }),
+  typed60: attacked("60 % typed", "The attacker types six of ten codes, of ten ranges of an unused country.", manyStrangers, {
+    numbers: { kind: "ranges", country: unused, ranges: 10 },
+    typed: 0.6,
+  }),
+  flagAbused: attacked("flag abused", "200 ranges of an unused country, each said to be a returning user.", strangers, {
+    numbers: { kind: "ranges", country: unused, ranges: 200 },
+    claimsReturning: true,
+  }),
+  fortyCountries: attacked("forty countries", "Any number of forty unused countries at once.", manyStrangers, {
+    numbers: { kind: "countries", countries: 40 },
+  }),
+  hopping: attacked("hopping", "Forty unused countries one after the other, 200 messages each.", manyStrangers, {
+    numbers: { kind: "countries", countries: 40, stay: 200 },
+  }),
+
+  sequenceBusy: attacked("sequence, busy country", "Numbers of a busy country, one after the other.", crowded, {
+    numbers: { kind: "sequence", country: busy },
+  }),
+  rangeBusy: attacked("one range, busy country", "One range of 10,000 numbers.", crowded, { numbers: { kind: "ranges", country: busy, ranges: 1 } }),
+  rangesBusy: attacked("200 ranges, busy country", "200 ranges, from the country's own networks.", crowded, {
+    numbers: { kind: "ranges", country: busy, ranges: 200 },
+  }),
+  burstBusy: attacked("burst, busy country", "500 requests at a time into 200 ranges.", crowded, {
+    numbers: { kind: "ranges", country: busy, ranges: 200 },
+    perHour: "burst",
+  }),
+  retriesBusy: attacked("by retries, busy country", "Each number of 200 ranges four times again.", crowded, {
+    numbers: { kind: "ranges", country: busy, ranges: 200 },
+    retries: 4,
+  }),
+  typedBusy: attacked("10 % typed, busy country", "The attacker types every tenth code, of 200 ranges.", crowded, {
+    numbers: { kind: "ranges", country: busy, ranges: 200 },
+    typed: 0.1,
+  }),
+  operatorBusy: attacked("one operator, busy country", "Any number of one operator, from data centres.", crowded, {
+    numbers: { kind: "operator", country: busy },
+    from: "hosting",
+  }),
+  worldProxies: attacked("world proxies", "Any number of a busy country, each request from another address of the world.", crowded, {
+    numbers: { kind: "country", country: busy },
+    from: "world",
+  }),
+
+  hostileTenant: attacked("hostile tenant", "Another customer of the installation attacks a busy country.", peaceful, {
+    numbers: { kind: "country", country: busy },
+    otherCustomer: true,
+  }),
+  bombing: attacked("bombing", "One number of a busy country, again and again.", strangers, { numbers: { kind: "one", country: busy }, from: "world" }),
+  lockOut: attacked(
+    "lock-out",
+    "The attacker shares the few addresses of a country's mobile operators with their people.",
+    strained,
+    { numbers: { kind: "ranges", country: unused, ranges: 200 }, from: { mobile: busy } },
+    { strain: { kind: "carrier NAT", country: busy, addresses: 4 } },
+  ),
+
+  /** Known to be out of reach of anyone who knows only what create is told; the spend ceiling is the last line. */
+  countryBusy: attacked("whole country from within", "Any number of a busy country, from its own networks: known to get through to a part.", undefined, {
+    numbers: { kind: "country", country: busy },
+  }),
+  typedManyRanges: attacked(
+    "60 % typed, 200 ranges",
+    "The attacker holds numbers in 200 ranges and types six of ten codes: known to get through to a part.",
+    undefined,
+    {
+      numbers: { kind: "ranges", country: unused, ranges: 200 },
+      typed: 0.6,
+    },
+  ),
+} as const satisfies Readonly<Record<string, Scenario>>;
+
+/** A story of `scenarios`. */
+export type ScenarioName = keyof typeof scenarios;
