@@ -91,6 +91,10 @@ function memberOf({ id, createdAt, attempt }: SendSubject): string {
   return `${id}/${createdAt.toString(36)}/${attempt}`;
 }
 
+function isOneMessages(member: string): boolean {
+  return member.includes("/");
+}
+
 /** The largest cap that is counted member by member, and so to the millisecond; a larger one is a sum, and may refuse up to a twelfth of its length longer than it must. */
 const largestExact = 100;
 
@@ -122,10 +126,13 @@ export function growthRefusal(charge: Charge, count: number, verified: number): 
   return count > threshold ? refusalOf({ ...charge, threshold }, count - 1) : undefined;
 }
 
-/** What takes back claims that were granted. Sums only where it is `sure` that they were: where they were not, too much would be given back. */
+/**
+ * What takes back claims that were granted. Sums only where it is `sure` that they were: where they were not, too much would be given back.
+ * A number that counts for a device stays, for an earlier message may have counted it: nothing more is let through than without.
+ */
 export function takenBack(claims: readonly Claim[], sure: boolean): Claim[] {
   return claims.flatMap((claim): Claim[] => {
-    if ("member" in claim) return [{ ...claim, out: true }];
+    if ("member" in claim) return isOneMessages(claim.member) ? [{ ...claim, out: true }] : [];
     const { limit, ...rest } = claim;
     return sure ? [{ ...rest, weight: -claim.weight }] : [];
   });

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { askCells } from "../../src/domain/cells.js";
 import { takenBack } from "../../src/domain/quota.js";
-import { creditClaims, type Origin, spamQuestion } from "../../src/domain/spam-rules.js";
 import { defaultSpamPolicy, type SpamPolicy } from "../../src/domain/spam-policy.js";
+import { creditClaims, type Origin, spamQuestion } from "../../src/domain/spam-rules.js";
 
 /** A time at which a part of every sum has just begun, so that what follows within minutes is exact. */
 const start = Date.UTC(2026, 2, 1, 12);

@@ -771,7 +771,9 @@ describe("close", () => {
     session(peer).destroy();
     await eventually(() => expect(sender.status().state).toBe("waiting"));
     await sender.connect();
-    expect(await sender.send(aMessage(), { signal: new AbortController().signal, deadline: clock.now() + 5_000, timeLeft: 5_000 })).toMatchObject({ outcome: "accepted" });
+    expect(await sender.send(aMessage(), { signal: new AbortController().signal, deadline: clock.now() + 5_000, timeLeft: 5_000 })).toMatchObject({
+      outcome: "accepted",
+    });
     await sender.close();
     await eventually(() => expect(timers.size).toBe(0));
   });

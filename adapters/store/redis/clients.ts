@@ -43,7 +43,7 @@ export function fromUpstash(client: UpstashClient): RunScript {
   );
 }
 
-/** For a node-redis client behind a wrapper; a cluster behind one also wants `shards: 16`. */
+/** For a node-redis client behind a wrapper; a cluster behind one also wants `cluster: true`. */
 export function fromNodeRedis(client: NodeRedisClient): RunScript {
   return bySha(
     (sha, keys, args) => client.evalSha(sha, { keys, arguments: args }),
@@ -51,7 +51,7 @@ export function fromNodeRedis(client: NodeRedisClient): RunScript {
   );
 }
 
-/** For an ioredis client behind a wrapper; a cluster behind one also wants `shards: 16`. */
+/** For an ioredis client behind a wrapper; a cluster behind one also wants `cluster: true`. */
 export function fromIoredis(client: IoredisClient): RunScript {
   return bySha(
     (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
@@ -59,7 +59,7 @@ export function fromIoredis(client: IoredisClient): RunScript {
   );
 }
 
-/** For a Valkey GLIDE client behind a wrapper; a cluster behind one also wants `shards: 16`. */
+/** For a Valkey GLIDE client behind a wrapper; a cluster behind one also wants `cluster: true`. */
 export function fromGlide(client: GlideClient): RunScript {
   return bySha(
     (sha, keys, args) => client.customCommand(["EVALSHA", sha, String(keys.length), ...keys, ...args]),

@@ -1,4 +1,5 @@
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const beginsWithUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 const nameOfRecord = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/;
 
 /** Names everything the store keeps. `prefix` holds no brace, so the first brace of a key opens its hash tag. */
@@ -7,17 +8,32 @@ export interface Keys {
   record(customer: string, id: string): { readonly record: string; readonly wake: string; readonly name: string };
   /** The wake index of every shard. */
   readonly wakes: readonly string[];
-  /** A window: all windows of a customer share a slot. */
+  /** A window or a sum: all of a customer share a slot. */
   window(window: string): string;
+  sum(sum: string): string;
+  /** What tells that a call has been made, beside the sums of the customer that `sum` names. */
+  ticket(sum: string, call: string): string;
+  /** A counter: all share a slot. */
+  counter(counter: string): string;
   /** A value, in a slot of its own: an empty hash tag is none. */
   value(key: string): string;
 }
 
-/** `prefix{0}r…` is a record, `prefix{0}w` the wake index of shard 0, `prefix{customer}:…` a window, `prefix{}…` a value. */
+/** `prefix{0}r…` is a record, `prefix{0}w` the wake index of shard 0, `prefix{customer}:…` a window, `prefix{customer}+…` a sum, `prefix{customer}!…` a ticket, `prefix{t}…` a counter, `prefix{}…` a value. */
 export function keysUnder(prefix: string, shards: number): Keys {
-  // The windows of one call name one customer over and over.
+  // The windows and sums of one call name one customer over and over.
   let customer = "";
   let tag = "";
+  /** The customer's tag in front of `rest`, by default of what follows the customer in `name`. */
+  function tagged(name: string, mark: string, rest?: string): string {
+    const colon = name.indexOf(":");
+    const end = colon === -1 ? name.length : colon;
+    if (tag === "" || name.slice(0, end) !== customer) {
+      customer = name.slice(0, end);
+      tag = `${prefix}{${pack(customer)}}`;
+    }
+    return tag + mark + (rest ?? name.slice(end));
+  }
   return {
     record(customer, id) {
       const shard = `${prefix}{${hash(id) % shards}}`;
@@ -25,15 +41,10 @@ export function keysUnder(prefix: string, shards: number): Keys {
       return { record: `${shard}r${name}`, wake: `${shard}w`, name };
     },
     wakes: Array.from({ length: shards }, (_, shard) => `${prefix}{${shard}}w`),
-    window(window) {
-      const colon = window.indexOf(":");
-      const end = colon === -1 ? window.length : colon;
-      if (tag === "" || window.slice(0, end) !== customer) {
-        customer = window.slice(0, end);
-        tag = `${prefix}{${pack(customer)}}`;
-      }
-      return tag + window.slice(end);
-    },
+    window: (window) => tagged(window, ""),
+    sum: (sum) => tagged(sum, "+"),
+    ticket: (sum, call) => tagged(sum, "!", call),
+    counter: (counter) => `${prefix}{t}${counter}`,
     value: (key) => `${prefix}{}${key}`,
   };
 }
@@ -42,6 +53,18 @@ export function keysUnder(prefix: string, shards: number): Keys {
 export function parseName(name: string): { readonly customer: string; readonly id: string } {
   const [, customer = "", id = ""] = nameOfRecord.exec(name) ?? [];
   return { customer: unpack(customer), id: unpack(id) };
+}
+
+/** A member as it stands in a window: after a tilde, a UUID that it begins with takes 22 characters. */
+export function packMember(member: string): string {
+  if (beginsWithUuid.test(member)) return `~${pack(member.slice(0, 36))}${member.slice(36)}`;
+  return member.startsWith("~") ? `~${member}` : member;
+}
+
+/** The member that `packMember` packed. */
+export function parseMember(packed: string): string {
+  if (!packed.startsWith("~")) return packed;
+  return packed.startsWith("~~") ? packed.slice(1) : unpack(packed.slice(1, 23)) + packed.slice(23);
 }
 
 /** A UUID in lower case as 22 characters; any other text escaped between colons. */

@@ -1,11 +1,10 @@
 import type { StoredRecord } from "../../../src/ports/store.js";
 
-const packed = /^a([^|]+)\|([^|]+)\|([^|]*)\|(.*)$/s;
+const packed = /^[sw]([^|]+)\|([^|]+)\|(.*)$/s;
 
-/** A record as Redis holds it: `a`, the tokens separated by commas, `keepUntil`, `wakeAt` or nothing, the data; separated by bars. */
-export function packRecord(record: StoredRecord): string {
-  const wakeAt = record.wakeAt === undefined ? "" : packTime(record.wakeAt);
-  return `a${record.tokens.map(packToken).join(",")}|${packTime(record.keepUntil)}|${wakeAt}|${record.data}`;
+/** A record as Redis holds it but for the first letter, which says whether it is to wake: the tokens separated by commas; `keepUntil` in base 36, `:` and what tells the call that wrote it from others; the data; separated by bars. */
+export function packRecord({ tokens, keepUntil, data }: StoredRecord, call: string): string {
+  return `${tokens.map(packToken).join(",")}|${keepUntil.toString(36)}:${call}|${data}`;
 }
 
 /** One token as it stands in a packed record; empty for none. */
@@ -16,26 +15,21 @@ export function packToken(token: string | null | undefined): string {
 /** The record, or an error that names it when `text` is not what `packRecord` makes. */
 export function parseRecord(customer: string, id: string, text: string): StoredRecord {
   try {
-    const [, tokens = "", keepUntil = "", wakeAt = "", data = ""] = packed.exec(text) as RegExpExecArray;
-    const record = { customer, id, tokens: tokens.split(",").map(decodeURIComponent), data, keepUntil: parseTime(keepUntil) };
-    return wakeAt === "" ? record : { ...record, wakeAt: parseTime(wakeAt) };
+    const [, tokens = "", end = "", data = ""] = packed.exec(text) as RegExpExecArray;
+    const keepUntil = Number.parseInt(end, 36);
+    if (Number.isNaN(keepUntil)) throw new RangeError("not a time");
+    return { customer, id, tokens: tokens.split(",").map(decodeURIComponent), data, keepUntil };
   } catch {
     throw corruptRecord(customer, id);
   }
 }
 
+/** Whether the newest write of `record` is among those that the packed text tells of. */
+export function wasWritten(record: StoredRecord, text: string): boolean {
+  return (packed.exec(text)?.[1] ?? "").split(",").includes(packToken(record.tokens[0]));
+}
+
 /** What stands under the record's key cannot be read. */
 export function corruptRecord(customer: string, id: string): Error {
   return new Error(`redisStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
-}
-
-/** Milliseconds in base 36, which is shorter; after a dot in base 10 where there is a fraction. */
-function packTime(ms: number): string {
-  return Number.isInteger(ms) ? ms.toString(36) : `.${ms}`;
-}
-
-function parseTime(text: string): number {
-  const ms = text.startsWith(".") ? Number(text.slice(1)) : Number.parseInt(text, 36);
-  if (Number.isNaN(ms)) throw new RangeError("not a time");
-  return ms;
 }

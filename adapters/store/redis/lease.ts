@@ -1,0 +1,82 @@
+import type { Store, StoredRecord } from "../../../src/ports/store.js";
+import type { Ask } from "./commit.js";
+import { type Keys, parseName } from "./keys.js";
+import leaseScript from "./lease.lua";
+import { parseRecord } from "./record.js";
+
+/** How long the other shards are waited for once one has answered, in milliseconds. */
+const patience = 250;
+
+/**
+ * One script for a single shard. Of several, all are asked first when their records are due, and then those that have the earliest to hand those out: what is leased is what is returned.
+ * A shard that does not answer holds up none; what it leases later comes back when the lease ends.
+ */
+export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
+  /** Of each record when it was due and, if it is leased, its name and its packed text. */
+  async function due(wake: string, until: number, limit: number, leaseUntil: number | ""): Promise<[string, string, string][]> {
+    const reply = await ask(leaseScript, [wake], [String(until), String(limit), String(leaseUntil)]);
+    return reply === "-" ? [] : JSON.parse(reply.slice(1));
+  }
+
+  return async (until, limit, leaseUntil) => {
+    if (limit < 1) return [];
+    let shares = new Map(wakes.map((wake) => [wake, limit]));
+    const faults: unknown[] = [];
+    if (wakes.length > 1) {
+      const seen = await answersOf(
+        wakes.map(async (wake) => (await due(wake, until, limit, "")).map(([at]) => ({ wake, at: Number(at) }))),
+        faults,
+      );
+      shares = new Map();
+      for (const { wake } of seen.sort((a, b) => a.at - b.at).slice(0, limit)) shares.set(wake, (shares.get(wake) ?? 0) + 1);
+    }
+    const leased = await answersOf(
+      Array.from(shares, ([wake, share]) => due(wake, until, share, leaseUntil)),
+      faults,
+    );
+    const records: StoredRecord[] = [];
+    for (const [, name, text] of leased.sort(([a], [b]) => Number(a) - Number(b))) {
+      try {
+        const { customer, id } = parseName(name);
+        records.push(parseRecord(customer, id, text));
+      } catch (error) {
+        faults.push(error);
+      }
+    }
+    // A corrupt record, or a node that is down, must not hold up the work on the others: it is told when nothing else is to be done.
+    if (records.length === 0 && faults.length > 0) throw faults[0];
+    return records;
+  };
+}
+
+/** What those answer that do so within `patience` of the first; why the others do not goes to `faults`. */
+function answersOf<T>(asked: readonly Promise<readonly T[]>[], faults: unknown[]): Promise<T[]> {
+  return new Promise((resolve) => {
+    const answers: T[] = [];
+    let open = asked.length;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const end = () => {
+      clearTimeout(timer);
+      resolve(answers);
+    };
+    const settled = () => {
+      if (--open === 0) end();
+    };
+    const late = () => {
+      faults.push(new Error(`redisStore: ${open} of ${asked.length} shards do not answer`));
+      end();
+    };
+    if (open === 0) end();
+    for (const one of asked) {
+      one
+        .then(
+          (found) => {
+            answers.push(...found);
+            timer ??= setTimeout(late, patience);
+          },
+          (error) => faults.push(error),
+        )
+        .then(settled);
+    }
+  });
+}
