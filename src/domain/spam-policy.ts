@@ -33,7 +33,7 @@ export interface SpamPolicy {
   readonly strangeNetwork: Switched & { readonly base: number; readonly factor: number };
   /** `device_type` against the shape of `device_id`; the ip's country against the number's, where there is a resolver. */
   readonly signals: Switched;
-  /** A number that this customer's users verified within 90 days passes all of these while it has fewer than `open` open. 0: never. */
+  /** A number that this customer's users verified within 90 days passes all of these but `crowd` while it has fewer than `open` open. 0: never. */
   readonly trust: { readonly open: number };
 }
 

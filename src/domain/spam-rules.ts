@@ -58,7 +58,7 @@ export interface SpamQuestion {
 export interface SpamJudgement {
   /** Rules that the message falls under, those that only watch included, in the order of contract.md's table. */
   readonly decisions: readonly Decision[];
-  /** The number is trusted: what enforces does not refuse it. */
+  /** The number is trusted: it passes all but the crowd rule, which stands against those who type the codes. */
   readonly trusted: boolean;
   /** The country's alarm is on. */
   readonly alarm?: { readonly value: number; readonly threshold: number };
@@ -144,7 +144,7 @@ export function spamQuestion(questions: Questions, subject: CellSubject, policy:
       });
       const raised = alarm(answer);
       return {
-        decisions: trusted ? [] : found,
+        decisions: trusted ? found.filter(({ rule: name }) => name === "crowd") : found,
         trusted,
         ...(raised !== undefined && { alarm: raised }),
         notNew: pot && proven(answer),

@@ -219,6 +219,12 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(await set.send(french(1)), "120 days later").toBe("spam_detected");
   });
 
+  it("trust | but never the crowd rule: whoever types the codes trusts himself", async () => {
+    const set = setUpSpam({ ...only("crowd"), trust: { open: 3 } });
+    for (let user = 0; user < 25; user++) await set.verify(french(user));
+    expect(await set.send(french(1))).toBe("spam_detected");
+  });
+
   it("per customer: cells of one are not those of another", async () => {
     const one = setUpSpam(only("range", "country", "newCountries"));
     const two = setUpSpam(only("range", "country", "newCountries"), { store: one.store, clock: one.clock });
