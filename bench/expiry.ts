@@ -1,10 +1,10 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Claim } from "phoneproof";
+import type { StoredRecord } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
+import { changesOf } from "./memory.js";
 import { runAlone } from "./processes.js";
 import { atMost, number, type Part } from "./report.js";
-import { claimsOf, recordOf, writeOne } from "./written.js";
 
 const million = 1_000_000;
 /** Milliseconds. */
@@ -49,34 +49,29 @@ export const expiryPart: Part = {
 };
 
 export async function measureSweeps(): Promise<Swept> {
-  const store = memoryStore();
-  const written = await writeOne();
-  const ids: string[] = [];
-  const windows: { readonly window: string; readonly since: number }[] = [];
+  let ahead = 0;
+  const store = memoryStore({ now: () => performance.now() + ahead });
+  const changeOf = await changesOf("number only");
+  const records: StoredRecord[] = [];
+  const windows: string[] = [];
   for (let index = 0; index < million; index++) {
-    const record = recordOf(written, index);
-    const claims = claimsOf(written, index);
-    await store.compareAndSwap(record, null);
-    await store.reserve(claims);
-    if (index % 5_000 === 0) {
-      ids.push(`${record.customer} ${record.id}`);
-      windows.push({ window: (claims[0] as Claim).window, since: 0 });
-    }
+    const change = changeOf(index);
+    await store.commit(change);
+    if (index % 5_000 !== 0) continue;
+    records.push(change.record);
+    windows.push(...(change.claims ?? []).flatMap((claim) => ("window" in claim ? [claim.window] : [])));
   }
-  const end = Math.max(written.record.keepUntil, ...written.claims.map(({ keepUntil }) => keepUntil));
 
   async function isEmpty(): Promise<boolean> {
-    for (const name of ids) {
-      const [customer = "", id = ""] = name.split(" ");
-      if ((await store.find(customer, id)) !== undefined) return false;
-    }
-    return (await store.count(windows)).every((count) => count === 0);
+    for (const { customer, id } of records) if ((await store.find(customer, id)) !== undefined) return false;
+    for (const window of windows) if ((await store.members(window, 1)).length > 0) return false;
+    return true;
   }
 
   (globalThis as { gc?: () => void }).gc?.();
   const before = await watch(quiet, async () => false);
-  // A caller a minute after the last end: from here on there is everything to forget.
-  await store.reserve(claimsOf(written, million).map((claim) => ({ ...claim, now: end + 60_000, since: end, keepUntil: end + 600_000 })));
+  // From here on there is everything to forget.
+  ahead = 7 * 86_400_000;
   const sweeping = await watch(patience, isEmpty);
   const done = await isEmpty();
   await store.close?.();

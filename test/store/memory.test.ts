@@ -1,48 +1,73 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { Heap } from "../../adapters/store/memory/heap.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import type { Store, StoredRecord } from "../../src/ports/store.js";
+import { Table } from "../../adapters/store/memory/table.js";
+import type { Change, Claim, RecordWrite, Store, StoredRecord } from "../../src/ports/store.js";
 
-const now = Date.parse("2020-05-05T05:05:05.000Z");
+const start = Date.parse("2020-05-05T05:05:05.000Z");
 const minute = 60_000;
+
+/** How long after its end something may still be there. */
+const lag = 10_000;
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-const own = (maxRecords?: number) => memoryStore({ name: randomUUID(), ...(maxRecords !== undefined && { maxRecords }) });
+/** A store of its own whose clock stands still until it is moved. */
+function own(maxRecords = 1_000) {
+  const clock = { now: start };
+  return { store: memoryStore({ name: randomUUID(), maxRecords, now: () => clock.now }), clock };
+}
 
-const record = (fields: Partial<StoredRecord> = {}): StoredRecord => ({
+const record = (fields: Partial<RecordWrite> = {}): RecordWrite => ({
   customer: randomUUID(),
   id: randomUUID(),
   tokens: [randomUUID()],
   data: "data",
-  keepUntil: now + minute,
+  now: start,
+  keepUntil: start + minute,
   ...fields,
 });
 
-const reserve = (store: Store, window: string, at: number, member: string = randomUUID(), limit = 1_000_000) =>
-  store.reserve([{ window, member, limit, since: at - minute, now: at, keepUntil: at + minute }]);
+/** As `find` answers it. */
+const stored = ({ customer, id, tokens, data, keepUntil }: RecordWrite): StoredRecord => ({ customer, id, tokens, data, keepUntil });
 
-/** Tells the store what time it is, which only a reservation does. */
-const tell = (store: Store, at: number) => reserve(store, `${randomUUID()}:told`, at);
+const find = (store: Store, { customer, id }: StoredRecord) => store.find(customer, id);
+
+const member = (window: string, name: string, now = start, fields: Partial<Claim> = {}): Claim =>
+  ({ window, member: name, now, since: now - minute, keepUntil: now + minute, ...fields }) as Claim;
+
+const sum = (name: string, weight: number, now = start, fields: Partial<Claim> = {}): Claim =>
+  ({ sum: name, weight, now, since: now - minute, keepUntil: now + minute, ...fields }) as Claim;
+
+/** What a window holds, which is told when nothing is added: a member is taken out that is not there. */
+async function held(store: Store, window: string, since = 0): Promise<number> {
+  const result = await store.commit({ claims: [{ window, member: "none", now: start, since, keepUntil: start, out: true }] });
+  return result.done ? (result.counts[0] as number) : Number.NaN;
+}
+
+const done = { done: true, counts: [], asked: [] };
 
 describe("one store per name and process", () => {
+  const life = { now: start, keepUntil: start + minute };
+
   test("one name is one store, another name another, and the name is default unless given", async () => {
     const name = randomUUID();
-    await memoryStore({ name }).put("key", "value", now);
+    await memoryStore({ name }).put("key", "value", life);
     expect(await memoryStore({ name }).get("key")).toBe("value");
-    expect(await own().get("key")).toBeUndefined();
+    expect(await own().store.get("key")).toBeUndefined();
     const key = randomUUID();
     const store = memoryStore();
-    await store.put(key, "value", now);
+    await store.put(key, "value", life);
     expect(await memoryStore({ name: "default" }).get(key)).toBe("value");
     await store.close?.();
   });
 
   test("a second copy of the module shares it", async () => {
     const name = randomUUID();
-    await memoryStore({ name }).put("key", "value", now);
+    await memoryStore({ name }).put("key", "value", life);
     vi.resetModules();
     const copy = await import("../../adapters/store/memory/index.js");
     expect(copy.memoryStore).not.toBe(memoryStore);
@@ -52,10 +77,11 @@ describe("one store per name and process", () => {
   test("close lets the name go", async () => {
     const name = randomUUID();
     const first = memoryStore({ name, maxRecords: 5 });
-    await first.put("key", "value", now);
+    await first.put("key", "value", life);
     await first.close?.();
     const second = memoryStore({ name, maxRecords: 6 });
     expect(await second.get("key")).toBeUndefined();
+    expect(await first.get("key")).toBe("value");
     await first.close?.();
     expect(memoryStore({ name, maxRecords: 6 })).toBe(second);
   });
@@ -75,188 +101,406 @@ describe("one store per name and process", () => {
   });
 });
 
-describe("bounded", () => {
-  test("a record more than maxRecords is refused, and nothing is forgotten before its end", async () => {
-    const store = own(2);
-    const [first, second, third] = [record(), record({ keepUntil: now + 10 * minute }), record()];
-    for (const each of [first, second]) expect(await store.compareAndSwap(each, null)).toEqual({ swapped: true });
-    await tell(store, now + minute - 1);
-    await expect(store.compareAndSwap(third, null)).rejects.toThrow(/is full: it keeps at most 2 authentications with maxRecords 2.*Raise maxRecords/);
-    expect(await store.find(third.customer, third.id)).toBeUndefined();
-    expect(await store.find(first.customer, first.id)).toEqual(first);
+describe("bounded, and nothing is forgotten before its end", () => {
+  test("a record more than maxRecords is refused with what its commit claims; those that are there are written on", async () => {
+    const { store, clock } = own(2);
+    const window = `${randomUUID()}:a`;
+    const [first, second, third] = [record(), record({ keepUntil: start + 10 * minute }), record()];
+    for (const each of [first, second]) expect(await store.commit({ record: each })).toEqual(done);
+    clock.now += minute - 1;
+    await expect(store.commit({ record: third, claims: [member(window, "a")] })).rejects.toThrow(
+      /is full: it keeps at most 2 authentications with maxRecords 2.*Raise maxRecords/,
+    );
+    expect(await find(store, third)).toBeUndefined();
+    expect(await held(store, window)).toBe(0);
+    expect(await find(store, first)).toEqual(stored(first));
     const next = { ...first, tokens: [randomUUID(), ...first.tokens], data: "next" };
-    expect(await store.compareAndSwap(next, first.tokens[0] as string)).toEqual({ swapped: true });
-    expect(await store.compareAndSwap(first, null)).toEqual({ swapped: true });
-    expect(await store.compareAndSwap({ ...third, id: first.id, customer: first.customer }, null)).toEqual({ swapped: false, current: next });
+    expect(await store.commit({ record: next, expected: first.tokens[0] as string })).toEqual(done);
+    expect(await store.commit({ record: first })).toEqual(done);
+    expect(await store.commit({ record: { ...third, id: first.id, customer: first.customer } })).toEqual({ done: false, current: stored(next) });
+    expect(await store.commit({ record: third, expected: "another" })).toEqual({ done: false });
 
-    await tell(store, now + minute + 10_000);
-    expect(await store.compareAndSwap(third, null)).toEqual({ swapped: true });
-    expect(await store.find(first.customer, first.id)).toBeUndefined();
-    expect(await store.find(second.customer, second.id)).toEqual(second);
+    clock.now += minute + lag;
+    expect(await store.commit({ record: third })).toEqual(done);
+    expect(await find(store, first)).toBeUndefined();
+    expect(await find(store, second)).toEqual(stored(second));
   });
 
-  test("a record's end is the one it was given last, later or earlier", async () => {
-    const store = own(2);
-    const lengthened = record();
-    const shortened = record({ keepUntil: now + 60 * minute });
-    for (const each of [lengthened, shortened]) await store.compareAndSwap(each, null);
-    const kept = { ...lengthened, tokens: ["a"], keepUntil: now + 60 * minute };
-    await store.compareAndSwap(kept, lengthened.tokens[0] as string);
-    await store.compareAndSwap({ ...shortened, tokens: ["b"], keepUntil: now + minute }, shortened.tokens[0] as string);
-    await tell(store, now + 2 * minute);
-    await store.compareAndSwap(record({ keepUntil: now + 60 * minute }), null);
-    expect(await store.find(lengthened.customer, lengthened.id)).toEqual(kept);
-    expect(await store.find(shortened.customer, shortened.id)).toBeUndefined();
-  });
+  test("sixteen members of windows, parts of sums and counters are kept for each record, and the record goes with what it claims", async () => {
+    const { store, clock } = own(1);
+    const [window, other] = [`${randomUUID()}:a`, `${randomUUID()}:s`];
+    const full = "it keeps at most 16 members of windows, parts of sums and counters with maxRecords 1";
+    const tally = (counter: string) => store.tally([{ counter, by: 2, now: start, keepUntil: start + minute }], [counter]);
+    for (let i = 0; i < 14; i++) expect(await store.commit({ claims: [member(window, `member ${i}`)] })).toMatchObject({ done: true });
+    expect(await store.commit({ claims: [sum(other, 5)] })).toMatchObject({ counts: [5] });
+    expect(await tally("counter")).toEqual([2]);
 
-  test("a forgotten record is due no more, and its namesakes stay", async () => {
-    const store = own(3);
-    const id = randomUUID();
-    const [ended, ...staying] = [
-      record({ id, wakeAt: now }),
-      record({ id, keepUntil: now + 9 * minute, wakeAt: now }),
-      record({ id, keepUntil: now + 9 * minute }),
-    ] as const;
-    for (const each of [staying[0], ended, staying[1]]) await store.compareAndSwap(each, null);
-    expect(await store.due(now, 10)).toHaveLength(2);
-    await tell(store, now + 2 * minute);
-    await store.compareAndSwap(record({ id, keepUntil: now + 9 * minute }), null);
-    expect(await store.due(now + 2 * minute, 10)).toEqual([staying[0]]);
-    for (const each of staying) expect(await store.find(each.customer, id)).toEqual(each);
-    expect(await store.find(ended.customer, id)).toBeUndefined();
-  });
+    const refused = record();
+    await expect(store.commit({ record: refused, claims: [member(window, "one more")] })).rejects.toThrow(full);
+    await expect(store.commit({ claims: [sum(`${randomUUID()}:s`, 5)] })).rejects.toThrow("Raise maxRecords");
+    await expect(tally("another counter")).rejects.toThrow(full);
+    expect(await find(store, refused)).toBeUndefined();
+    expect(await held(store, window)).toBe(14);
 
-  test("members of windows are bounded at sixteen for each record", async () => {
-    const store = own(1);
-    const window = `${randomUUID()}:a`;
-    for (let i = 0; i < 16; i++) expect(await reserve(store, window, now, `member ${i}`)).toEqual({ granted: true });
-    await expect(reserve(store, window, now)).rejects.toThrow("it keeps at most 16 members of windows with maxRecords 1");
-    await expect(reserve(store, `${randomUUID()}:b`, now)).rejects.toThrow("Raise maxRecords");
-    expect(await store.count([{ window, since: 0 }])).toEqual([16]);
-    expect(await reserve(store, window, now, "member 3")).toEqual({ granted: true });
-    expect(await reserve(store, window, now, "refused", 16)).toEqual({ granted: false, refusedBy: 0 });
-    expect(await reserve(store, `${randomUUID()}:b`, now + 2 * minute)).toEqual({ granted: true });
-    expect(await store.count([{ window, since: 0 }])).toEqual([0]);
-  });
+    expect(await store.commit({ claims: [member(window, "member 3"), sum(other, 5)] })).toMatchObject({ counts: [14, 10] });
+    expect(await tally("counter")).toEqual([4]);
+    expect(await store.commit({ claims: [member(window, "one more", start, { limit: 14 })] })).toEqual({ done: false, refusedBy: 0, count: 14 });
+    expect(await store.commit({ claims: [{ ...member(window, "member 3"), out: true } as Claim] })).toMatchObject({ counts: [13] });
+    expect(await store.commit({ claims: [member(window, "one more")] })).toMatchObject({ counts: [14] });
 
-  test("members that have ended make room in a window that lives on", async () => {
-    const store = own(8);
-    const window = `${randomUUID()}:a`;
-    for (let i = 0; i < 2_000; i++) expect(await reserve(store, window, now + i * 10_000)).toEqual({ granted: true });
+    clock.now += minute + lag;
+    expect(await store.commit({ record: refused, claims: [member(`${randomUUID()}:b`, "a")] })).toMatchObject({ counts: [1] });
+    expect([await held(store, window), ...(await store.tally([], ["counter"]))]).toEqual([0, 0]);
   });
 
   test("values are bounded at maxRecords", async () => {
-    const store = own(1);
-    await store.put("a", "1", now + minute);
-    await store.put("a", "2", now + minute);
-    await expect(store.put("b", "1", now + minute)).rejects.toThrow("it keeps at most 1 values");
-    await tell(store, now + 2 * minute);
-    await store.put("b", "1", now + 9 * minute);
+    const { store, clock } = own(1);
+    const put = (key: string, value: string) => store.put(key, value, { now: start, keepUntil: start + minute });
+    await put("a", "1");
+    await put("a", "2");
+    await expect(put("b", "1")).rejects.toThrow("it keeps at most 1 values");
+    expect(await store.get("a")).toBe("2");
+    clock.now += minute + lag;
+    await put("b", "1");
     expect([await store.get("a"), await store.get("b")]).toEqual([undefined, "1"]);
   });
-});
 
-describe("large windows", () => {
-  test("every limit is exact, however many members come, move and leave", async () => {
-    const store = own();
+  test("members that have ended make room in a window that lives on", async () => {
+    const { store, clock } = own(1);
     const window = `${randomUUID()}:a`;
-    const model = new Map<string, number>();
-    let random = 1;
-    const next = (below: number) => {
-      random = (Math.imul(random, 1_103_515_245) + 12_345) & 0x7fff_ffff;
-      return random % below;
-    };
-    for (let i = 0; i < 20_000; i++) {
-      const at = now + i * 10 + next(5_000) - 2_500;
-      const since = at - minute;
-      const member = `member ${next(4) === 0 ? next(8_000) : 10_000 + i}`;
-      const limit = 3_000 + next(1_000);
-      let others = 0;
-      if (i % 20 === 0 || model.size < 50) for (const [name, time] of model) if (name !== member && time > since) others++;
-      const checked = i % 20 === 0 || model.size < 50;
-      const result = await store.reserve([{ window, member, limit: checked ? limit : 1_000_000, since, now: at, keepUntil: at + 2 * minute }]);
-      if (checked) expect(result.granted).toBe(others < limit);
-      if (result.granted) model.set(member, at);
-      if (i % 500 === 0) expect(await store.count([{ window, since }])).toEqual([[...model.values()].filter((time) => time > since).length]);
+    for (let i = 0; i < 200; i++, clock.now += 10_000)
+      expect(await store.commit({ claims: [member(window, `${i}`, clock.now)] })).toMatchObject({ done: true });
+  });
+
+  test("a window keeps a few members more than the largest limit on it, the newest", async () => {
+    const { store } = own();
+    const window = `${randomUUID()}:a`;
+    for (let i = 1; i <= 60; i++) {
+      const now = start + i * 1_000;
+      const claims = [10, 3].map((limit) => member(window, `${i}`, now, { limit, since: now - limit * 1_000, keepUntil: now + 60 * minute }));
+      expect(await store.commit({ claims })).toMatchObject({ counts: [Math.min(i, 10), Math.min(i, 3)] });
     }
+    expect(await store.members(window, 100)).toEqual(Array.from({ length: 18 }, (_, i) => `${60 - i}`));
+  });
+
+  test("what is given back is taken from its own part alone", async () => {
+    const { store } = own();
+    const name = `${randomUUID()}:s`;
+    const give = (now: number) => store.commit({ claims: [sum(name, -5, now)] });
+    expect(await give(start)).toMatchObject({ counts: [0] });
+    await store.commit({ claims: [sum(name, 3)] });
+    expect(await give(start + minute / 2)).toMatchObject({ counts: [3] });
+    expect(await give(start)).toMatchObject({ counts: [0] });
+  });
+
+  test("a sum keeps its newest 32 parts", async () => {
+    const { store } = own(2);
+    const name = `${randomUUID()}:s`;
+    for (let i = 0; i < 100; i++) {
+      const now = start + (i % 2 === 0 ? i : 100 - i) * 5_000;
+      expect(await store.commit({ claims: [sum(name, 1, now, { keepUntil: now + 60 * minute })] })).toMatchObject({ done: true });
+    }
+    expect(await store.commit({ asks: [{ sum: name, since: 0 }] })).toMatchObject({ asked: [32] });
+    await expect(store.commit({ claims: [member(`${randomUUID()}:a`, "a")] })).rejects.toThrow("is full");
   });
 });
 
-describe("housekeeping", () => {
-  test("never asks what time it is", async () => {
-    vi.useFakeTimers({ toFake: ["Date"], now: new Date("2099-01-01") });
-    const store = own(1);
-    const kept = record();
-    await store.compareAndSwap(kept, null);
-    await tell(store, now);
-    await store.put("key", "value", now + minute);
-    await expect(store.compareAndSwap(record(), null)).rejects.toThrow("is full");
-    expect(await store.find(kept.customer, kept.id)).toEqual(kept);
-    expect(await store.get("key")).toBe("value");
+describe("freeing what has ended", () => {
+  test("a record's end is the one it was given last, later or earlier", async () => {
+    const { store, clock } = own(2);
+    const lengthened = record();
+    const shortened = record({ keepUntil: start + 20 * minute });
+    for (const each of [lengthened, shortened]) await store.commit({ record: each });
+    const later = { ...lengthened, tokens: ["a"], keepUntil: start + 20 * minute };
+    const earlier = { ...shortened, tokens: ["b"], keepUntil: start + minute };
+    await store.commit({ record: later, expected: lengthened.tokens[0] as string });
+    await store.commit({ record: earlier, expected: shortened.tokens[0] as string });
+    clock.now += 2 * minute;
+    await expect(store.commit({ record: record() })).rejects.toThrow("is full");
+    expect(await find(store, later)).toEqual(stored(later));
+    clock.now = start + 20 * minute - 1;
+    await store.get("key");
+    expect(await find(store, later)).toEqual(stored(later));
+    clock.now += lag;
+    for (const each of [record(), record()]) expect(await store.commit({ record: each })).toEqual(done);
   });
 
-  test("is not told the time by due, which may be asked for all there is", async () => {
-    const store = own(1);
-    const kept = record();
-    await tell(store, now);
-    await store.compareAndSwap(kept, null);
-    await store.due(Number.MAX_SAFE_INTEGER, 10);
-    await expect(store.compareAndSwap(record(), null)).rejects.toThrow("is full");
-    expect(await store.find(kept.customer, kept.id)).toEqual(kept);
+  test("members, sums and counters live as long as the longest of their lives", async () => {
+    const { store, clock } = own();
+    const name = `${randomUUID()}:a`;
+    const [day, since] = [{ keepUntil: start + 24 * 60 * minute }, { since: start - minute }];
+    const brief = { keepUntil: start + minute };
+    const tally = (keepUntil: number) => store.tally([{ counter: name, by: 1, now: start, keepUntil }], []);
+    for (const life of [brief, day, brief]) {
+      await store.commit({ claims: [member(name, "a", start, life), sum(name, 1, start, life)] });
+      await tally(life.keepUntil);
+    }
+    await store.commit({ claims: [member(name, "b", start + 1, brief)] });
+    clock.now += minute + lag;
+    for (let i = 0; i < 5; i++) await store.put("key", "value", { now: start, keepUntil: start });
+    const out = { ...member(name, "b", start + 1), ...since, out: true } as Claim;
+    expect(await store.commit({ claims: [out], asks: [{ sum: name, ...since }] })).toEqual({ done: true, counts: [1], asked: [3] });
+    expect(await store.tally([], [name])).toEqual([3]);
   });
 
-  test("frees nothing before it was told a time", async () => {
-    const store = own(1);
-    await store.compareAndSwap(record({ keepUntil: 0 }), null);
-    await expect(store.compareAndSwap(record(), null)).rejects.toThrow("is full");
+  test("a life is measured by the store's own clock, however far off the caller's is", async () => {
+    const { store, clock } = own(1);
+    const behind = record({ now: 0, keepUntil: minute });
+    await store.commit({ record: behind });
+    const ahead = start + 50 * 365 * 24 * 60 * minute;
+    await store.commit({ claims: [member(`${randomUUID()}:a`, "a", ahead)] });
+    await expect(store.commit({ record: record({ now: ahead, keepUntil: ahead + minute }) })).rejects.toThrow("is full");
+    clock.now += minute + 4_999;
+    await store.put("key", "value", { now: start, keepUntil: start });
+    expect(await find(store, behind)).toEqual(stored(behind));
+    clock.now += lag - 4_999;
+    expect(await store.commit({ record: record({ now: ahead, keepUntil: ahead + minute }) })).toEqual(done);
   });
 
-  test("carries the time told forward, frees by one timer, and stops it when nothing is left", async () => {
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
-    const store = own();
-    expect(vi.getTimerCount()).toBe(0);
-    await tell(store, now);
-    const short = record();
-    const long = record({ keepUntil: now + 10 * minute });
-    for (const each of [short, long]) await store.compareAndSwap(each, null);
-    await store.put("key", "value", now + minute);
-    await reserve(store, `${short.customer}:a`, now);
-    expect(vi.getTimerCount()).toBe(1);
-    vi.advanceTimersByTime(minute);
-    expect(await store.find(short.customer, short.id)).toEqual(short);
-    vi.advanceTimersByTime(10_000);
-    expect(await store.find(short.customer, short.id)).toBeUndefined();
-    expect(await store.get("key")).toBeUndefined();
-    expect(await store.count([{ window: `${short.customer}:a`, since: 0 }])).toEqual([0]);
-    expect(await store.find(long.customer, long.id)).toEqual(long);
-    expect(vi.getTimerCount()).toBe(1);
-    vi.advanceTimersByTime(10 * minute);
-    expect(await store.find(long.customer, long.id)).toBeUndefined();
-    expect(vi.getTimerCount()).toBe(0);
-    await store.compareAndSwap(record({ keepUntil: now + 60 * minute }), null);
-    expect(vi.getTimerCount()).toBe(1);
-    await store.close?.();
-    expect(vi.getTimerCount()).toBe(0);
-    await store.put("key", "value", now + 60 * minute);
-    expect(vi.getTimerCount()).toBe(0);
+  test("a forgotten record is leased no more, and its namesakes stay", async () => {
+    const { store, clock } = own(3);
+    const id = randomUUID();
+    const [ended, waiting, resting] = [
+      record({ id, wakeAt: start }),
+      record({ id, keepUntil: start + 9 * minute, wakeAt: start + 1 }),
+      record({ id, keepUntil: start + 9 * minute }),
+    ] as const;
+    for (const each of [waiting, ended, resting]) await store.commit({ record: each });
+    expect(await store.lease(start + 1, 10, start + minute)).toEqual([stored(ended), stored(waiting)]);
+    clock.now += 2 * minute;
+    await store.commit({ record: record({ id, keepUntil: start + 9 * minute }) });
+    expect(await store.lease(start + 2 * minute, 10, start + 5 * minute)).toEqual([stored(waiting)]);
+    for (const each of [waiting, resting]) expect(await find(store, each)).toEqual(stored(each));
+    expect(await find(store, ended)).toBeUndefined();
   });
 
   test("each write frees a few that have ended, without waiting for the timer", async () => {
     vi.useFakeTimers({ toFake: ["setInterval"] });
-    const store = own();
+    const { store, clock } = own();
     const ended = Array.from({ length: 12 }, () => record());
-    for (const each of ended) await store.compareAndSwap(each, null);
-    await tell(store, now + 2 * minute);
-    const left = async () => (await Promise.all(ended.map(({ customer, id }) => store.find(customer, id)))).filter((found) => found !== undefined).length;
+    for (const each of ended) await store.commit({ record: each });
+    clock.now += minute + lag;
+    const left = async () => (await Promise.all(ended.map((each) => find(store, each)))).filter((found) => found !== undefined).length;
     const counts: number[] = [];
     for (let i = 0; i < 3; i++) {
-      await store.compareAndSwap(record({ keepUntil: now + 9 * minute }), null);
+      await store.commit({ record: record() });
       counts.push(await left());
     }
     expect(counts).toEqual([8, 4, 0]);
   });
+
+  test("one timer frees what is left by a monotonic clock, holding the loop for some milliseconds each time, and stops when nothing is left", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    const store = memoryStore({ name: randomUUID() });
+    expect(vi.getTimerCount()).toBe(0);
+    const short = record();
+    const long = record({ keepUntil: start + 10 * minute });
+    const window = `${short.customer}:a`;
+    await store.commit({ record: short, claims: [member(window, "a"), sum(window, 1)] });
+    await store.commit({ record: long });
+    await store.put("key", "value", short);
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersByTime(minute);
+    expect([await find(store, short), await held(store, window), await store.get("key")]).toEqual([stored(short), 1, "value"]);
+    vi.advanceTimersByTime(lag);
+    expect([await find(store, short), await store.get("key")]).toEqual([undefined, undefined]);
+    expect(await find(store, long)).toEqual(stored(long));
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersByTime(10 * minute);
+    expect(await find(store, long)).toBeUndefined();
+    expect(vi.getTimerCount()).toBe(0);
+    await store.commit({ record: record() });
+    expect(vi.getTimerCount()).toBe(1);
+    await store.close?.();
+    expect(vi.getTimerCount()).toBe(0);
+    await store.commit({ record: record() });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("a write that finds the store full looks at a thousand of those whose end has moved, and no more", async () => {
+    const { store, clock } = own(2_000);
+    const records = Array.from({ length: 2_000 }, () => record());
+    for (const each of records) await store.commit({ record: each });
+    for (const each of records)
+      await store.commit({ record: { ...each, tokens: ["later"], keepUntil: start + 9 * minute }, expected: each.tokens[0] as string });
+    clock.now += minute + lag;
+    const looks = vi.spyOn(Table.prototype, "forgetOne");
+    await expect(store.commit({ record: record() })).rejects.toThrow("is full");
+    expect(looks.mock.calls.length).toBeLessThan(1_100);
+    looks.mockRestore();
+  });
+
+  test("wake times that hold no more are dropped while others are added", async () => {
+    const adds = vi.spyOn(Heap.prototype, "add");
+    const { store } = own();
+    let last = record({ wakeAt: start });
+    await store.commit({ record: last });
+    const wakes = adds.mock.contexts[1] as Heap<string>;
+    for (let i = 1; i <= 1_000; i++) {
+      const next = { ...last, tokens: [`${i}`], wakeAt: start + Math.min(i, 500) };
+      await store.commit({ record: next, expected: last.tokens[0] as string });
+      last = next;
+    }
+    expect(wakes.size).toBeLessThan(10);
+    expect(await store.lease(start + 500, 10, start + 1_000)).toEqual([stored(last)]);
+    adds.mockRestore();
+  });
+
+  test("the timer keeps no process alive", async () => {
+    const timers = vi.spyOn(globalThis, "setInterval");
+    const { store } = own();
+    await store.commit({ record: record() });
+    const [timer] = timers.mock.results.map(({ value }) => value as NodeJS.Timeout);
+    expect(timer?.hasRef()).toBe(false);
+    timers.mockRestore();
+    await store.close?.();
+  });
+
+  test("a sweep stops after three milliseconds, whatever is left to free", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const { store, clock } = own();
+    const ended = Array.from({ length: 200 }, () => record());
+    for (const each of ended) await store.commit({ record: each });
+    clock.now += minute + lag;
+    let time = 0;
+    const spy = vi.spyOn(performance, "now").mockImplementation(() => time++);
+    vi.advanceTimersByTime(50);
+    spy.mockRestore();
+    const left = (await Promise.all(ended.map((each) => find(store, each)))).filter((found) => found !== undefined).length;
+    expect(left).toBe(200 - 3 * 32);
+  });
+
+  test("never asks what day it is", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: new Date("2099-01-01") });
+    const { store } = own(1);
+    const kept = record();
+    await store.commit({ record: kept });
+    await store.lease(Number.MAX_SAFE_INTEGER, 10, Number.MAX_SAFE_INTEGER);
+    await expect(store.commit({ record: record() })).rejects.toThrow("is full");
+    expect(await find(store, kept)).toEqual(stored(kept));
+  });
 });
 
-test("a record without a token is refused", async () => {
-  await expect(own().compareAndSwap(record({ tokens: [] }), null)).rejects.toThrow("a record needs a token");
+describe("packed", () => {
+  test("what is kept is what was written: tokens of any length, text in any script, times on both sides of the epoch", async () => {
+    const { store } = own();
+    const odd = ["", "a\nb", "\u0000\u0001", "日本語 \u{1f600}", "\ud800", "x".repeat(300), "UPPER"];
+    for (const [i, text] of odd.entries()) {
+      const written = record({
+        id: `id ${text}`,
+        tokens: [`${i}`, ...odd],
+        data: text,
+        keepUntil: [start + minute, 0, -1, 8.64e15, Number.MAX_SAFE_INTEGER][i % 5] as number,
+      });
+      await store.commit({ record: { ...written, wakeAt: 5 - i } });
+      expect(await find(store, written)).toEqual(stored(written));
+      const window = `${written.customer}:${text}`;
+      await store.commit({ claims: odd.map((name, at) => member(window, name, start + at)) });
+      expect(await store.members(window, 10)).toEqual(odd.toReversed());
+    }
+    const leased = await store.lease(0, 10, 9);
+    expect(leased.map(({ id }) => id)).toEqual([`id ${odd[6]}`, `id ${odd[5]}`]);
+  });
+
+  test("more customers than are numbered are kept apart as well", async () => {
+    const store = memoryStore({ name: randomUUID() });
+    const id = randomUUID();
+    const customers = Array.from({ length: 65_600 }, (_, i) => `${String(i).padStart(8, "0")}-0000-4000-8000-000000000000`);
+    for (const customer of customers) {
+      const change: Change = {
+        record: record({ customer, id, data: customer, wakeAt: start }),
+        claims: [member(`${customer}:a`, "a"), sum(`${customer}:a`, 2)],
+      };
+      expect((await store.commit(change)) as unknown).toEqual({ done: true, counts: [1, 2], asked: [] });
+    }
+    for (const customer of [customers[0], customers[65_535], customers[65_536], customers.at(-1)] as string[]) {
+      expect(await store.find(customer, id)).toMatchObject({ customer, id, data: customer });
+      expect(await held(store, `${customer}:a`)).toBe(1);
+    }
+    const leased = await store.lease(start, 100_000, start + 1);
+    expect(leased.every(({ customer, data }) => customer === data)).toBe(true);
+    expect(new Set(leased.map(({ customer }) => customer)).size).toBe(customers.length);
+    await store.close?.();
+  });
+
+  test("a caller that changes what it gave or was given changes nothing that is kept", async () => {
+    const { store } = own();
+    const written = record();
+    const before = structuredClone(stored(written));
+    await store.commit({ record: written });
+    (written.tokens as string[]).push("changed");
+    for (let i = 0; i < 2; i++) {
+      const found = await find(store, written);
+      expect(found).toEqual(before);
+      (found as unknown as { tokens: string[] }).tokens.push("changed");
+    }
+  });
+
+  test("a record without a token is refused", async () => {
+    await expect(own().store.commit({ record: record({ tokens: [] }) })).rejects.toThrow("a record needs a token");
+  });
+});
+
+/** Numbers that look random, and are the same each time. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    return (state >>> 8) % below;
+  };
+}
+
+describe("beside a plain model", () => {
+  test("windows: every limit is exact, however members come, move and leave", async () => {
+    const { store } = own();
+    const window = `${randomUUID()}:a`;
+    const limit = 300;
+    const next = numbers(1);
+    let model: { readonly name: string; readonly at: number }[] = [];
+    for (let i = 0; i < 10_000; i++) {
+      const now = start + i * 10 + next(5_000) - 2_500;
+      const name = next(4) === 0 ? (model[next(model.length || 1)]?.name ?? "first") : `member ${i}`;
+      const others = model.filter((each) => each.name !== name);
+      const claim = { window, member: name, now, limit, since: now - 500 - next(5_000), keepUntil: now + 60 * minute };
+      const newer = (members: typeof model) => members.filter(({ at }) => at > claim.since).length;
+      if (next(10) === 0) {
+        const at = model.find((each) => each.name === name)?.at;
+        if (at !== undefined && next(2) === 0) model = others;
+        const result = await store.commit({ claims: [{ ...claim, now: model === others ? (at as number) : now - 10_000, out: true }] });
+        expect(result).toEqual({ done: true, counts: [newer(model)], asked: [] });
+        continue;
+      }
+      const result = await store.commit({ claims: [claim] });
+      const count = newer(others);
+      expect(result).toEqual(count < limit ? { done: true, counts: [count + 1], asked: [] } : { done: false, refusedBy: 0, count });
+      if (count >= limit) continue;
+      // The sort keeps the order of those of one time.
+      model = [...others, { name, at: now }].sort((a, b) => a.at - b.at).slice(-limit - 8);
+    }
+    expect(await store.members(window, 500)).toEqual(model.map(({ name }) => name).reverse());
+  });
+
+  test("leases: the earliest first, each once, whatever was written meanwhile", async () => {
+    const { store } = own();
+    const next = numbers(7);
+    const customer = randomUUID();
+    const model = new Map<string, { readonly token: string; readonly wakeAt: number | undefined }>();
+    for (let i = 0; i < 20_000; i++) {
+      const id = `${next(300)}`;
+      if (next(5) > 0) {
+        const before = model.get(id);
+        const asked = [undefined, "unchanged" as const, next(1_000), next(1_000)][next(4)];
+        const written = record({ customer, id, tokens: [`${i}`], ...(asked !== undefined && { wakeAt: asked }) });
+        expect(await store.commit({ record: written, expected: before?.token ?? null })).toEqual(done);
+        model.set(id, { token: `${i}`, wakeAt: asked === "unchanged" ? before?.wakeAt : asked });
+        continue;
+      }
+      const [until, limit, leaseUntil] = [next(1_000), next(8), next(1_500)];
+      const due = [...model.values()].flatMap(({ wakeAt }) => (wakeAt !== undefined && wakeAt <= until ? [wakeAt] : [])).sort((a, b) => a - b);
+      const leased = (await store.lease(until, limit, leaseUntil)).map((each) => each.id);
+      expect(leased.map((each) => model.get(each)?.wakeAt)).toEqual(due.slice(0, limit));
+      expect(new Set(leased).size).toBe(leased.length);
+      for (const each of leased) model.set(each, { token: model.get(each)?.token as string, wakeAt: leaseUntil });
+    }
+  });
 });

@@ -1,61 +1,45 @@
-/** Something with a place in a heap. The heap keeps `place`. */
-export interface Heaped {
+/** Something with its place in an order. */
+export interface Entry<T> {
   readonly order: number;
-  place: number;
+  readonly item: T;
 }
 
-/** A binary heap that also removes from the middle: the smallest `order` first. */
-export class Heap<T extends Heaped> {
-  readonly #items: T[] = [];
+/** A binary heap: what has the lowest order comes first. */
+export class Heap<T> {
+  readonly #entries: Entry<T>[] = [];
 
-  first(): T | undefined {
-    return this.#items[0];
+  get size(): number {
+    return this.#entries.length;
   }
 
-  add(item: T): void {
-    this.#items.push(item);
-    this.#up(item, this.#items.length - 1);
+  /** What stands at `place`, where something must stand; 0 is the first. */
+  at(place: number): Entry<T> {
+    return this.#entries[place] as Entry<T>;
   }
 
-  remove(item: T): void {
-    const last = this.#items.pop() as T;
-    if (last === item) return;
-    this.#up(last, item.place);
-    this.#down(last, last.place);
+  add(entry: Entry<T>): void {
+    this.#settle(entry, this.size);
   }
 
-  #up(item: T, from: number): void {
+  /** Takes out what stands at `place`. */
+  remove(place: number): void {
+    const last = this.#entries.pop() as Entry<T>;
+    if (place < this.size) this.#settle(last, place);
+  }
+
+  /** Puts an entry where it belongs, beginning at a place that is free. */
+  #settle(entry: Entry<T>, from: number): void {
     let place = from;
-    while (place > 0) {
-      const above = (place - 1) >> 1;
-      const parent = this.#items[above] as T;
-      if (parent.order <= item.order) break;
-      this.#put(parent, place);
+    for (let above = (place - 1) >> 1; place > 0 && this.at(above).order > entry.order; above = (place - 1) >> 1) {
+      this.#entries[place] = this.at(above);
       place = above;
     }
-    this.#put(item, place);
-  }
-
-  #down(item: T, from: number): void {
-    let place = from;
-    for (;;) {
-      let below = 2 * place + 1;
-      let child = this.#items[below];
-      if (child === undefined) break;
-      const right = this.#items[below + 1];
-      if (right !== undefined && right.order < child.order) {
-        child = right;
-        below++;
-      }
-      if (item.order <= child.order) break;
-      this.#put(child, place);
+    for (let below = 2 * place + 1; below < this.size; below = 2 * place + 1) {
+      if (below + 1 < this.size && this.at(below + 1).order < this.at(below).order) below++;
+      if (this.at(below).order >= entry.order) break;
+      this.#entries[place] = this.at(below);
       place = below;
     }
-    this.#put(item, place);
-  }
-
-  #put(item: T, place: number): void {
-    this.#items[place] = item;
-    item.place = place;
+    this.#entries[place] = entry;
   }
 }

@@ -1,81 +1,149 @@
-import type { Claim, ReserveResult, Store, StoredRecord, SwapResult } from "../../../src/ports/store.js";
-import { ToldTime } from "./expiry.js";
-import { Records } from "./records.js";
-import { Values } from "./values.js";
-import { Windows } from "./windows.js";
+import type { Ask, Change, Claim, CommitResult, Life, RecordWrite, Store, StoredRecord, Tally } from "../../../src/ports/store.js";
+import { Heap } from "./heap.js";
+import { Names } from "./names.js";
+import { numberAt, numberWidth, packed } from "./pack.js";
+import { type Kept, packRecord, unpackRecord, wakeAtOf } from "./record.js";
+import { type Numbers, partsOf, total, withWeight } from "./sum.js";
+import { Draft, endAfter, slotAt, Table } from "./table.js";
+import { endOf, type Members, namesOf, newer, sizeOf, withMember, withoutMember } from "./window.js";
 
 export interface MemoryStoreOptions {
   /** Stores of one name in one process are one store. Default: `"default"`. */
   readonly name?: string;
   /**
-   * How many authentications it keeps at once; as many small values, and sixteen times as many members of windows. An integer of 1 or more. Default: 1,000,000, which take about 400 MB.
-   * When it is full, more are refused (the service answers 503) and nothing is forgotten before its end.
+   * How many authentications it keeps at once; as many small values, and sixteen times as many members of windows, parts of sums and counters together. An integer of 1 or more.
+   * Default: 1,000,000, which take about 450 MB with what is counted for them, and 850 MB where every create tells ip and device. When it is full, more are refused (the service answers 503) and nothing is forgotten before its end.
    */
   readonly maxRecords?: number;
+  /** What time it is, in milliseconds, for freeing what has ended. Default: a monotonic clock of the process. Tests that advance a clock pass its `now`. */
+  readonly now?: () => number;
 }
 
-/** Members of windows for each record: an authentication with every send, device and address counted makes about as many. */
-const membersPerRecord = 16;
+/** Members, parts and counters for each record: an authentication with every send, device and address counted makes about as many. */
+const countedPerRecord = 16;
 
-/** Ended entries that each write frees. */
-const freedPerWrite = 4;
+/** The most members of a window without a limit, and how many more than its limit another keeps. */
+const mostListed = 10_000;
+const slack = 8;
+
+/** Rows that each write looks at in each table to free what has ended, and that it looks at before it says that the store is full. */
+const lookedAtPerWrite = 4;
+const lookedAtWhenFull = 1_000;
 
 /** How often, and for how long each time, a timer frees what has ended, in milliseconds. */
-const sweepEvery = 100;
+const sweepEvery = 50;
 const sweepFor = 3;
 
-interface Kept {
-  size: number;
-  forgetOne(now: number): boolean;
-}
+type Bounded = Pick<Table<unknown>, "size" | "forgetOne">;
 
 class MemoryStore implements Store {
-  readonly #records = new Records();
-  readonly #windows = new Windows();
-  readonly #values = new Values();
-  readonly #kept: readonly Kept[] = [this.#records, this.#windows, this.#values];
-  readonly #time = new ToldTime();
+  readonly #names = new Names();
+  readonly #records = new Table<string>((row) => numberAt(row, 0));
+  readonly #windows = new Table<Members>(endOf, sizeOf);
+  readonly #sums = new Table<Numbers>(([end = 0]) => end, partsOf);
+  readonly #counters = new Table<Numbers>(([end = 0]) => end);
+  readonly #values = new Table<string>((row) => numberAt(row, 0));
+  readonly #counted = [this.#windows, this.#sums, this.#counters];
+  readonly #tables = [this.#records, ...this.#counted, this.#values];
+  /** Keys of records by wake time. An entry whose record is gone, or has another wake time by now, means nothing. */
+  readonly #wakes = new Heap<string>();
+  #wakesSeen = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
   constructor(
     readonly name: string,
     readonly maxRecords: number,
+    readonly now: () => number,
     readonly release: () => void,
   ) {}
 
   async find(customer: string, id: string): Promise<StoredRecord | undefined> {
-    return this.#records.find(customer, id);
+    return this.#find(this.#recordKey(customer, id));
   }
 
-  async compareAndSwap(next: StoredRecord, expected: string | null): Promise<SwapResult> {
-    const result = this.#records.compareAndSwap(next, expected, this.#roomForRecord);
-    this.#tidy(this.#records);
-    return result;
+  async commit({ claims = [], asks = [], record, expected = null }: Change): Promise<CommitResult> {
+    const now = this.#tidy();
+    const key = record === undefined ? "" : this.#recordKey(record.customer, record.id);
+    const stored = record && this.#records.get(key);
+    const current = stored === undefined ? undefined : unpackRecord(stored);
+    if (record !== undefined) {
+      const [token] = record.tokens;
+      if (token === undefined) throw new Error("memoryStore: a record needs a token.");
+      atMost64KiB(record.data, "a record's data");
+      if (current?.tokens.includes(token)) return { done: true, counts: claims.map((claim) => this.#count(claim)), asked: this.#ask(asks) };
+      if ((current?.tokens[0] ?? null) !== expected) return current === undefined ? { done: false } : { done: false, current: this.#recordOf(key, current) };
+    }
+    const counts: number[] = [];
+    const [windows, sums] = [new Draft(this.#windows), new Draft(this.#sums)];
+    for (let i = 0; i < claims.length; i++) {
+      const claim = claims[i] as Claim;
+      const { since, limit = Number.POSITIVE_INFINITY } = claim;
+      if ("sum" in claim) {
+        const sum = sums.get(claim.sum);
+        const count = total(sum, since);
+        if (claim.weight >= 0 && count + claim.weight > limit) return { done: false, refusedBy: i, count };
+        const next = withWeight(sum, claim, endOfLife(claim, now));
+        sums.set(claim.sum, next, sum);
+        counts.push(total(next, since));
+      } else {
+        const name = this.#windowKey(claim.window);
+        const members = windows.get(name);
+        const count = newer(members, since, claim.member);
+        if (!claim.out && count >= limit) return { done: false, refusedBy: i, count };
+        const next = claim.out
+          ? withoutMember(members, claim)
+          : withMember(members, claim, slotAt(now), endOfLife(claim, now), mostMembers(claim.window, claims));
+        windows.set(name, next, members);
+        counts.push(newer(next, since));
+      }
+    }
+    if (record !== undefined && current === undefined) this.#makeRoom([this.#records], 1, this.maxRecords, "authentications", now);
+    this.#keepCounted([windows, sums], now);
+    if (record !== undefined) this.#keepRecord(key, record, current?.wakeAt, now);
+    return { done: true, counts, asked: this.#ask(asks) };
   }
 
-  async reserve(claims: readonly Claim[]): Promise<ReserveResult> {
-    for (const { now } of claims) this.#time.tell(now);
-    const result = this.#windows.reserve(claims, this.#roomForMembers);
-    this.#tidy(this.#windows);
-    return result;
+  async members(window: string, limit: number): Promise<string[]> {
+    return namesOf(this.#windows.get(this.#windowKey(window)), limit);
   }
 
-  async count(windows: readonly { readonly window: string; readonly since: number }[]): Promise<number[]> {
-    return windows.map(({ window, since }) => this.#windows.count(window, since));
+  async tally(adds: readonly Tally[], reads: readonly string[]): Promise<number[]> {
+    const now = this.#tidy();
+    const counters = new Draft(this.#counters);
+    for (const add of adds) {
+      const before = counters.get(add.counter);
+      const [end = 0, value = 0] = before ?? [];
+      counters.set(add.counter, [Math.max(end, endOfLife(add, now)), value + add.by], before);
+    }
+    this.#keepCounted([counters], now);
+    return reads.map((counter) => this.#counters.get(counter)?.[1] ?? 0);
   }
 
-  async due(now: number, limit: number): Promise<StoredRecord[]> {
-    return this.#records.due(now, limit);
+  async lease(until: number, limit: number, leaseUntil: number): Promise<StoredRecord[]> {
+    const leased = new Map<string, Kept>();
+    while (leased.size < limit && this.#wakes.size > 0 && this.#wakes.at(0).order <= until) {
+      const { order, item: key } = this.#wakes.at(0);
+      this.#wakes.remove(0);
+      const row = this.#records.get(key);
+      if (row !== undefined && wakeAtOf(row) === order) leased.set(key, unpackRecord(row));
+    }
+    return Array.from(leased, ([key, record]) => {
+      this.#records.set(key, packRecord({ ...record, wakeAt: leaseUntil }));
+      this.#wake(key, leaseUntil);
+      return this.#recordOf(key, record);
+    });
   }
 
   async get(key: string): Promise<string | undefined> {
-    return this.#values.get(key);
+    return this.#values.get(key)?.slice(numberWidth);
   }
 
-  async put(key: string, value: string, keepUntil: number): Promise<void> {
-    this.#values.put(key, value, keepUntil, this.#roomForValue);
-    this.#tidy(this.#values);
+  async put(key: string, value: string, life: Life): Promise<void> {
+    const now = this.#tidy();
+    atMost64KiB(value, "a value");
+    if (this.#values.get(key) === undefined) this.#makeRoom([this.#values], 1, this.maxRecords, "values", now);
+    this.#values.set(key, [packed(endOfLife(life, now)), value].join(""));
   }
 
   /** Lets the name go: the next `memoryStore` of it starts empty. Whoever still holds this one keeps its data. */
@@ -85,15 +153,60 @@ class MemoryStore implements Store {
     this.release();
   }
 
-  readonly #roomForRecord = () => this.#makeRoom(this.#records, 1, this.maxRecords, "authentications");
-  readonly #roomForMembers = (more: number) => this.#makeRoom(this.#windows, more, this.maxRecords * membersPerRecord, "members of windows");
-  readonly #roomForValue = () => this.#makeRoom(this.#values, 1, this.maxRecords, "values");
+  #recordKey(customer: string, id: string): string {
+    return [this.#names.prefixOf(customer), id].join("");
+  }
 
-  #makeRoom(kept: Kept, more: number, most: number, what: string): void {
-    if (kept.size + more <= most) return;
-    const now = this.#time.now();
-    while (kept.size + more > most) {
-      if (kept.forgetOne(now)) continue;
+  #find(key: string): StoredRecord | undefined {
+    const row = this.#records.get(key);
+    return row === undefined ? undefined : this.#recordOf(key, unpackRecord(row));
+  }
+
+  #recordOf(key: string, { tokens, data, keepUntil }: Kept): StoredRecord {
+    const [customer, id] = this.#names.split(key);
+    return { customer, id, tokens, data, keepUntil };
+  }
+
+  #keepRecord(key: string, record: RecordWrite, before: number | undefined, now: number): void {
+    const wakeAt = record.wakeAt === "unchanged" ? before : record.wakeAt;
+    const { tokens, data, keepUntil } = record;
+    this.#records.set(key, packRecord({ tokens, data, keepUntil, wakeAt, end: endOfLife(record, now) }));
+    if (wakeAt !== undefined && wakeAt !== before) this.#wake(key, wakeAt);
+  }
+
+  /** Looks at two entries for each that is added, so that those that mean nothing never outnumber the others for long. */
+  #wake(key: string, wakeAt: number): void {
+    this.#wakes.add({ order: wakeAt, item: key });
+    for (let i = 0; i < 2; i++) {
+      const place = this.#wakesSeen++ % this.#wakes.size;
+      const { order, item } = this.#wakes.at(place);
+      if (wakeAtOf(this.#records.get(item)) !== order) this.#wakes.remove(place);
+    }
+  }
+
+  #ask(asks: readonly Ask[]): number[] {
+    return asks.map(({ sum, since }) => total(this.#sums.get(sum), since));
+  }
+
+  #count(claim: Claim): number {
+    return "sum" in claim ? total(this.#sums.get(claim.sum), claim.since) : newer(this.#windows.get(this.#windowKey(claim.window)), claim.since);
+  }
+
+  #windowKey(name: string): string {
+    const end = Math.max(0, name.indexOf(":"));
+    return [this.#names.prefixOf(name.slice(0, end)), name.slice(end)].join("");
+  }
+
+  #keepCounted(drafts: readonly Pick<Draft<unknown>, "more" | "write">[], now: number): void {
+    const more = drafts.reduce((sum, draft) => sum + draft.more, 0);
+    this.#makeRoom(this.#counted, more, this.maxRecords * countedPerRecord, "members of windows, parts of sums and counters", now);
+    for (const draft of drafts) draft.write();
+  }
+
+  #makeRoom(tables: readonly Bounded[], more: number, most: number, what: string, now: number): void {
+    const isFull = () => more > 0 && tables.reduce((size, table) => size + table.size, more) > most;
+    for (let looked = 0; isFull(); looked++) {
+      if (looked < lookedAtWhenFull && tables.some((table) => table.forgetOne(slotAt(now)))) continue;
       throw new Error(
         `memoryStore "${this.name}" is full: it keeps at most ${most} ${what} with maxRecords ${this.maxRecords}, and forgets none before its end. ` +
           "Raise maxRecords, or keep them in redisStore or mongoStore.",
@@ -101,33 +214,48 @@ class MemoryStore implements Store {
     }
   }
 
-  #tidy(kept: Kept): void {
-    const now = this.#time.now();
-    for (let freed = 0; freed < freedPerWrite && kept.forgetOne(now); freed++);
-    if (this.#timer !== undefined || this.#closed || this.#isEmpty()) return;
-    this.#timer = setInterval(() => this.#sweep(), sweepEvery);
-    this.#timer.unref?.();
+  /** Frees a little before a write, and sees to it that a timer does. Answers what time it is. */
+  #tidy(): number {
+    const now = this.now();
+    for (const table of this.#tables) for (let i = 0; i < lookedAtPerWrite && table.forgetOne(slotAt(now)); i++);
+    if (this.#timer === undefined && !this.#closed) {
+      this.#timer = setInterval(() => this.#sweep(), sweepEvery);
+      this.#timer.unref?.();
+    }
+    return now;
   }
 
   #sweep(): void {
-    const now = this.#time.now();
+    const slot = slotAt(this.now());
     const end = performance.now() + sweepFor;
-    for (const kept of this.#kept) {
-      for (let freed = 1; kept.forgetOne(now); freed++) {
-        if (freed % 32 === 0 && performance.now() >= end) return;
-      }
+    for (const table of this.#tables) {
+      for (let freed = 1; table.forgetOne(slot); freed++) if (freed % 32 === 0 && performance.now() >= end) return;
     }
-    if (this.#isEmpty()) this.#stop();
+    if (this.#tables.every(({ size }) => size === 0)) this.#stop();
   }
 
   #stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
 
-  #isEmpty(): boolean {
-    return this.#kept.every((kept) => kept.size === 0);
-  }
+/** How many members a window keeps: enough for the largest limit of all claims on it. */
+function mostMembers(window: string, claims: readonly Claim[]): number {
+  let most = 0;
+  for (const claim of claims)
+    if ("member" in claim && claim.window === window) most = Math.max(most, claim.limit === undefined ? mostListed : claim.limit + slack);
+  return most;
+}
+
+function endOfLife({ now, keepUntil }: Life, ownNow: number): number {
+  return endAfter(ownNow, keepUntil - now);
+}
+
+const maxBytes = 65_536;
+
+function atMost64KiB(text: string, what: string): void {
+  if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes) throw new Error(`memoryStore: ${what} is above 64 KiB.`);
 }
 
 /** Where the stores of this process are, also for a second copy of this file in another bundle. */
@@ -142,15 +270,15 @@ function stores(): Map<string, { readonly store: Store; readonly maxRecords: num
 /**
  * Keeps everything in the memory of this process: for one process, development and tests. What it holds is gone when the process ends.
  *
- * Calls with one `name` get one store, also where a bundler loads the library twice. Throws when that store exists with another `maxRecords`.
+ * Calls with one `name` get one store, also where a bundler loads the library twice; the clock is that of the first. Throws when that store exists with another `maxRecords`.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const { name = "default", maxRecords = 1_000_000 } = options;
+  const { name = "default", maxRecords = 1_000_000, now = () => performance.now() } = options;
   if (!Number.isInteger(maxRecords) || maxRecords < 1) throw new Error(`memoryStore: maxRecords must be an integer of 1 or more, got ${String(maxRecords)}.`);
   const all = stores();
   const existing = all.get(name);
   if (existing === undefined) {
-    const store = new MemoryStore(name, maxRecords, () => {
+    const store = new MemoryStore(name, maxRecords, now, () => {
       if (all.get(name)?.store === store) all.delete(name);
     });
     all.set(name, { store, maxRecords });

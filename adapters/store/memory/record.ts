@@ -1,0 +1,36 @@
+import type { StoredRecord } from "../../../src/ports/store.js";
+import { lengthAt, numberAt, numberWidth, packed, packedLength } from "./pack.js";
+
+/** What is kept of a record. Its customer and id are in its key. */
+export interface Kept extends Pick<StoredRecord, "tokens" | "data" | "keepUntil"> {
+  readonly wakeAt?: number | undefined;
+  /** The slot in which it ends. */
+  readonly end: number;
+}
+
+const tokensAt = 3 * numberWidth + 1;
+/** Set in the character that tells how many tokens there are, when there is a wake time. */
+const wakes = 0x80;
+
+export function packRecord({ end, keepUntil, wakeAt, tokens, data }: Kept): string {
+  const parts = [packed(end), packed(keepUntil), packed(wakeAt ?? 0), String.fromCharCode(tokens.length | (wakeAt === undefined ? 0 : wakes))];
+  for (const token of tokens) parts.push(packedLength(token), token);
+  parts.push(data);
+  return parts.join("");
+}
+
+export function unpackRecord(row: string): Kept {
+  const tokens: string[] = [];
+  let place = tokensAt;
+  for (let left = row.charCodeAt(tokensAt - 1) & ~wakes; left > 0; left--) {
+    const from = place + 2;
+    place = from + lengthAt(row, place);
+    tokens.push(row.slice(from, place));
+  }
+  return { end: numberAt(row, 0), keepUntil: numberAt(row, numberWidth), wakeAt: wakeAtOf(row), tokens, data: row.slice(place) };
+}
+
+/** The wake time of a packed record, or `undefined`. */
+export function wakeAtOf(row: string | undefined): number | undefined {
+  return row === undefined || (row.charCodeAt(tokensAt - 1) & wakes) === 0 ? undefined : numberAt(row, 2 * numberWidth);
+}

@@ -1,0 +1,111 @@
+import { Heap } from "./heap.js";
+import { inOnePiece } from "./pack.js";
+
+/** Ends are told in slots of about four seconds. */
+const slotWidth = 4_096;
+
+/** How long, in milliseconds, what has ended stays: what a caller's request may have been on its way. */
+const grace = 5_000;
+
+/** The slot that a time of the store's own clock lies in. */
+export function slotAt(now: number): number {
+  return Math.floor(now / slotWidth);
+}
+
+/** The slot in which something has ended that lives for `life` milliseconds from `now`: at most ten seconds after its end. */
+export function endAfter(now: number, life: number): number {
+  return Math.ceil((now + Math.max(0, life) + grace) / slotWidth);
+}
+
+/** No part of a table is ever so large that its growing or shrinking holds the event loop. */
+const partCount = 256;
+
+/** Rows by key, each with an end. A row is never changed, only replaced. */
+export class Table<Row> {
+  readonly #parts = new Array<Map<string, Row> | undefined>(partCount).fill(undefined);
+  /** Keys by the slot in which to look at them. Every key is in one bucket: in that of its row's end, or of an end that the row had before. */
+  readonly #buckets = new Map<number, string[]>();
+  readonly #slots = new Heap<string[]>();
+  /** What all rows weigh. */
+  size = 0;
+
+  constructor(
+    readonly endOf: (row: Row) => number,
+    readonly weightOf: (row: Row) => number = () => 1,
+  ) {}
+
+  get(key: string): Row | undefined {
+    return this.#parts[partOf(key)]?.get(key);
+  }
+
+  set(key: string, row: Row): void {
+    const part = (this.#parts[partOf(key)] ??= new Map());
+    const old = part.get(key);
+    const kept = old === undefined ? inOnePiece(key) : key;
+    part.set(kept, row);
+    if (old === undefined) this.#putOff(kept, this.endOf(row));
+    this.size += this.weightOf(row) - (old === undefined ? 0 : this.weightOf(old));
+  }
+
+  /** Looks at one row whose slot has come, and forgets it if it has ended; false when there is none. */
+  forgetOne(slot: number): boolean {
+    if (this.#slots.size === 0 || this.#slots.at(0).order > slot) return false;
+    const { order, item: bucket } = this.#slots.at(0);
+    const key = bucket.pop() as string;
+    if (bucket.length === 0) {
+      this.#slots.remove(0);
+      this.#buckets.delete(order);
+    }
+    const row = this.get(key) as Row;
+    const end = this.endOf(row);
+    if (end > slot) {
+      this.#putOff(key, end);
+    } else {
+      this.#parts[partOf(key)]?.delete(key);
+      this.size -= this.weightOf(row);
+    }
+    return true;
+  }
+
+  #putOff(key: string, slot: number): void {
+    const bucket = this.#buckets.get(slot);
+    if (bucket !== undefined) {
+      bucket.push(key);
+      return;
+    }
+    const created = { order: slot, item: [key] };
+    this.#buckets.set(slot, created.item);
+    this.#slots.add(created);
+  }
+}
+
+/** By the last eight characters: keys differ there, and begin alike. */
+function partOf(key: string): number {
+  let hash = 0;
+  for (let i = Math.max(0, key.length - 8); i < key.length; i++) hash = (Math.imul(hash, 31) + key.charCodeAt(i)) | 0;
+  return (hash ^ (hash >>> 8) ^ (hash >>> 16)) & (partCount - 1);
+}
+
+/** Rows that are to be written together, or not at all. */
+export class Draft<Row> {
+  readonly #rows = new Map<string, Row>();
+  /** How much more the table will weigh. */
+  more = 0;
+
+  constructor(readonly table: Table<Row>) {}
+
+  get(key: string): Row | undefined {
+    return this.#rows.get(key) ?? this.table.get(key);
+  }
+
+  /** `before` is what `get` answers. */
+  set(key: string, row: Row | undefined, before: Row | undefined): void {
+    if (row === undefined || row === before) return;
+    this.#rows.set(key, row);
+    this.more += this.table.weightOf(row) - (before === undefined ? 0 : this.table.weightOf(before));
+  }
+
+  write(): void {
+    for (const [key, row] of this.#rows) this.table.set(key, row);
+  }
+}
