@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { MongoClientOptions } from "mongodb";
 import { afterAll, describe, expect, it } from "vitest";
-import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { type MongoCollection, type MongoDb, mongoStore } from "../../adapters/store/mongo/index.js";
+import type { Clock } from "../../src/ports/clock.js";
 import type { Store } from "../../src/ports/store.js";
 import { type Connected, drivers, newDatabase, type OwnMongoServer, ownMongoServer } from "../support/mongo.js";
 import { until } from "../support/redis.js";
@@ -109,22 +110,28 @@ describe.runIf(server)("faults of MongoDB", () => {
         const proxy = await startProxy(mongo.port);
         const { db, close } = await connect(`mongodb://127.0.0.1:${proxy.port}`);
         const store = mongoStore({ db });
-        const [customer, window] = [randomUUID(), `${randomUUID()}:w`];
-        const kept = { customer, id: randomUUID(), tokens: ["t"], data: "d", keepUntil: Date.now() + 1_800_000 };
         const now = Date.now();
+        const life = { now, keepUntil: now + 1_800_000 };
+        const kept = { customer: randomUUID(), id: randomUUID(), tokens: ["t"], data: "d", ...life };
+        const fresh = () => `${randomUUID()}:w`;
+        const since = now - 1_000;
         const calls: Record<string, (of: Store) => Promise<unknown>> = {
-          find: (of) => of.find(customer, kept.id),
-          create: (of) => of.compareAndSwap({ ...kept, id: randomUUID() }, null),
-          swap: (of) => of.compareAndSwap({ ...kept, tokens: ["u", "t"] }, "t"),
-          reserve: (of) => of.reserve([{ window, member: randomUUID(), limit: 5, since: now - 1_000, now, keepUntil: now + 1_000 }]),
-          "reserve above 1,000": (of) => of.reserve([{ window, member: randomUUID(), limit: 5_000, since: now - 1_000, now, keepUntil: now + 1_000 }]),
-          count: (of) => of.count([{ window, since: 0 }]),
-          due: (of) => of.due(0, 1),
+          find: (of) => of.find(kept.customer, kept.id),
+          create: (of) => of.commit({ record: { ...kept, id: randomUUID() } }),
+          write: (of) => of.commit({ record: { ...kept, tokens: ["u", "t"] }, expected: "t" }),
+          "claim in a window": (of) => of.commit({ claims: [{ window: fresh(), member: "m", limit: 5, since, ...life }] }),
+          "claim in a list": (of) => of.commit({ claims: [{ window: fresh(), member: "m", since, ...life }] }),
+          "claim in a sum": (of) => of.commit({ claims: [{ sum: fresh(), weight: 1, since, ...life }] }),
+          "take out": (of) => of.commit({ claims: [{ window: fresh(), member: "m", out: true, since, ...life }] }),
+          ask: (of) => of.commit({ asks: [{ sum: fresh(), since }] }),
+          members: (of) => of.members(fresh(), 1),
+          tally: (of) => of.tally([{ counter: fresh(), by: 1, ...life }], []),
+          lease: (of) => of.lease(0, 1, 1),
           get: (of) => of.get("key"),
-          put: (of) => of.put("key", "value", kept.keepUntil),
+          put: (of) => of.put("key", "value", life),
           ensureIndexes: () => store.ensureIndexes(),
         };
-        await store.compareAndSwap(kept, null);
+        await store.commit({ record: kept });
         for (const call of Object.values(calls)) await call(store);
         await proxy.close();
         const rejections = await Promise.all(
@@ -200,6 +207,49 @@ describe.runIf(server)("faults of MongoDB", () => {
       proxy.delay(0);
       await close();
       await proxy.close();
+    }, 40_000);
+
+    it("D1: stopped in the middle of a retry's write, it loses the retry, and neither a rung, the cool-down nor a code", async () => {
+      const { db, close } = await connect(mongo.url);
+      let stopping = false;
+      // The server stops just before what the retry claims reaches it, and does the work when it goes on: the answer is late.
+      const hanging: MongoDb = {
+        databaseName: db.databaseName,
+        command: (command) => db.command(command),
+        collection: (...args) =>
+          new Proxy(db.collection(...args), {
+            get(target, method: keyof MongoCollection) {
+              if (stopping && method === "findOneAndUpdate") {
+                stopping = false;
+                mongo.signal("SIGSTOP");
+              }
+              return target[method].bind(target);
+            },
+          }),
+      };
+      let ahead = 0;
+      const clock: Clock = {
+        now: () => Date.now() + ahead,
+        after(ms, run) {
+          const timer = setTimeout(run, ms);
+          return () => clearTimeout(timer);
+        },
+      };
+      const service = serviceOn(mongoStore({ db: hanging }), { clock });
+      const { authentication_uuid: id } = (await service.create(newNumber())).body;
+      const first = service.codeOf(id);
+      ahead += 31_000;
+      stopping = true;
+      const late = await service.retry(id);
+      mongo.signal("SIGCONT");
+      expect([late.status, service.sent.length]).toEqual([503, 1]);
+      expectInTime([late]);
+      await until("the retry is taken back", async () => (await service.retry(id)).body.status === "approved");
+      expect(service.sent).toHaveLength(2);
+      const { status, remaining_retry } = (await service.retry(id)).body as Answer["body"] & { remaining_retry: number };
+      expect([status, remaining_retry]).toEqual(["denied", 3]);
+      expect((await service.check(id, first)).body.status).toBe("valid");
+      await close();
     }, 40_000);
 
     it("answers cut off after the write: nothing is sent, no guess is free, a check with an Idempotency-Key is answered as it was judged", async () => {

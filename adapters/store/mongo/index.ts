@@ -1,7 +1,9 @@
-import type { Store, StoredRecord, SwapResult } from "../../../src/ports/store.js";
-import { endsAt, expiry, inserted, isDuplicate, type MongoDb, openCollections, withoutValues } from "./driver.js";
-import { CorruptRecord, parseRecord, recordFields, recordKey } from "./record.js";
-import { createWindows } from "./windows.js";
+import { randomBytes } from "node:crypto";
+import type { Store, StoredRecord } from "../../../src/ports/store.js";
+import { createCommit } from "./commit.js";
+import { type Document, expireAt, expiry, literal, type MongoDb, made, making, makingAll, openCollections, withoutValues } from "./driver.js";
+import { listed } from "./lists.js";
+import { CorruptRecord, parseRecord, recordKey } from "./record.js";
 
 export type { MongoCollection, MongoDb } from "./driver.js";
 
@@ -9,15 +11,15 @@ export type { MongoCollection, MongoDb } from "./driver.js";
 export interface MongoStoreOptions {
   /** The database, from your own `MongoClient` of the `mongodb` driver 6 or 7: `client.db()`. The store neither opens nor closes the client. */
   readonly db: MongoDb;
-  /** What the names of the four collections start with: letters, digits, `_`, `-` and `.`, 1 to 64 of them. Default `"phoneproof_"`. */
+  /** What the names of the five collections start with: letters, digits, `_`, `-` and `.`, 1 to 64 of them. Default `"phoneproof_"`. */
   readonly prefix?: string;
 }
 
 /** A store in MongoDB. */
 export interface MongoStore extends Store {
   /**
-   * Creates the indexes that are missing: for the worker (`due`), and for MongoDB's clearing away of what has ended. Call it once when the service is set up or
-   * starts; it may be called again. The store is as correct without them: then `due` reads every authentication, and nothing that has ended is cleared away.
+   * Creates the indexes that are missing: for the worker (`lease`), for windows without limits, and for MongoDB's clearing away of what has ended. Call it once when the service is set up or starts; it
+   * may be called again. The store is as correct without them: then `lease` reads every authentication, a window without a limit is looked for in all of them, and nothing that has ended is cleared away.
    *
    * @throws Error when an index cannot be created; the message names the collection.
    */
@@ -27,23 +29,24 @@ export interface MongoStore extends Store {
 /** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
 const maxBytes = 64 * 1024;
 
-/** The index that `due` reads along: it holds the records that need work, and no others. */
+/** The index that `lease` reads along: it holds the records that need work, and no others. */
 const wake = { key: { wakeAt: 1 }, name: "wakeAt", partialFilterExpression: { wakeAt: { $exists: true } } };
 
 /** `maxWireVersion` of MongoDB 4.4. */
 const oldestWire = 9;
 
 /**
- * Keeps authentications and windows in MongoDB 4.4 or newer: a standalone server, a replica set or a sharded cluster. No transaction is used.
+ * Keeps authentications and what is counted in MongoDB 4.4 or newer: a standalone server, a replica set or a sharded cluster. No transaction is used.
  *
- * `find`, `get`, `put`, `count` and `due` are one round trip each. A swap is one `findOneAndUpdate` (an insert, where there must be no record), and one read
- * more when it is lost. `reserve` is one ordered bulk for all windows; one insert more for each with a limit above 1,000 (a member that comes again takes two
- * updates instead), and one to three round trips more when it is refused.
+ * `find`, `get`, `put` and `members` are one round trip each, `tally` two, `lease` three, and one where nothing is due. A commit is up to three: one for the claims that add and the asks (a command for
+ * each window and sum, all at once), one for the record, one for what is taken out and given back. A lost race is one more, which reads what is stored; one more undoes what was added.
  *
- * Writes are acknowledged by the majority and decisions read from the primary, whatever the defaults of `db` are; `journal` and `wtimeoutMS` of its write
- * concern are kept. A standalone server acknowledges before it writes its journal: set `journal: true` there, or lose up to the last 100 ms when it is killed.
+ * A window is counted either with limits or without: a claim with a limit does not see members that were claimed without one.
  *
- * The store retries nothing and sets no timer; the verifier's own deadline bounds every request.
+ * Writes are acknowledged by the majority and decisions read from the primary, whatever the defaults of `db` are; `journal` and `wtimeoutMS` of its write concern are kept. A standalone server
+ * acknowledges before it writes its journal: set `journal: true` there, or lose up to the last 100 ms when it is killed.
+ *
+ * The store sets no timer; the verifier's own deadline bounds every request.
  *
  * @throws TypeError when an option is wrong; the message names it and the mend.
  */
@@ -58,12 +61,12 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     );
   }
   const collections = openCollections(db, prefix);
-  const { authentications, values } = collections;
-  const windows = createWindows(collections);
+  const { authentications, windows, lists, counters, values } = collections;
+  const commit = createCommit(collections);
   let known = false;
 
   /** Sees to it, once, that the server is new enough; keeps what is stored out of errors. */
-  async function ask<T>(work: () => Promise<T>): Promise<T> {
+  async function reach<T>(work: () => Promise<T>): Promise<T> {
     try {
       if (!known) await refuseOldServer(db);
       known = true;
@@ -73,74 +76,102 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     }
   }
 
-  async function read(customer: string, id: string): Promise<StoredRecord | undefined> {
-    const document = await authentications.findOne({ _id: recordKey(customer, id) }, {});
-    return document === null ? undefined : parseRecord(document);
-  }
-
-  /** Tries the swap: `null` when it was done, else the record that stands there. */
-  async function write(next: StoredRecord, expected: string | null): Promise<StoredRecord | null | undefined> {
-    const _id = recordKey(next.customer, next.id);
-    const fields = recordFields(next);
-    if (expected === null) return (await inserted(authentications, { _id, ...fields })) ? null : read(next.customer, next.id);
-    const update = { $set: fields, ...(next.wakeAt === undefined ? { $unset: { wakeAt: "" } } : {}) };
-    const before = await authentications.findOneAndUpdate({ _id, "tokens.0": expected, tokens: { $ne: next.tokens[0] } }, update, { projection: { _id: 1 } });
-    return before === null ? read(next.customer, next.id) : null;
+  /** Moves the records that are due where they have not been moved since they were read, and reads those that bear this call's ticket. */
+  async function lease(until: number, limit: number, leaseUntil: number): Promise<unknown[]> {
+    const options = { sort: { wakeAt: 1 }, limit, projection: { wakeAt: 1 } };
+    // The `_id` and the `wakeAt` of each: the filter of its update.
+    const due = (await authentications.find({ wakeAt: { $lte: until } }, options).toArray()) as Document[];
+    if (due.length === 0) return [];
+    const ticket = randomBytes(9).toString("base64url");
+    const moved = { $set: { wakeAt: leaseUntil, lease: ticket } };
+    await authentications.bulkWrite(due.map((filter) => ({ updateOne: { filter, update: moved } })) as never, { ordered: false });
+    const leased = { _id: { $in: due.map(({ _id }) => _id) }, lease: ticket };
+    const found = (await authentications.find(leased, {}).toArray()) as Document[];
+    const byId = new Map(found.map((document) => [JSON.stringify(document["_id"]), document]));
+    return due.flatMap(({ _id }) => byId.get(JSON.stringify(_id)) ?? []);
   }
 
   return {
-    find: (customer, id) => ask(() => read(customer, id)),
-
-    async compareAndSwap(next, expected): Promise<SwapResult> {
-      refuseLarge("data", next.data);
-      const current = await ask(() => write(next, expected));
-      if (current === null || current?.tokens.includes(next.tokens[0] as string)) return { swapped: true };
-      return current === undefined ? { swapped: false } : { swapped: false, current };
+    async find(customer, id): Promise<StoredRecord | undefined> {
+      const document = await reach(() => authentications.findOne({ _id: recordKey(customer, id) }, {}));
+      return document === null ? undefined : parseRecord(document);
     },
 
-    reserve: (claims) => ask(() => windows.reserve(claims)),
+    async commit(change) {
+      if (change.record !== undefined) refuseLarge("data", change.record.data);
+      return reach(() => commit(change));
+    },
 
-    count: (asked) => ask(() => windows.count(asked)),
+    async members(window, limit): Promise<string[]> {
+      if (limit < 1) return [];
+      const projection = { "members.member": 1, "members.at": 1 };
+      const [kept, listed] = await reach(() =>
+        Promise.all([
+          windows.findOne({ _id: window }, { projection }) as Promise<{ members?: Member[] } | null>,
+          lists.find({ "_id.window": window }, { sort: { at: -1 }, limit, projection: { _id: 0, member: "$_id.member", at: 1 } }).toArray() as Promise<
+            Member[]
+          >,
+        ]),
+      );
+      const all = [...(kept?.members ?? []), ...listed].sort((a, b) => b.at - a.at);
+      return [...new Set(all.map(({ member }) => member))].slice(0, limit);
+    },
 
-    async due(now, limit): Promise<StoredRecord[]> {
-      const documents = await ask(() => authentications.find({ wakeAt: { $lte: now } }, { sort: { wakeAt: 1 }, limit }).toArray());
+    async tally(adds, reads): Promise<number[]> {
+      const statements = adds.map(({ counter, by, ...life }) => {
+        const update = [{ $set: { count: { $add: [{ $ifNull: ["$count", 0] }, by] }, expireAt: expireAt(life) } }];
+        return { updateOne: { filter: made(counter), update, upsert: true } };
+      });
+      return reach(async () => {
+        await makingAll(counters, statements);
+        const found = reads.length === 0 ? [] : ((await counters.find({ _id: { $in: reads } }, {}).toArray()) as { _id: string; count: number }[]);
+        const counts = new Map(found.map(({ _id, count }) => [_id, count]));
+        return reads.map((counter) => counts.get(counter) ?? 0);
+      });
+    },
+
+    async lease(until, limit, leaseUntil): Promise<StoredRecord[]> {
       const records: StoredRecord[] = [];
       let fault: unknown;
-      for (const document of documents) {
+      for (const document of limit < 1 ? [] : await reach(() => lease(until, limit, leaseUntil))) {
         try {
           records.push(parseRecord(document));
         } catch (error) {
           fault ??= error;
         }
       }
-      // One corrupt record must not hold up the work on the others: it is told when nothing else is left to do.
+      // A corrupt record has been moved like the others, and must not hold up the work on them: it is told when nothing else came with it.
       if (records.length === 0 && fault !== undefined) throw fault;
       return records;
     },
 
     async get(key): Promise<string | undefined> {
-      const document = await ask(() => values.findOne({ _id: key }, {}));
+      const document = await reach(() => values.findOne({ _id: key }, {}));
       return document === null ? undefined : (document as { value: string }).value;
     },
 
-    async put(key, value, keepUntil): Promise<void> {
+    async put(key, value, life): Promise<void> {
       refuseLarge("value", value);
-      const update = { $set: { value, keepUntil, expireAt: endsAt(keepUntil) } };
-      const write = () => values.updateOne({ _id: key }, update, { upsert: true });
-      // Two first puts at the same time: the one that lost finds the other's document now.
-      await ask(() => write().catch((error) => (isDuplicate(error) ? write() : Promise.reject(error))));
+      const update = [{ $set: { value: literal(value), expireAt: expireAt(life) } }];
+      await reach(() => making(() => values.updateOne(made(key), update, { upsert: true })));
     },
 
     async ensureIndexes(): Promise<void> {
       for (const [name, collection] of Object.entries(collections)) {
+        const own = name === "authentications" ? [wake] : name === "lists" ? [listed] : [];
         try {
-          await ask(() => collection.createIndexes((name === "authentications" ? [wake, expiry] : [expiry]) as never));
+          await reach(() => collection.createIndexes([...own, expiry] as never));
         } catch (error) {
           throw new Error(`${(error as Error).message} (creating the indexes of ${prefix}${name})`);
         }
       }
     },
   };
+}
+
+interface Member {
+  readonly member: string;
+  readonly at: number;
 }
 
 /** The server cannot do what the store asks of it. */

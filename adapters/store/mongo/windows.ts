@@ -1,167 +1,79 @@
-import { randomBytes } from "node:crypto";
-import type { Claim, ReserveResult } from "../../../src/ports/store.js";
-import { isFull, largestExact, type Slot, total, withEntry, withSlot } from "./counting.js";
-import { type Collections, type Document, endsAt, grace, inserted, literal, stoppedAt } from "./driver.js";
+import type { MemberClaim } from "../../../src/ports/store.js";
+import { adding, type Counter, heldIn, heldOf } from "./counter.js";
+import { type Document, list, literal, type MongoCollection, made, making, where } from "./driver.js";
 
-/** "Large windows (limit above 1,000) may count in twelve sub-windows summed whole" (architecture.md, Store). */
-const subWindows = 12;
-
-/**
- * How often a charge is tried again that failed though its window has room: others were charged and undone meanwhile, or created the document at the same time.
- */
-const maxRaces = 32;
-
-/** The claims on one window for one member: charged in one step. */
-interface Charge {
-  readonly window: string;
-  readonly member: string;
-  readonly claims: readonly (Claim & { readonly index: number })[];
-  readonly now: number;
-  readonly keepUntil: number;
-  /** The sub-window to count in, when a limit is above 1,000. */
-  readonly slot: Slot | undefined;
-  /** The end of the sub-window in which the member is counted already, when that is known. */
-  counted?: number;
-}
-
-export interface Windows {
-  reserve(claims: readonly Claim[]): Promise<ReserveResult>;
-  count(windows: readonly { readonly window: string; readonly since: number }[]): Promise<number[]>;
-}
-
-/**
- * `reserve` and `count` without transactions.
+/*
+ * A window that has limits is one document: { _id: window, members: [{ member, at, holds: [{ at, ticket }] }], expireAt }, the member claimed last first.
  *
- * Charges go out as one ordered bulk. The server applies each document's on its own; a window that is full makes its update fail, on purpose, by changing
- * `_id`, and the bulk stops there. What was charged before is then undone. Every charge is conditional and atomic, and what was granted is never taken back: so
- * whatever races, no window admits more than its limit.
+ * A hold is what one commit added, told apart by its random ticket: undoing one of two twins takes back that one's hold and never the other's, nor the one from before. A member counts once, at the
+ * latest time of its holds.
  */
-export function createWindows({ windows, members }: Pick<Collections, "windows" | "members">): Windows {
-  /** The index of the first claim that finds its window full, as things are now. Also learns where members are counted. */
-  async function firstRefusal(charges: readonly Charge[]): Promise<number | undefined> {
-    const large = charges.filter((charge) => charge.slot !== undefined);
-    const places = large.length === 0 ? [] : ((await members.find({ _id: { $in: large.map(memberKey) } }, latest).toArray()) as (Slot & { _id: Document })[]);
-    for (const charge of large) {
-      const place = places.find(({ _id }) => _id.window === charge.window && _id.member === charge.member);
-      if (place !== undefined) charge.counted = place.end;
-    }
-    const claims = charges.flatMap((charge) => charge.claims.map((claim) => ({ ...claim, counted: charge.counted })));
-    const full = claims.map((claim) => ({ $and: [{ $eq: ["$_id", literal(claim.window)] }, isFull(claim, claim.counted)] }));
-    const pipeline = [{ $match: { _id: { $in: charges.map(({ window }) => window) } } }, { $project: { full } }];
-    const found = (await windows.aggregate(pipeline, latest).toArray()) as { full: boolean[] }[];
-    const refused = claims.filter((_, at) => found.some((window) => window.full[at])).map(({ index }) => index);
-    return refused.length === 0 ? undefined : Math.min(...refused);
-  }
 
-  /** Takes back what this reserve charged, and only that. */
-  async function undo(charges: readonly Charge[], ticket: string): Promise<void> {
-    if (charges.length === 0) return;
-    const statements = charges.flatMap(({ window, slot }) => [
-      { updateOne: { filter: { _id: window }, update: { $pull: { members: { ticket } } } } },
-      ...(slot === undefined ? [] : [giveBack(window, slot)]),
-    ]);
-    await windows.bulkWrite(statements as never, { ordered: false });
-  }
+/** How many members a window keeps beyond its largest limit: so many may be undone at once without those that they pushed out being missed. */
+const slack = 16;
 
-  /** The member of a granted charge stays counted in one sub-window: the latest. */
-  async function settle(charge: Charge): Promise<void> {
-    const { window, slot, keepUntil } = charge;
-    if (slot === undefined) return;
-    const _id = memberKey(charge);
-    if (await inserted(members, { _id, ...slot, expireAt: endsAt(keepUntil) })) return;
-    const moved = {
-      end: { $max: ["$end", slot.end] },
-      paired: { $cond: [{ $lt: ["$end", slot.end] }, slot.paired, "$paired"] },
-      expireAt: { $max: ["$expireAt", endsAt(keepUntil)] },
-    };
-    const before = (await members.findOneAndUpdate({ _id }, [{ $set: moved }], { returnDocument: "before" })) as Slot | null;
-    // None: it was cleared away in between, having been counted where nothing counts any more.
-    if (before !== null) await windows.bulkWrite([giveBack(window, before.end < slot.end ? before : slot)] as never, {});
-  }
+/** Holds this much older than a new one of the same member become a single one that nobody undoes any more. In milliseconds. */
+const settledAfter = 60 * 1000;
 
+/** Windows that have limits. */
+export function createWindows(windows: MongoCollection): Counter<MemberClaim, MemberClaim> {
   return {
-    async reserve(claims) {
-      const charges = group(claims);
-      const ticket = randomBytes(9).toString("base64url");
-      let done = 0;
-      for (let race = 0; done < charges.length; race++) {
-        try {
-          await windows.bulkWrite(charges.slice(done).map((charge) => take(charge, ticket)) as never, { ordered: true });
-          done = charges.length;
-        } catch (error) {
-          const stopped = stoppedAt(error);
-          if (stopped === undefined || race === maxRaces) throw error;
-          done += stopped;
-          const refusedBy = await firstRefusal(charges.slice(done));
-          if (refusedBy === undefined) continue;
-          await undo(charges.slice(0, done), ticket);
-          return { granted: false, refusedBy };
-        }
-      }
-      for (const charge of charges) await settle(charge);
-      return { granted: true };
+    async take(claims, ticket) {
+      const [{ window, member, now }] = claims;
+      const held = claims.map(({ since }) => newer(since, isOther(member)));
+      const full = { $or: claims.flatMap(({ limit }, at) => (limit === undefined ? [] : [{ $gte: [held[at], limit] }])) };
+      const most = Math.max(...claims.map(({ limit = 0 }) => limit)) + slack;
+      const entry = { member: literal(member), at: { $max: "$$holds.at" }, holds: "$$holds" };
+      const first = { $let: { vars: { holds: withHold(holdsOf(member), now, ticket) }, in: entry } };
+      const members = { $slice: [{ $concatArrays: [[first], where(list("members"), isOther(member))] }, most] };
+      const options = { upsert: true, returnDocument: "before", projection: { _id: 0, held } };
+      const before = await making(() => windows.findOneAndUpdate(made(window), adding(full, { members }, claims[0]), options));
+      return heldOf(before, claims).map((others) => ({ others, count: others + 1 }));
     },
 
-    async count(asked) {
-      if (asked.length === 0) return [];
-      const pipeline = [{ $match: { _id: { $in: asked.map(({ window }) => window) } } }, { $project: { totals: asked.map(({ since }) => total(since)) } }];
-      const found = (await windows.aggregate(pipeline, {}).toArray()) as { _id: string; totals: number[] }[];
-      const totals = new Map(found.map((window) => [window._id, window.totals]));
-      return asked.map(({ window }, at) => totals.get(window)?.[at] ?? 0);
+    undo([{ window, member }], ticket) {
+      const left = { member: "$$this.member", at: { $max: "$$holds.at" }, holds: "$$holds" };
+      const undone = { $let: { vars: { holds: withoutHold("$$this.holds", ticket) }, in: left } };
+      const members = { $map: { input: list("members"), as: "this", in: { $cond: [isOther(member), "$$this", undone] } } };
+      return windows.updateOne({ _id: window }, [{ $set: { members: where(members, { $ne: ["$$this.holds", []] }) } }], {});
+    },
+
+    async release(claims) {
+      const [{ window, member, now }] = claims;
+      const members = where(list("members"), { $or: [isOther(member), { $ne: ["$$this.at", now] }] });
+      const options = { returnDocument: "after", projection: { _id: 0, held: claims.map(({ since }) => newer(since)) } };
+      return heldOf(await windows.findOneAndUpdate({ _id: window }, [{ $set: { members } }], options), claims);
+    },
+
+    async read(asked) {
+      const names = asked.map(({ window }) => window);
+      return heldIn(await windows.find({ _id: { $in: names } }, { projection: { held: asked.map(({ since }) => newer(since)) } }).toArray(), names);
     },
   };
 }
 
-/** For reads that can only lead to a refusal: what the primary holds, acknowledged by the majority or not. */
-const latest = { readConcern: { level: "local" } };
-
-/**
- * One charge for each window and member, in one order for all callers, since a server may lock what a bulk has changed: by name, the last first, which leaves
- * the window that all share, the customer's, to the end.
- */
-function group(claims: readonly Claim[]): Charge[] {
-  const grouped = new Map<string, (Claim & { index: number })[]>();
-  claims.forEach((claim, index) => {
-    const key = JSON.stringify([claim.window, claim.member]);
-    grouped.set(key, [...(grouped.get(key) ?? []), { ...claim, index }]);
-  });
-  const charges = [...grouped.values()].map((list) => {
-    const { window, member, now } = list[0] as Claim;
-    return { window, member, claims: list, now, keepUntil: Math.max(...list.map((claim) => claim.keepUntil)), slot: slotFor(list, now) };
-  });
-  return charges.sort((a, b) => (a.window < b.window ? 1 : -1));
+/** A member's holds with one more, and with the settled ones made one. */
+export function withHold(holds: Document, at: number, ticket: string): Document {
+  const isSettled = { $lte: ["$$this.at", at - settledAfter] };
+  const split = { settled: where("$$holds", isSettled), rest: where("$$holds", { $not: [isSettled] }) };
+  const merged = { $cond: [{ $eq: ["$$settled", []] }, [], [{ at: { $max: "$$settled.at" }, ticket: "" }]] };
+  return { $let: { vars: { holds }, in: { $let: { vars: split, in: { $concatArrays: [[{ at, ticket }], "$$rest", merged] } } } } };
 }
 
-function slotFor(claims: readonly Claim[], now: number): Slot | undefined {
-  const lengths = claims.filter(({ limit }) => limit > largestExact).map(({ since }) => now - since);
-  if (lengths.length === 0) return undefined;
-  const width = Math.max(1, Math.floor(Math.min(...lengths) / subWindows));
-  return { end: (Math.floor(now / width) + 1) * width, paired: lengths.length < claims.length };
+/** A member's holds without the one of a ticket. */
+export function withoutHold(holds: unknown, ticket: string): Document {
+  return where(holds, { $ne: ["$$this.ticket", ticket] });
 }
 
-/** The update that charges a window, or fails and stops the bulk where the window is full. */
-function take({ window, member, claims, now, keepUntil, slot, counted }: Charge, ticket: string): Document {
-  const forgotten = now - grace;
-  const exact = claims.filter(({ limit }) => limit <= largestExact);
-  // Beside a sub-window the entry serves the smaller limits alone, and is kept for those only.
-  const until = slot === undefined ? keepUntil : Math.max(...exact.map(({ since }) => now + (now - since)));
-  const entry = { member: literal(member), at: now, until, ticket, paired: slot !== undefined };
-  const fields = {
-    ...(exact.length === 0 ? {} : { members: withEntry(entry, forgotten) }),
-    ...(slot === undefined ? {} : { slots: withSlot(slot, keepUntil, forgotten) }),
-    keepUntil: { $max: ["$keepUntil", keepUntil] },
-    expireAt: { $max: ["$expireAt", endsAt(keepUntil)] },
-  };
-  const full = { $or: claims.map((claim) => isFull(claim, counted)) };
-  const update = [{ $set: { _id: { $cond: [full, { full: "$_id" }, "$_id"] } } }, { $set: fields }];
-  return { updateOne: { filter: { _id: window }, update, upsert: true } };
+function holdsOf(member: string): Document {
+  return { $reduce: { input: where(list("members"), { $not: [isOther(member)] }), initialValue: [], in: "$$this.holds" } };
 }
 
-/** One member less in a sub-window. */
-function giveBack(window: string, { end, paired }: Slot): Document {
-  return { updateOne: { filter: { _id: window, slots: { $elemMatch: { end, paired } } }, update: { $inc: { "slots.$.count": -1 } } } };
+function isOther(member: string): Document {
+  return { $ne: ["$$this.member", literal(member)] };
 }
 
-function memberKey({ window, member }: Charge): Document {
-  return { window, member };
+/** How many members are newer than `since`. */
+function newer(since: number, ...conditions: Document[]): Document {
+  return { $size: where(list("members"), { $and: [{ $gt: ["$$this.at", since] }, ...conditions] }) };
 }
