@@ -200,7 +200,21 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
     clock: { now: () => 0, after: () => () => undefined },
   } satisfies Required<VerifierOptions>;
 
-  const groups = ["", ...["policy", "policy.limits", "policy.spam", "policy.spam.range", "policy.spam.trust", "message", "message.text", "callbacks", "callbacks.concurrency", "testNumbers.0"].map((one) => `${one}.`)];
+  const groups = [
+    "",
+    ...[
+      "policy",
+      "policy.limits",
+      "policy.spam",
+      "policy.spam.range",
+      "policy.spam.trust",
+      "message",
+      "message.text",
+      "callbacks",
+      "callbacks.concurrency",
+      "testNumbers.0",
+    ].map((one) => `${one}.`),
+  ];
   const customers = ["customers.0.", "customers.0.policy.", "customers.0.policy.limits.", "customers.0.policy.spam.", "customers.0.policy.spam.crowd."];
   const needed = new Set([...Object.keys(neededOptions), "message.text.default", "testNumbers.0.number", "customers.0.customer_uuid", "customers.0.keys"]);
   const optional = [...groups, ...customers]

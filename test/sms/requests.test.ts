@@ -53,7 +53,7 @@ it("infobip: the message's id is ours, so that a second hand-over is refused as 
   const duplicate = json(200, { messages: [{ messageId: reference, status: { groupName: "REJECTED", name: "REJECTED_DUPLICATE_MESSAGE_ID" } }] });
   const { url, requests } = await start(infobipCarrier, duplicate);
   expect(await infobipCarrier.sender(url).send(aMessage(), inTime())).toEqual({ outcome: "accepted", messageId: reference });
-  expect(JSON.parse(requests[0]?.body ?? "").messages[0].destinations).toEqual([{ to: "14155552671", messageId: reference }]);
+  expect(JSON.parse(requests[0]?.body ?? "").messages[0].destinations).toEqual([{ to: "14155552671", messageId: aMessage().idempotency_key }]);
 });
 
 const wrong: readonly [CarrierScript, (baseUrl: string) => SmsSender, string | undefined][] = [
