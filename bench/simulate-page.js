@@ -93,7 +93,7 @@ function chart(canvas, series, datasets, money = false) {
           title: { display: true, text: "hours since it began" },
           min: hoursOf(series, 0),
           max: hoursOf(series, series.honest.came.length),
-          ticks: { stepSize: 12, maxTicksLimit: 16 },
+          ticks: { stepSize: 6, maxTicksLimit: 12 },
         },
         y: { beginAtZero: true, stacked: true, ticks: { precision: 0, callback: (value) => (money ? `$${whole.format(value)}` : whole.format(value)) } },
       },

@@ -55,7 +55,7 @@ export function goalText({ what, limit, reached }: GoalReport): string {
 
 function topRules(byRule: ByRule): string {
   const rules = Object.entries(byRule);
-  const top = rules.slice(0, 3).map(([rule, count]) => `${rule} ${number(count)}`);
+  const top = rules.slice(0, 3).map(([rule, count]) => `${rule}: ${number(count)}`);
   return [...top, ...(rules.length > 3 ? [`${rules.length - 3} more`] : [])].join(", ");
 }
 
