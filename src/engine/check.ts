@@ -36,7 +36,11 @@ export function unknownAuthentication(): VerifierError {
 }
 
 /** "A right code adds one write, beside the answer": it credits the cells that the messages had filled; and one more where that was the pot of new countries, if the country still was new. */
-async function credit({ store, codes, clock, settings, logger }: Parts, { policy }: Account, { customer, number, country, origin = {}, sent, id }: Authentication): Promise<void> {
+async function credit(
+  { store, codes, clock, settings, logger }: Parts,
+  { policy }: Account,
+  { customer, number, country, origin = {}, sent, id }: Authentication,
+): Promise<void> {
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const questions = askCells(customer, moment);
   const verified = origin.p === undefined || country === undefined ? undefined : askCountry(questions, country);

@@ -185,6 +185,8 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
     spamRules: [{ name: "mine", judge: () => undefined }],
     ipInfo: () => undefined,
     onEvent: () => undefined,
+    lists: { block: () => ({}), safe: () => ({}), refresh: 1 },
+    challenge: { verify: async () => true },
     receipts: { baseUrl: "https://api.example.com", sources: [] },
     callbacks: {
       allowOrigins: ["http://localhost:3000"],
@@ -212,6 +214,7 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
       "message.text",
       "callbacks",
       "callbacks.concurrency",
+      "lists",
       "testNumbers.0",
     ].map((one) => `${one}.`),
   ];

@@ -27,7 +27,18 @@ describe("README.md: the table of defaults", () => {
 
   it("holds every default of the code, and no other", () => {
     const { policy, message, numberRules, pollInterval, fullNumber, deliver, callbackConcurrency, ...settings } = readOptions(neededOptions);
-    const { sendTimeout, storeTimeout, lookupTimeout, clockSkew, docUrl, blocked, secrets, countries, lists: { refresh, ...lists }, ...none } = settings;
+    const {
+      sendTimeout,
+      storeTimeout,
+      lookupTimeout,
+      clockSkew,
+      docUrl,
+      blocked,
+      secrets,
+      countries,
+      lists: { refresh, ...lists },
+      ...none
+    } = settings;
     const { validation, ambiguousLineType, ...noRules } = numberRules;
     const seconds = Object.entries({ sendTimeout, storeTimeout, lookupTimeout, clockSkew, "lists.refresh": refresh, "callbacks.pollInterval": pollInterval });
     const defaults = [

@@ -186,7 +186,7 @@ describe("simulate", () => {
       return Object.assign(Object.create(null) as Store, {
         ...Object.fromEntries((["find", "members", "tally", "lease", "get", "put"] as const).map((name) => [name, store[name].bind(store)])),
         commit: (change) => (++commits % 50 === 0 ? Promise.reject(new Error("the disk is full")) : store.commit(change)),
-        close: () => store.close?.(),
+        close: async () => store.close?.(),
       } satisfies Partial<Store>);
     };
     const result = await simulate({ store: broken, policy: everythingGoes }, { ...small, hours: 3 });
