@@ -30,7 +30,7 @@ export interface Verifier extends HttpHandler {
   settleReceipts(receipts: readonly Receipt[]): Promise<void>;
   /** Delivers all callbacks that are due now: for cron jobs and serverless functions, where no worker runs. */
   flush(): Promise<FlushReport>;
-  /** Callbacks that were given up, among the `limit` (default 1,000) records that wait longest. */
+  /** Callbacks that were given up, the newest first. `limit`: 1 to 10,000; default 1,000. */
   deadLetters(options?: { readonly limit?: number }): Promise<readonly DeadLetter[]>;
   /** Puts a given-up callback back on its way, under the same webhook-id; false when there is none. */
   redeliver(letter: Pick<DeadLetter, "customer_uuid" | "authentication_uuid" | "sequence">): Promise<boolean>;
@@ -51,7 +51,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     lookup: (request) => operations.lookup(request, {}),
     explain: (request) => operations.explain(request),
     flush: () => outbox.flush(),
-    deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(limit),
+    deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(Math.min(10_000, Math.max(1, Math.floor(limit) || 1))),
     redeliver: ({ customer_uuid, authentication_uuid, sequence }) =>
       outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence),
     webhookSecrets: (customerUuid) => accounts.webhookSecrets(customerUuid.toLowerCase()),

@@ -73,15 +73,18 @@ export function lookupCharges(customer: string, member: string, policy: Policy, 
 }
 
 /** Refused creates that are kept: of one number, and of one customer, per hour. */
-const keptRefusals = { ofNumber: 20, ofCustomer: 2_000 };
+const keptRefusals = { ofNumber: 20, ofCustomer: 500 };
 
-/** What a refused create claims for its record, so that refusals cannot fill a store and lock out others. */
-export function refusedClaims({ customer, id, number, createdAt }: Omit<SendSubject, "attempt">, { now, skew }: Moment, mask: Mask): Claim[] {
+/** What a refused create claims for its record, so that refusals cannot fill a store and lock out others. One under an idempotency key (`request`) is kept beyond its number's twenty: its repeats must be answered alike. */
+export function refusedClaims(
+  { customer, id, number, createdAt, request }: Omit<SendSubject, "attempt"> & { readonly request?: string },
+  { now, skew }: Moment,
+  mask: Mask,
+): Claim[] {
   const life = { now, since: now - hour - 2 * skew, keepUntil: now + 2 * hour };
-  return [
-    { window: `${customer}:r:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, limit: keptRefusals.ofNumber, ...life },
-    { sum: `${customer}:r`, weight: 1, limit: keptRefusals.ofCustomer, ...life },
-  ];
+  const ofCustomer = { sum: `${customer}:r`, weight: 1, limit: keptRefusals.ofCustomer, ...life };
+  if (request !== undefined) return [ofCustomer];
+  return [{ window: `${customer}:r:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, limit: keptRefusals.ofNumber, ...life }, ofCustomer];
 }
 
 const hour = 3_600_000;
@@ -128,11 +131,11 @@ export function growthRefusal(charge: Charge, count: number, verified: number): 
 
 /**
  * What takes back claims that were granted. Sums only where it is `sure` that they were: where they were not, too much would be given back.
- * A number that counts for a device stays, for an earlier message may have counted it: nothing more is let through than without.
+ * `keepShared`: what others may have claimed too, a number of a device, stays, so that whoever gets himself refused has no more numbers than without.
  */
-export function takenBack(claims: readonly Claim[], sure: boolean): Claim[] {
+export function takenBack(claims: readonly Claim[], sure: boolean, keepShared = false): Claim[] {
   return claims.flatMap((claim): Claim[] => {
-    if ("member" in claim) return isOneMessages(claim.member) ? [{ ...claim, out: true }] : [];
+    if ("member" in claim) return keepShared && !isOneMessages(claim.member) ? [] : [{ ...claim, out: true }];
     const { limit, ...rest } = claim;
     return sure ? [{ ...rest, weight: -claim.weight }] : [];
   });

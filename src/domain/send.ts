@@ -13,6 +13,8 @@ export interface SendReport {
   /** The route that took it, or was tried last, where the sender names one. */
   readonly route?: string | undefined;
   readonly decisions?: readonly Decision[] | undefined;
+  /** Something is settled with the write, once: it has to tell, later, that it was made. */
+  readonly marks?: boolean | undefined;
 }
 
 /** What the caller's callback is told of each result. */
@@ -25,7 +27,7 @@ const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "u
  * An accepted send "writes nothing more, unless there is an event to deliver" (architecture.md, rule 7), or older codes die by it (`acceptPreviousCode: false`).
  */
 export function settleSend(auth: Authentication, attempt: number, report: SendReport, policy: Policy, now: number): Authentication | undefined {
-  const { result, route } = report;
+  const { result, route, marks = false } = report;
   // A worker may have taken a slow send for lost; what its own process knows goes before that.
   const open = (state: SendState) => state === "undecided" || (state === "unknown" && result !== "unknown");
   const send = auth.sends.find((one) => one.attempt === attempt && open(one.state));
@@ -37,8 +39,8 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   const asked = auth.callbackUrl !== undefined;
   const moved = route !== undefined && route !== send.route;
   const kills = result === "accepted" && !policy.acceptPreviousCode && auth.sends.length > 1;
-  if (!asked && !moved && noted === auth && !kills) return undefined;
-  const state = result === "unknown" && !asked ? "undecided" : result;
+  if (!asked && !moved && noted === auth && !kills && !marks) return undefined;
+  const state = result === "unknown" && !asked && !marks ? "undecided" : result;
   const known = withChange(withoutDeadline(noted, attempt), attempt, { state, ...(moved && { route, ...(send.route !== undefined && { moved }) }) });
   // A receipt that was quicker than the carrier's answer has told more already: "the events of one send are told in their order".
   return send.delivery === undefined ? withEvent(known, event, now) : known;

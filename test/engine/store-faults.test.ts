@@ -234,7 +234,29 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       return { outcome: "rejected" };
     };
     expect(await good.retry(authentication_uuid)).toMatchObject({ status: "denied", remaining_retry: 4 });
+    await takeBack(good);
     expect(good.log.lines.some(({ message }) => message.includes("could not be stored"))).toBe(true);
+  });
+
+  it("an outcome whose write fails is written as soon as the store is back: a rejected retry is not used up, its price is given back, once", async () => {
+    for (const how of ["rejects", "loses the reply"] as const) {
+      const box = Object.assign(inbox(), { plan: () => ({ route: "only", price: 1 }) });
+      const set = setUp({ sender: box, policy: { lifetime: 3_600, limits: { spend: [{ amount: 3, per: "day" }] } } });
+      const { authentication_uuid } = await set.create();
+      set.clock.advance(30_000);
+      let mend = async (): Promise<void> => undefined;
+      box.answer = async () => {
+        mend = fail(set.store, "commit", how);
+        return { outcome: "rejected" };
+      };
+      expect((await set.retry(authentication_uuid)).status).toBe("denied");
+      await mend();
+      await takeBack(set);
+      box.answer = async () => ({ outcome: "accepted" });
+      expect(await set.retry(authentication_uuid)).toMatchObject({ status: "approved", remaining_retry: 3 });
+      expect((await set.create({ phone_number: numberOf(2) })).status, "three were paid for, two are spent").toBe("pending");
+      expect((await set.create({ phone_number: numberOf(3) })).status).toBe("rate_limited");
+    }
   });
 
   it("a corrupt record: 503 for that request, the record left as it is, an error event with its id", async () => {

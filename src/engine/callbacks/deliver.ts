@@ -43,7 +43,7 @@ export async function deliver(parts: DeliveryParts, budget: () => StoreBudget, a
 
 async function post({ clock, settings, callbackSender, webhookSecrets }: DeliveryParts, auth: Authentication, event: OutboxEvent): Promise<DeliveryAnswer> {
   try {
-    return await withTimeout(clock, deliveryTimeout, async () =>
+    const answer: unknown = await withTimeout(clock, deliveryTimeout, async () =>
       callbackSender.post({
         ...toWebhook(auth, event, await webhookSecrets(auth.customer), settings.fullNumber, clock.now()),
         url: auth.callbackUrl as string,
@@ -52,7 +52,20 @@ async function post({ clock, settings, callbackSender, webhookSecrets }: Deliver
         allowOrigins: settings.allowOrigins,
       }),
     );
+    return soundAnswer(answer);
   } catch (error) {
     return { failed: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** What a callback sender answered, if it is an answer. */
+function soundAnswer(answer: unknown): DeliveryAnswer {
+  const { status, retryAfter, failed } = (typeof answer === "object" && answer !== null ? answer : {}) as {
+    status?: unknown;
+    retryAfter?: unknown;
+    failed?: unknown;
+  };
+  if (typeof failed === "string") return { failed };
+  if (!Number.isInteger(status)) return { failed: "the callback sender answered neither a status nor why there is none" };
+  return { status: status as number, ...(Number.isFinite(retryAfter) && { retryAfter: retryAfter as number }) };
 }

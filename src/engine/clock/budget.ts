@@ -20,7 +20,7 @@ export function storeBudget(clock: Clock, logger: Logger, timeout: number): Stor
       try {
         return await withTimeout(clock, left, work);
       } catch (cause) {
-        logger.error({ err: cause }, "the store failed; the request is answered 503");
+        logger.error({ err: cause }, "the store failed");
         throw unavailable(cause);
       }
     },

@@ -70,7 +70,7 @@ export function admission(
   return {
     claims,
     asks: questions.asks,
-    returned: [...takenBack(claims, true), ...(country === undefined ? [] : [plainClaim(customer, refusedSum(country), 3_600_000, moment)])],
+    returned: [...takenBack(claims, true, true), ...(country === undefined ? [] : [plainClaim(customer, refusedSum(country), 3_600_000, moment)])],
     refused: (by, count) => refusalOf(charges[by] as Charge, count),
     judge(answer) {
       const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };

@@ -5,7 +5,8 @@ import { type SendReport, type SendResult, settleReceipt, settleSend } from "../
 import { soundPrice, spendCorrection } from "../../domain/spend.js";
 import type { TestNumber } from "../../options.js";
 import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
-import { type StoreBudget, TimedOut, withTimeout } from "../clock/budget.js";
+import { type StoreBudget, storeBudget, TimedOut, withTimeout } from "../clock/budget.js";
+import { insist } from "../clock/insist.js";
 import type { Parts } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
 import { type Sending, toMessage } from "./next-send.js";
@@ -31,10 +32,10 @@ export async function handOver(
   const now = clock.now();
   const correction = correctionOf(parts, policy, sending, report);
   const settle = (current: Authentication): Decided<Authentication> => {
-    const settled = settleSend(current, attempt, report, policy, now);
+    const settled = settleSend(current, attempt, { ...report, marks: correction.length > 0 }, policy, now);
     const next = test?.outcome === "undeliverable" ? (settleReceipt(settled ?? current, attempt, "undeliverable", "test number", now) ?? settled) : settled;
-    // A price that is not the one claimed is settled, whether or not the record has more to tell.
-    return { result: next ?? current, next: next ?? (correction.length > 0 ? { ...current } : undefined), claims: correction };
+    // What was settled before, by a write whose answer was lost, is not settled again.
+    return { result: next ?? current, next, claims: settled === undefined ? [] : correction };
   };
   const settled = await store(parts, budget, auth, settle);
   if (report.messageId !== undefined && settings.receiptSources.length > 0) {
@@ -50,21 +51,26 @@ function correctionOf({ settings }: Parts, { limits }: Policy, { next, maxPrice 
   return spendCorrection(next.customer, maxPrice, spent, limits.spend, { at: next.lastSendAt, skew: settings.clockSkew });
 }
 
-/** Settles on what is stored, if there is anything to write. A store fault is reported; the record as it should be comes back all the same. */
+/** Settles on what is stored, if there is anything to write. A store fault costs the request nothing: the record as it should be comes back all the same, and the write is insisted on beside it. */
 async function store(
   parts: Parts,
   budget: StoreBudget,
   auth: Authentication,
   settle: (current: Authentication) => Decided<Authentication>,
 ): Promise<Authentication> {
+  const { clock, logger, settings, records, outbox } = parts;
   const local = settle(auth);
   if (local.next === undefined) return auth;
+  const write = async (within: StoreBudget) => {
+    const stored = await transition(records, within, auth.customer, auth.id, settle);
+    outbox.deliverSoon(stored ?? auth);
+    return stored;
+  };
   try {
-    const stored = await transition(parts.records, budget, auth.customer, auth.id, settle);
-    parts.outbox.deliverSoon(stored ?? auth);
-    return stored ?? local.result;
-  } catch (err) {
-    parts.logger.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided");
+    return (await write(budget)) ?? local.result;
+  } catch {
+    const again = insist(clock, () => write(storeBudget(clock, logger, settings.storeTimeout)), 1);
+    parts.beside(again.catch((err) => logger.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")));
     return local.result;
   }
 }

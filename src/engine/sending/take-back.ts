@@ -3,6 +3,7 @@ import type { Claim } from "../../domain/claim.js";
 import { takenBack } from "../../domain/quota.js";
 import { VerifierError } from "../../errors.js";
 import { storeBudget } from "../clock/budget.js";
+import { insist } from "../clock/insist.js";
 import type { Parts } from "../parts.js";
 import type { Held } from "../records/records.js";
 import { creation, type Decided, transition } from "../transition.js";
@@ -14,14 +15,6 @@ interface Tried {
   readonly before: Held | undefined;
   readonly claims: readonly Claim[];
 }
-
-/** Milliseconds between the tries to take a commit back, while the store fails. */
-const waits = [0, 1_000, 4_000, 10_000, 30_000];
-
-/** Commits that are being taken back at a time; what comes beyond stays as it is. */
-const most = 1_000;
-
-let underWay = 0;
 
 /**
  * Runs what commits a send. Where its answer is lost or late the request fails, nothing is sent, and the commit is taken back beside the request, whether it has landed, never will, or lands later:
@@ -45,28 +38,14 @@ export async function takingBack<R>(
 }
 
 async function takeBack(parts: Parts, tried: Tried): Promise<void> {
-  const { clock, logger } = parts;
-  const { id } = tried.next;
-  let failed: unknown = new Error(`${most} are being taken back already`);
-  if (underWay < most) {
-    underWay++;
-    try {
-      for (const wait of waits) {
-        if (wait > 0) await new Promise<void>((resolve) => clock.after(wait, resolve, "background"));
-        try {
-          return await fence(parts, tried);
-        } catch (err) {
-          failed = err;
-        }
-      }
-    } finally {
-      underWay--;
-    }
+  try {
+    await insist(parts.clock, () => fence(parts, tried));
+  } catch (err) {
+    parts.logger.error(
+      { err, authentication_uuid: tried.next.id },
+      "a write whose answer was late could not be taken back: if it landed, its send counts though no message went out",
+    );
   }
-  logger.error(
-    { err: failed, authentication_uuid: id },
-    "a write whose answer was late could not be taken back: if it landed, its send counts though no message went out",
-  );
 }
 
 /** One write after which the commit has no effect: what it wrote is taken out again, or it finds another token than it expects. */
@@ -76,6 +55,8 @@ async function fence(parts: Parts, { token, next, before, claims }: Tried): Prom
   const budget = storeBudget(clock, logger, settings.storeTimeout);
   const decide = ({ auth, tokens }: Held): Decided<void> => {
     const landed = tokens.includes(token);
+    // A try before this one took it back, and its answer was lost.
+    if (landed && !auth.sends.some(({ attempt }) => attempt === next.attempts)) return { result: undefined };
     if (!landed && tokens[0] !== before?.tokens[0]) return { result: undefined };
     const origin = before?.auth ?? blankOf(next);
     return { result: undefined, next: landed ? withoutSendThatNeverWas(auth, next.attempts, origin) : { ...auth }, claims: takenBack(claims, landed) };

@@ -207,7 +207,7 @@ export const scenarios = {
     numbers: { kind: "ranges", country: busy, ranges: 200 },
     retries: 4,
   }),
-  typedBusy: attacked("10 % typed, busy country", "The attacker types every tenth code, of 200 ranges.", crowded, {
+  typedBusy: attacked("10 % typed, busy country", "The attacker types every tenth code, of 200 ranges.", strained, {
     numbers: { kind: "ranges", country: busy, ranges: 200 },
     typed: 0.1,
   }),

@@ -1,0 +1,388 @@
+import { fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { Cluster } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { redisStore } from "../../adapters/store/redis/index.js";
+import { bundle } from "../store/processes.js";
+import { type Receiver, receiver } from "../support/receiver.js";
+import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
+import { type Connected, clients, clusterClients } from "../support/redis-clients.js";
+import { secret } from "../support/verifier.js";
+import { brief, type End, type Setup } from "./dying-process.js";
+import { callbackUrl, ending, eventually, hook, numberAt, sender, service, tallied, wide } from "./kit.js";
+import { twoDaysAhead } from "./two-days-ahead.js";
+
+const installed = redisIsInstalled("the hostile tests on Redis");
+const quick = { retryCooldowns: [1, 1, 1, 1] };
+const seconds = (count: number) => new Promise((done) => setTimeout(done, count * 1_000));
+
+describe.runIf(installed)("on a cluster of which one master is stopped", () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  }, 60_000);
+  afterAll(() => cluster?.stop());
+
+  describe.each<[string, readonly number[]]>([
+    ["ioredis 6", [0, 1, 2]],
+    ["redis 6", [0]],
+  ])("through %s", (name, masters) => {
+    let connected: Connected;
+    beforeAll(async () => {
+      connected = await (clusterClients[name] as (of: RedisCluster) => Promise<Connected>)(cluster);
+    });
+    afterAll(() => connected?.close());
+
+    it.each(masters)(
+      "D1: 503'd retries cost no retry, no live code and no event once it goes on (master %i)",
+      async (which) => {
+        const store = redisStore({ client: connected.client, prefix: `d1-${which}-${name.replace(" ", "")}` });
+        const one = service({
+          store,
+          clock: undefined,
+          storeTimeout: 0.3,
+          policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 1_000, window: 3600 }], spend: [{ amount: 1_000, per: "day" }] } },
+          price: 1,
+        });
+        const created = await Promise.all(Array.from({ length: 16 }, (_, i) => one.create(100 * which + i, { callback_url: callbackUrl })));
+        const ids = created.map(({ authentication_uuid: id }) => id);
+        const first = new Map(ids.map((id) => [id, one.sender.codeOf(id)]));
+        await seconds(1.1);
+        const master = cluster.masters[which] as RedisServer;
+        await master.signal("SIGSTOP");
+        const failed = new Map<string, number>();
+        const approved = new Set<string>();
+        try {
+          // Longer than any request waits.
+          for (let round = 0; round < 4; round++) {
+            if (round > 0) await seconds(0.7);
+            await Promise.all(
+              ids.map(async (id) => {
+                const how = await ending(one.retry(id));
+                if (how === "unavailable") failed.set(id, (failed.get(id) ?? 0) + 1);
+                else if (how === "approved") approved.add(id);
+              }),
+            );
+          }
+        } finally {
+          await master.signal("SIGCONT");
+        }
+        expect(failed.size).toBeGreaterThan(0);
+        // Those that no retry was approved of meanwhile have all four, and the first code.
+        const hurt = [...failed.keys()].filter((id) => !approved.has(id));
+        expect(hurt.length).toBeGreaterThan(0);
+        await eventually(
+          "the retries are there again",
+          async () =>
+            (
+              await Promise.all(
+                hurt.map(async (id) => [await ending(one.retry(id)), one.sender.messages.filter((message) => message.authentication_uuid === id).length]),
+              )
+            ).every(([, sent]) => sent === 2),
+          12_000,
+        );
+        await seconds(1.1);
+        for (const id of hurt) expect(await one.retry(id)).toMatchObject({ status: "approved", remaining_retry: 2 });
+        expect(one.sender.messages.filter(({ authentication_uuid }) => hurt.includes(authentication_uuid))).toHaveLength(3 * hurt.length);
+        for (let i = 0; i < 4; i++) await one.verifier.flush();
+        for (const id of hurt) expect(one.hook.story(id)).toEqual(["1:submitted", "2:submitted", "3:submitted"]);
+        for (const id of hurt) expect(await ending(one.check(id, one.sender.codeOf(id, 2)))).toBe("valid");
+        expect(first.size).toBe(16);
+      },
+      40_000,
+    );
+
+    it.each(masters)(
+      "D1: 503'd creates are charged nothing once it goes on (master %i)",
+      async (which) => {
+        const store = redisStore({ client: connected.client, prefix: `d1c-${which}-${name.replace(" ", "")}` });
+        const options = {
+          store,
+          clock: undefined,
+          storeTimeout: 0.3,
+          policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 40, window: 86_400 }], spend: [{ amount: 40, per: "day" as const }] } },
+          price: 1,
+        };
+        const one = service(options);
+        const master = cluster.masters[which] as RedisServer;
+        await one.create(0);
+        await master.signal("SIGSTOP");
+        let endings: Record<string, number>;
+        try {
+          endings = tallied(await Promise.all(Array.from({ length: 20 }, (_, i) => ending(one.create(1 + i, {}, i % 2 ? { idempotencyKey: `k${i}` } : {})))));
+        } finally {
+          await master.signal("SIGCONT");
+        }
+        await seconds(3);
+        const sent = one.sender.messages.length;
+        expect((endings["pending"] ?? 0) + 1).toBe(sent);
+        const rest = tallied(await sequence(45, (i) => ending(one.create(1_000 + i))));
+        expect((rest["pending"] ?? 0) + sent).toBe(40);
+      },
+      40_000,
+    );
+  });
+
+  it.each([0, 1, 2])(
+    "D3e: callbacks of the other shards go on, and the rest when it does (master %i)",
+    async (which) => {
+      // As users make it: nothing times out.
+      const client = new Cluster(cluster.nodes.map(({ port }) => ({ host: "127.0.0.1", port }))).on("error", () => {});
+      const store = redisStore({ client, prefix: `d3e-${which}` });
+      const maker = service({ store, clock: undefined, policy: { limits: wide } });
+      for (let i = 0; i < 48; i++) await maker.create(i, { callback_url: callbackUrl });
+      const master = cluster.masters[which] as RedisServer;
+      await master.signal("SIGSTOP");
+      const told = hook();
+      const worker = service({
+        store,
+        clock: undefined,
+        customer: maker.customer,
+        policy: { limits: wide },
+        callbacks: { worker: true, pollInterval: 0.5, sender: told },
+      });
+      try {
+        await eventually("16 of 48 at least", () => told.posted.length >= 16, 6_000);
+      } finally {
+        await master.signal("SIGCONT");
+      }
+      await eventually("all 48", () => new Set(told.posted.map(({ id }) => id)).size === 48, 25_000);
+      await worker.verifier.close();
+      client.disconnect();
+    },
+    50_000,
+  );
+});
+
+/** Runs one after another. */
+async function sequence<T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let i = 0; i < count; i++) results.push(await run(i));
+  return results;
+}
+
+describe.runIf(installed)("on one server", () => {
+  let server: RedisServer;
+  let connected: Connected;
+  beforeAll(async () => {
+    server = await startRedis();
+    connected = await (clients["ioredis 6"] as (of: RedisServer) => Promise<Connected>)(server);
+  });
+  afterAll(async () => {
+    await connected?.close();
+    await server?.stop();
+  });
+
+  it("D1: a server that is stopped and goes on: retries, caps, money and codes are as if the 503s had not been", async () => {
+    const store = redisStore({ client: connected.client, prefix: "d1s" });
+    const one = service({
+      store,
+      clock: undefined,
+      storeTimeout: 0.3,
+      price: 1,
+      policy: { ...quick, limits: { ...wide, spend: [{ amount: 20, per: "day" }] } },
+    });
+    const created = await Promise.all(Array.from({ length: 5 }, (_, i) => one.create(i, { callback_url: callbackUrl })));
+    await seconds(1.1);
+    await server.signal("SIGSTOP");
+    try {
+      for (let round = 0; round < 3; round++) {
+        const calls = [
+          ...created.map(({ authentication_uuid: id }) => ending(one.retry(id))),
+          ...Array.from({ length: 5 }, (_, i) => ending(one.create(100 + i))),
+        ];
+        expect(tallied(await Promise.all(calls))).toEqual({ unavailable: 10 });
+      }
+    } finally {
+      await server.signal("SIGCONT");
+    }
+    await seconds(4);
+    expect(one.sender.messages).toHaveLength(5);
+    for (const { authentication_uuid: id } of created) expect(await one.retry(id)).toMatchObject({ status: "approved", remaining_retry: 3 });
+    for (const { authentication_uuid: id } of created) expect(await ending(one.check(id, one.sender.codeOf(id, 1)))).toBe("valid");
+    await one.verifier.flush();
+    await one.verifier.flush();
+    for (const { authentication_uuid: id } of created) expect(one.hook.story(id)).toEqual(["1:submitted", "2:submitted"]);
+    expect(tallied(await sequence(12, (i) => ending(one.create(500 + i))))).toEqual({ pending: 10, rate_limited: 2 });
+  }, 40_000);
+
+  it("two days ahead: one process erases nothing of the others'", async () => {
+    await twoDaysAhead(redisStore({ client: connected.client, prefix: "ahead" }));
+  });
+
+  it("a customer's caps are small, however much is sent", async () => {
+    const prefix = "small";
+    const one = service({
+      store: redisStore({ client: connected.client, prefix }),
+      clock: undefined,
+      price: 1,
+      policy: { limits: { spend: [{ amount: 1e6, per: "day" }] } },
+    });
+    for (let i = 0; i < 1_500; i += 100)
+      expect(tallied(await Promise.all(Array.from({ length: 100 }, (_, n) => ending(one.create(i + n)))))).toEqual({ pending: 100 });
+    const keys = (await server.cli("--scan", "--pattern", `${prefix}*`)).split("\n");
+    const sizes: [number, string][] = [];
+    for (const key of keys.filter((_, i) => keys.length < 500 || i % Math.ceil(keys.length / 300) === 0))
+      sizes.push([Number(await server.cli("MEMORY", "USAGE", key)), key]);
+    sizes.sort(([a], [b]) => b - a);
+    expect(sizes[0]?.[0]).toBeLessThan(4_096);
+    // All keys of one kind, by what they hold.
+    const total = /used_memory_dataset:(\d+)/.exec(await server.cli("INFO", "memory"))?.[1];
+    expect(Number(total) / 1_500).toBeLessThan(4_000);
+  }, 40_000);
+
+  it("D3c, D3i: 20,000 records due and 300 dead letters block Redis no 50 ms at a time", async () => {
+    const store = redisStore({ client: connected.client, prefix: "many" });
+    const told = hook();
+    const one = service({ store, clock: undefined, policy: { limits: wide }, callbacks: { sender: told } });
+    told.answer = async () => ({ status: 410 });
+    for (let i = 0; i < 300; i += 50) await Promise.all(Array.from({ length: 50 }, (_, n) => one.create(i + n, { callback_url: callbackUrl })));
+    await one.verifier.flush();
+    const now = Date.now();
+    for (let i = 0; i < 20_000; i += 1_000) {
+      await Promise.all(
+        Array.from({ length: 1_000 }, (_, n) =>
+          store.commit({
+            record: {
+              customer: one.customer,
+              id: randomUUID(),
+              tokens: [`t${i + n}`],
+              data: "x".repeat(300),
+              now,
+              keepUntil: now + 3_600_000,
+              wakeAt: now - 1_000,
+            },
+          }),
+        ),
+      );
+    }
+    await server.cli("CONFIG", "SET", "slowlog-log-slower-than", "50000");
+    await server.cli("SLOWLOG", "RESET");
+    expect((await one.verifier.deadLetters({ limit: 1_000 })).length).toBe(300);
+    const leased = await store.lease(now, 256, now + 60_000);
+    expect(leased).toHaveLength(256);
+    const worker = service({ store, clock: undefined, customer: one.customer, callbacks: { worker: true, pollInterval: 0.5, sender: told } });
+    await seconds(3);
+    await worker.verifier.close();
+    expect(await server.cli("SLOWLOG", "LEN")).toBe("0");
+  }, 60_000);
+
+  describe("a process that dies", () => {
+    let script: string;
+    let outDir: string;
+    let host: Receiver;
+    beforeAll(async () => {
+      ({ script, outDir } = await bundle(new URL("dying-process.ts", import.meta.url)));
+      host = await receiver();
+    }, 60_000);
+    afterAll(async () => {
+      rmSync(outDir, { recursive: true });
+      await host.close();
+    });
+
+    async function die(end: End) {
+      const told = hook();
+      const survivor = service({ store: redisStore({ client: connected.client }), clock: undefined, callbacks: { sender: told }, ...brief });
+      const setup: Setup = { url: server.url, customer: survivor.customer, secret, number: numberAt(1), callbackUrl, idempotencyKey: "k", end };
+      const child = fork(script, [JSON.stringify(setup)], { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
+      const sent: { id: string; code: string }[] = [];
+      child.on("message", (message) => void sent.push(message as { id: string; code: string }));
+      const [, signal] = await once(child, "exit");
+      expect(signal).toBe("SIGKILL");
+      return { survivor, told, sent };
+    }
+
+    it.each<End>(["written", "sent", "unsettled", "settled"])(
+      "once its message is %s: the other answers its repeat without a second message, takes the code if there is one, retries, and tells the event",
+      async (end) => {
+        const { survivor, told, sent } = await die(end);
+        const started = Date.now();
+        const repeat = await survivor.create(1, { callback_url: callbackUrl }, { idempotencyKey: "k" });
+        expect(repeat.status).toBe("pending");
+        expect(survivor.sender.messages).toEqual([]);
+        const id = repeat.authentication_uuid;
+        expect(sent).toHaveLength(end === "written" ? 0 : 1);
+        if (sent[0]) expect(sent[0].id).toBe(id);
+        expect(await ending(survivor.check(id, "000000" === sent[0]?.code ? "111111" : "000000"))).toBe("invalid");
+        // One of the number's five is used.
+        const others = tallied(await sequence(5, () => ending(survivor.create(1))));
+        expect(others).toEqual({ pending: 4, rate_limited: 1 });
+        await eventually(
+          "the event",
+          async () => {
+            await survivor.verifier.flush();
+            return told.story(id).length > 0;
+          },
+          15_000,
+        );
+        expect(told.story(id)).toEqual([end === "settled" ? "1:submitted" : "1:unknown"]);
+        if (end !== "settled") expect(Date.now() - started).toBeGreaterThan(0);
+        if (sent[0]) expect(await ending(survivor.check(id, sent[0].code))).toBe("valid");
+      },
+      30_000,
+    );
+
+    it.each<End>(["written", "sent"])(
+      "once its message is %s: a retry is one retry, and its code works",
+      async (end) => {
+        const { survivor } = await die(end);
+        const { authentication_uuid: id } = await survivor.create(1, { callback_url: callbackUrl }, { idempotencyKey: "k" });
+        await seconds(1.1);
+        expect(await survivor.retry(id)).toMatchObject({ status: "approved", remaining_retry: 3 });
+        expect(await ending(survivor.check(id, survivor.sender.codeOf(id)))).toBe("valid");
+      },
+      30_000,
+    );
+  });
+});
+
+describe.runIf(installed)("D4: a Redis that is full, under noeviction", () => {
+  it("refuses creates whole: memory stays as it is, and no number is charged", async () => {
+    const server = await startRedis(["--maxmemory", "8mb", "--maxmemory-policy", "noeviction"]);
+    const connected = await (clients["ioredis 6"] as (of: RedisServer) => Promise<Connected>)(server);
+    try {
+      const one = service({
+        store: redisStore({ client: connected.client }),
+        clock: undefined,
+        sender: sender(1),
+        policy: {
+          limits: {
+            ...wide,
+            perDevice: [{ limit: 5, window: 3600 }],
+            perCustomer: [{ limit: 100_000, window: 86_400 }],
+            spend: [{ amount: 100_000, per: "day" }],
+          },
+        },
+      });
+      const created: string[] = [];
+      let refusals = 0;
+      for (let i = 0; refusals < 50 && i < 60_000; i += 50) {
+        const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => one.create(i + n, { device_id: `device-${i + n}` }).catch(() => undefined)));
+        for (const answer of answers) answer ? created.push(answer.authentication_uuid) : refusals++;
+      }
+      expect(refusals).toBeGreaterThanOrEqual(50);
+      const used = async () => Number(/used_memory:(\d+)/.exec(await server.cli("INFO", "memory"))?.[1]);
+      const before = await used();
+      const late = Array.from({ length: 3_000 }, (_, i) => 100_000 + (i % 1_500));
+      const endings: string[] = [];
+      for (let i = 0; i < late.length; i += 50)
+        endings.push(...(await Promise.all(late.slice(i, i + 50).map((number) => ending(one.create(number, { device_id: `late-${number}` }))))));
+      expect(tallied(endings)).toEqual({ unavailable: 3_000 });
+      expect((await used()) - before).toBeLessThan(300_000);
+      const sent = one.sender.messages.length;
+      expect(sent).toBe(created.length);
+      await server.cli("CONFIG", "SET", "maxmemory", "64mb");
+      // Taking back goes on for some seconds.
+      await seconds(3);
+      for (let number = 100_000; number < 100_020; number++) {
+        expect(tallied(await sequence(6, () => ending(one.create(number, { device_id: `late-${number}` }))))).toEqual({ pending: 5, rate_limited: 1 });
+      }
+      for (const id of created.slice(0, 50)) expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
+    } finally {
+      await connected.close();
+      await server.stop();
+    }
+  }, 60_000);
+});
