@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { Change, RecordWrite, Store } from "phoneproof";
+import type { Change, PolicyOverride, RecordWrite, Store } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { runAlone } from "./processes.js";
 import { atMost, median, number, type Part, type Row } from "./report.js";
@@ -20,11 +20,18 @@ const shapes = {
 
 type Shape = keyof typeof shapes;
 
-/** Limits that nothing here reaches, so that a million creates of one customer and one country are counted, and none refused. */
+/** Limits that nothing here reaches: a million creates of one customer and one country are counted by every rule, and none is refused. */
 const far = 1e9;
-const policy = {
+const policy: PolicyOverride = {
   limits: { perCustomer: [{ limit: far, window: 86_400 }] },
-  spam: { range: { seeds: [far, far, far] }, crowd: { messages: far }, country: { seed: far }, newCountries: { seed: far }, address: { seed: far } },
+  spam: {
+    range: { seeds: [far, far, far] },
+    crowd: { messages: far },
+    country: { seed: far },
+    newCountries: { seed: far },
+    address: { seed: far },
+    strangeNetwork: { base: far },
+  },
 };
 
 /** Bytes for each authentication, and microseconds for a create beside a thousand and beside all. */
@@ -55,7 +62,7 @@ export const memoryPart: Part = {
 };
 
 export async function measureGrowth({ shape, count }: { readonly shape: Shape; readonly count: number }): Promise<Grown> {
-  const changeOf = await changesOf(shape);
+  const changeOf = await changesOf(shape, policy);
   const [all, few] = [memoryStore({ name: "all", maxRecords: 2 * million }), memoryStore({ name: "few" })];
   for (let index = 0; index < 1_000; index++) await few.commit(changeOf(index));
   const before = measure();
@@ -93,7 +100,7 @@ function creates(store: Store, shape: Shape, first: number) {
 }
 
 /** What the engine commits for a create, and for others like it: each with an id, a number, a device and an address of its own, all from the same country and range. */
-export async function changesOf(shape: Shape): Promise<(index: number) => Change & { readonly record: RecordWrite }> {
+export async function changesOf(shape: Shape, policy: PolicyOverride = {}): Promise<(index: number) => Change & { readonly record: RecordWrite }> {
   const memory = memoryStore({ name: randomUUID() });
   const committed: Change[] = [];
   const store: Store = {

@@ -1,5 +1,5 @@
 /** Something with its place in an order. */
-export interface Entry<T> {
+interface Entry<T> {
   readonly order: number;
   readonly item: T;
 }

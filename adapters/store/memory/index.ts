@@ -12,7 +12,7 @@ export interface MemoryStoreOptions {
   readonly name?: string;
   /**
    * How many authentications it keeps at once; as many small values, and sixteen times as many members of windows, parts of sums and counters together. An integer of 1 or more.
-   * Default: 1,000,000, which take about 450 MB with what is counted for them, and 850 MB where every create tells ip and device. When it is full, more are refused (the service answers 503) and nothing is forgotten before its end.
+   * Default: 1,000,000, which take about 450 MB with what is counted for them, and 1 GB where every create tells ip and device. When it is full, more are refused (the service answers 503) and nothing is forgotten before its end.
    */
   readonly maxRecords?: number;
   /** What time it is, in milliseconds, for freeing what has ended. Default: a monotonic clock of the process. Tests that advance a clock pass its `now`. */

@@ -63,7 +63,7 @@ export interface Scenario {
   readonly name: string;
   /** In a sentence. */
   readonly about: string;
-  /** Honest visits a day; with the messages that people ask for again there are about a quarter more sends. */
+  /** Honest visits a day; with the messages that people ask for again there are about a third more sends. */
   readonly visitsPerDay: number;
   /** Days of peace before the counting begins. */
   readonly warmUpDays: number;
@@ -136,7 +136,10 @@ export const scenarios = {
     strain: { kind: "launch", country: next, share: 0.1 },
     goal: strained,
   }),
-  lowConversion: story("low conversion", "A third fewer visits end verified.", { strain: { kind: "low conversion", factor: 0.67 }, goal: strained }),
+  lowConversion: story("low conversion", "A quarter fewer visits end verified: 45 to 64 %.", {
+    strain: { kind: "low conversion", factor: 0.75 },
+    goal: strained,
+  }),
   carrierNat: story("carrier NAT", "All mobile people of the busiest country come from one address, 700 a day.", {
     visitsPerDay: 10_000,
     strain: { kind: "carrier NAT", country: "IN", addresses: 1 },
