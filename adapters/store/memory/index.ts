@@ -59,7 +59,9 @@ class MemoryStore implements Store {
   ) {}
 
   async find(customer: string, id: string): Promise<StoredRecord | undefined> {
-    return this.#find(this.#recordKey(customer, id));
+    const key = this.#recordKey(customer, id);
+    const row = this.#records.get(key);
+    return row === undefined ? undefined : this.#recordOf(key, unpackRecord(row));
   }
 
   async commit({ claims = [], asks = [], record, expected = null }: Change): Promise<CommitResult> {
@@ -83,7 +85,7 @@ class MemoryStore implements Store {
         const sum = sums.get(claim.sum);
         const count = total(sum, since);
         if (claim.weight >= 0 && count + claim.weight > limit) return { done: false, refusedBy: i, count };
-        const next = withWeight(sum, claim, endOfLife(claim, now));
+        const next = withWeight(sum, claim, endAfter(now, claim));
         sums.set(claim.sum, next, sum);
         counts.push(total(next, since));
       } else {
@@ -93,7 +95,7 @@ class MemoryStore implements Store {
         if (!claim.out && count >= limit) return { done: false, refusedBy: i, count };
         const next = claim.out
           ? withoutMember(members, claim)
-          : withMember(members, claim, slotAt(now), endOfLife(claim, now), mostMembers(claim.window, claims));
+          : withMember(members, claim, slotAt(now), endAfter(now, claim), mostMembers(claim.window, claims));
         windows.set(name, next, members);
         counts.push(newer(next, since));
       }
@@ -114,7 +116,7 @@ class MemoryStore implements Store {
     for (const add of adds) {
       const before = counters.get(add.counter);
       const [end = 0, value = 0] = before ?? [];
-      counters.set(add.counter, [Math.max(end, endOfLife(add, now)), value + add.by], before);
+      counters.set(add.counter, [Math.max(end, endAfter(now, add)), value + add.by], before);
     }
     this.#keepCounted([counters], now);
     return reads.map((counter) => this.#counters.get(counter)?.[1] ?? 0);
@@ -143,7 +145,7 @@ class MemoryStore implements Store {
     const now = this.#tidy();
     atMost64KiB(value, "a value");
     if (this.#values.get(key) === undefined) this.#makeRoom([this.#values], 1, this.maxRecords, "values", now);
-    this.#values.set(key, [packed(endOfLife(life, now)), value].join(""));
+    this.#values.set(key, [packed(endAfter(now, life)), value].join(""));
   }
 
   /** Lets the name go: the next `memoryStore` of it starts empty. Whoever still holds this one keeps its data. */
@@ -157,11 +159,6 @@ class MemoryStore implements Store {
     return [this.#names.prefixOf(customer), id].join("");
   }
 
-  #find(key: string): StoredRecord | undefined {
-    const row = this.#records.get(key);
-    return row === undefined ? undefined : this.#recordOf(key, unpackRecord(row));
-  }
-
   #recordOf(key: string, { tokens, data, keepUntil }: Kept): StoredRecord {
     const [customer, id] = this.#names.split(key);
     return { customer, id, tokens, data, keepUntil };
@@ -170,7 +167,7 @@ class MemoryStore implements Store {
   #keepRecord(key: string, record: RecordWrite, before: number | undefined, now: number): void {
     const wakeAt = record.wakeAt === "unchanged" ? before : record.wakeAt;
     const { tokens, data, keepUntil } = record;
-    this.#records.set(key, packRecord({ tokens, data, keepUntil, wakeAt, end: endOfLife(record, now) }));
+    this.#records.set(key, packRecord({ tokens, data, keepUntil, wakeAt, end: endAfter(now, record) }));
     if (wakeAt !== undefined && wakeAt !== before) this.#wake(key, wakeAt);
   }
 
@@ -204,7 +201,7 @@ class MemoryStore implements Store {
   }
 
   #makeRoom(tables: readonly Bounded[], more: number, most: number, what: string, now: number): void {
-    const isFull = () => more > 0 && tables.reduce((size, table) => size + table.size, more) > most;
+    const isFull = () => tables.reduce((size, table) => size + table.size, more) > most;
     for (let looked = 0; isFull(); looked++) {
       if (looked < lookedAtWhenFull && tables.some((table) => table.forgetOne(slotAt(now)))) continue;
       throw new Error(
@@ -246,10 +243,6 @@ function mostMembers(window: string, claims: readonly Claim[]): number {
   for (const claim of claims)
     if ("member" in claim && claim.window === window) most = Math.max(most, claim.limit === undefined ? mostListed : claim.limit + slack);
   return most;
-}
-
-function endOfLife({ now, keepUntil }: Life, ownNow: number): number {
-  return endAfter(ownNow, keepUntil - now);
 }
 
 const maxBytes = 65_536;

@@ -1,3 +1,4 @@
+import type { Life } from "../../../src/ports/store.js";
 import { Heap } from "./heap.js";
 import { inOnePiece } from "./pack.js";
 
@@ -12,9 +13,9 @@ export function slotAt(now: number): number {
   return Math.floor(now / slotWidth);
 }
 
-/** The slot in which something has ended that lives for `life` milliseconds from `now`: at most ten seconds after its end. */
-export function endAfter(now: number, life: number): number {
-  return Math.ceil((now + Math.max(0, life) + grace) / slotWidth);
+/** The slot in which a life that begins at `now` by the store's own clock has ended: at most ten seconds after its end. */
+export function endAfter(now: number, life: Life): number {
+  return Math.ceil((now + Math.max(0, life.keepUntil - life.now) + grace) / slotWidth);
 }
 
 /** No part of a table is ever so large that its growing or shrinking holds the event loop. */
