@@ -1,10 +1,5 @@
-import type { Ask, SumClaim } from "./claim.js";
-import type { Moment } from "./quota.js";
-
-/** Milliseconds. */
-export const hour = 3_600_000;
-export const day = 24 * hour;
-export const week = 7 * day;
+import { type Ask, type Moment, type SumClaim, sinceOf, sumClaim } from "./claim.js";
+import { day, hour } from "./time.js";
 
 /** What is known of a cell over some length: a range, a country, an address … */
 export interface CellCount {
@@ -96,15 +91,6 @@ export function messageClaim(customer: string, cell: string, weight: number, len
 /** One more in a plain sum. */
 export function plainClaim(customer: string, sum: string, length: number, moment: Moment): SumClaim {
   return sumClaim(`${customer}:${sum}`, 1, length, moment);
-}
-
-function sumClaim(sum: string, weight: number, length: number, moment: Moment): SumClaim {
-  const since = sinceOf(moment, length);
-  return { sum, weight, now: moment.now, since, keepUntil: moment.now + 2 * (moment.now - since) };
-}
-
-function sinceOf({ now, skew }: Moment, length: number): number {
-  return now - length - 2 * skew;
 }
 
 /** `o` for what was sent, `v` for what was verified; a cell counted over several lengths is as many sums. */

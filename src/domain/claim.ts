@@ -40,3 +40,21 @@ export interface Ask {
   /** Milliseconds since the epoch. */
   readonly since: number;
 }
+
+/** When something is counted, and how far the clocks of the processes may be off. Milliseconds. */
+export interface Moment {
+  readonly now: number;
+  readonly skew: number;
+}
+
+/** Where a count over `length` milliseconds begins: "a limit holds in every window of its length" (contract.md, Limits), also where the clocks of several processes differ; each may be `skew` off, so it reaches back twice that further. */
+export function sinceOf({ now, skew }: Moment, length: number): number {
+  return now - length - 2 * skew;
+}
+
+/** So much more in a sum over `length` milliseconds. */
+export function sumClaim(sum: string, weight: number, length: number, moment: Moment): SumClaim {
+  const { now } = moment;
+  const since = sinceOf(moment, length);
+  return { sum, weight, now, since, keepUntil: now + 2 * (now - since) };
+}

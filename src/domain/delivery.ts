@@ -1,10 +1,6 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Authentication, OutboxEvent } from "./authentication.js";
-
-const second = 1000;
-const minute = 60 * second;
-const hour = 60 * minute;
-const day = 24 * hour;
+import { day, hour, minute, second } from "./time.js";
 
 /** "the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (contract.md, Delivery-status callbacks): the waits after the first, second … failed delivery, in milliseconds. */
 export const deliveryLadder: readonly number[] = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];

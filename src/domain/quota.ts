@@ -1,7 +1,8 @@
-import type { Claim } from "./claim.js";
+import { type Claim, type Moment, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
 import { type Cap, type GrowingCap, milliseconds, type Policy } from "./policy.js";
+import { hour } from "./time.js";
 
 /** One rule's claim, with what people are told of it. */
 export interface Charge {
@@ -29,12 +30,6 @@ export interface SendSubject {
 export interface CreateSubject extends SendSubject {
   readonly deviceId?: string | undefined;
   readonly ip?: string | undefined;
-}
-
-/** When a charge is made, and how far the clocks of the processes may be off. Milliseconds. */
-export interface Moment {
-  readonly now: number;
-  readonly skew: number;
 }
 
 /** "Window names hold no number, address or device in clear: a keyed hash" (contract.md, Limits). */
@@ -78,16 +73,15 @@ const keptRefusals = { ofNumber: 20, ofCustomer: 500 };
 /** What a refused create claims for its record, so that refusals cannot fill a store and lock out others. One under an idempotency key (`request`) is kept beyond its number's twenty: its repeats must be answered alike. */
 export function refusedClaims(
   { customer, id, number, createdAt, request }: Omit<SendSubject, "attempt"> & { readonly request?: string },
-  { now, skew }: Moment,
+  moment: Moment,
   mask: Mask,
 ): Claim[] {
-  const life = { now, since: now - hour - 2 * skew, keepUntil: now + 2 * hour };
-  const ofCustomer = { sum: `${customer}:r`, weight: 1, limit: keptRefusals.ofCustomer, ...life };
+  const ofCustomer = { ...sumClaim(`${customer}:r`, 1, hour, moment), limit: keptRefusals.ofCustomer };
   if (request !== undefined) return [ofCustomer];
-  return [{ window: `${customer}:r:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, limit: keptRefusals.ofNumber, ...life }, ofCustomer];
+  const { now, since, keepUntil } = ofCustomer;
+  const member = `${id}/${createdAt.toString(36)}`;
+  return [{ window: `${customer}:r:${mask(number)}`, member, limit: keptRefusals.ofNumber, now, since, keepUntil }, ofCustomer];
 }
-
-const hour = 3_600_000;
 
 /** "Members come from what is stored (`id/createdAt/attempt`)" (architecture.md, rule 5): one create is never another's, also where an idempotency key gives both the same id. */
 function memberOf({ id, createdAt, attempt }: SendSubject): string {
@@ -101,25 +95,18 @@ function isOneMessages(member: string): boolean {
 /** The largest cap that is counted member by member, and so to the millisecond; a larger one is a sum, and may refuse up to a twelfth of its length longer than it must. */
 const largestExact = 100;
 
-/**
- * "a limit holds in every window of its length" (contract.md, Limits), also where the clocks of several processes differ: each may be `skew` milliseconds off, so a window reaches back twice that further.
- * `distinct`: the same member is to count once.
- */
-function caps(rule: string, window: string, member: string, list: readonly GrowingCap[], { now, skew }: Moment, distinct = false): Charge[] {
-  const reach = ({ window: seconds }: Cap) => milliseconds(seconds) + 2 * skew;
+/** `distinct`: the same member is to count once. */
+function caps(rule: string, window: string, member: string, list: readonly GrowingCap[], moment: Moment, distinct = false): Charge[] {
+  const { now } = moment;
+  const sinceFor = (cap: Cap) => sinceOf(moment, milliseconds(cap.window));
   const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (limit <= largestExact && perVerified === 0);
-  const longest = Math.max(0, ...list.filter(isExact).map(reach));
-  return list.map((cap) => {
-    const { limit, perVerified = 0 } = cap;
-    const span = { now, since: now - reach(cap) };
-    if (perVerified > 0) {
-      const claim = { sum: `${window}:${cap.window}`, weight: 1, ...span, keepUntil: now + 2 * reach(cap) };
-      return { rule: `${rule} ${limit}/${cap.window}s`, threshold: limit, perVerified, claim };
-    }
-    const claim = isExact(cap)
-      ? { window, member, limit, ...span, keepUntil: now + longest }
-      : { sum: `${window}:${cap.window}`, weight: 1, limit, ...span, keepUntil: now + 2 * reach(cap) };
-    return { rule: `${rule} ${limit}/${cap.window}s`, threshold: limit, claim };
+  const longest = now - Math.min(now, ...list.filter(isExact).map(sinceFor));
+  return list.map((cap): Charge => {
+    const { limit, perVerified = 0, window: seconds } = cap;
+    const told = { rule: `${rule} ${limit}/${seconds}s`, threshold: limit };
+    if (isExact(cap)) return { ...told, claim: { window, member, limit, now, since: sinceFor(cap), keepUntil: now + longest } };
+    const claim = sumClaim(`${window}:${seconds}`, 1, milliseconds(seconds), moment);
+    return perVerified > 0 ? { ...told, perVerified, claim } : { ...told, claim: { ...claim, limit } };
   });
 }
 

@@ -1,9 +1,10 @@
-import { type Answer, creditCells, day, hour, messageClaim, type Questions, type Read, week } from "./cells.js";
-import type { SumClaim } from "./claim.js";
+import { type Answer, creditCells, messageClaim, type Questions, type Read } from "./cells.js";
+import type { Moment, SumClaim } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkKey } from "./ip.js";
-import type { Mask, Moment } from "./quota.js";
+import type { Mask } from "./quota.js";
 import type { Credit, SpamPolicy } from "./spam-policy.js";
+import { day, hour, week } from "./time.js";
 
 /** Short keyed hashes of where an authentication came from, kept in its record so that a verification credits the cells that its sends had filled. */
 export interface Origin {

@@ -1,7 +1,8 @@
-import type { SumClaim } from "./claim.js";
+import { type Moment, type SumClaim, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import type { SpendCeiling } from "./policy.js";
-import type { Charge, Moment } from "./quota.js";
+import type { Charge } from "./quota.js";
+import { day, hour } from "./time.js";
 
 /** What a message may cost at most: a price, nothing for one that is never sent, or not known. */
 export type Cost = number | "free" | undefined;
@@ -11,8 +12,7 @@ export function soundPrice(price: unknown): number | undefined {
   return typeof price === "number" && price >= 0 && price <= 1e9 ? price : undefined;
 }
 
-/** Milliseconds. */
-const lengths: Readonly<Record<SpendCeiling["per"], number>> = { hour: 3_600_000, day: 86_400_000 };
+const lengths: Readonly<Record<SpendCeiling["per"], number>> = { hour, day };
 
 /** Money is counted in millionths. */
 export const moneyUnit = 1e6;
@@ -46,9 +46,8 @@ export function spendCorrection(
   return weight === 0 ? [] : ceilings.map((ceiling) => spendClaim(customer, weight, ceiling, { now: at, skew }));
 }
 
-function spendClaim(customer: string, weight: number, { per }: SpendCeiling, { now, skew }: Moment): SumClaim {
-  const reach = lengths[per] + 2 * skew;
-  return { sum: `${customer}:s:${per}`, weight, now, since: now - reach, keepUntil: now + 2 * reach };
+function spendClaim(customer: string, weight: number, { per }: SpendCeiling, moment: Moment): SumClaim {
+  return sumClaim(`${customer}:s:${per}`, weight, lengths[per], moment);
 }
 
 /** "Without a price nothing can be held to a ceiling": the refusal of a message whose sender told none, where there is a ceiling. */

@@ -1,5 +1,6 @@
 import { guessedOdds, isSpray, shadowed, sprayed } from "../domain/alarms.js";
 import type { Decision } from "../domain/decision.js";
+import { day, hour } from "../domain/time.js";
 import type { Clock } from "../ports/clock.js";
 import type { Alarm, VerifierEvent } from "../ports/events.js";
 import type { Logger } from "../ports/logger.js";
@@ -22,9 +23,6 @@ export interface AlarmParts {
   /** Lets work go on after an answer. */
   readonly beside: (work: Promise<unknown>) => void;
 }
-
-const hour = 3_600_000;
-const day = 24 * hour;
 
 /** Between two looks at what all processes have counted, in milliseconds. */
 const lookEvery = 10_000;

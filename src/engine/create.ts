@@ -1,10 +1,10 @@
 import type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
 import { type Authentication, blankOf, isVoid, withDecision, withoutSendThatNeverWas } from "../domain/authentication.js";
-import type { Claim } from "../domain/claim.js";
+import type { Claim, Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { milliseconds } from "../domain/policy.js";
-import { createCharges, type Moment, refusedClaims } from "../domain/quota.js";
+import { createCharges, refusedClaims } from "../domain/quota.js";
 import { type IpInfo, signalDecisions } from "../domain/signals.js";
 import type { SpamAttempt } from "../domain/spam.js";
 import { originOf } from "../domain/spam-rules.js";

@@ -1,9 +1,9 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
 import { type Authentication, holdsCodes, withDecision, withoutCodes, withoutSendThatNeverWas } from "../domain/authentication.js";
-import type { Claim } from "../domain/claim.js";
+import type { Claim, Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import type { Policy } from "../domain/policy.js";
-import { type Moment, sendCharges } from "../domain/quota.js";
+import { sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { settleOverdue } from "../domain/send.js";
 import { unknownAuthentication } from "./check.js";

@@ -1,6 +1,7 @@
 import type { Authentication, OutboxEvent } from "../../domain/authentication.js";
 import type { MemberClaim } from "../../domain/claim.js";
 import { deadEvent } from "../../domain/delivery.js";
+import { day } from "../../domain/time.js";
 import type { Store } from "../../ports/store.js";
 import type { StoreBudget } from "../clock/budget.js";
 import type { Records } from "../records/records.js";
@@ -21,7 +22,7 @@ export interface DeadLetter {
 const list = "dead:letters";
 
 /** Longer than the records that it names stay. Milliseconds. */
-const listed = 8 * 24 * 60 * 60 * 1000;
+const listed = 8 * day;
 
 /** Records read at a time. */
 const parallel = 32;

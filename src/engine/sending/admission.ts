@@ -1,12 +1,13 @@
 import { near } from "../../domain/alarms.js";
 import { withDecision } from "../../domain/authentication.js";
-import { type Answer, askCells, day, plainClaim } from "../../domain/cells.js";
-import type { Ask, Claim } from "../../domain/claim.js";
+import { type Answer, askCells, plainClaim } from "../../domain/cells.js";
+import type { Ask, Claim, Moment } from "../../domain/claim.js";
 import type { Decision } from "../../domain/decision.js";
-import { type Charge, growthRefusal, type Moment, refusalOf, takenBack } from "../../domain/quota.js";
+import { type Charge, growthRefusal, refusalOf, takenBack } from "../../domain/quota.js";
 import { isCellRule } from "../../domain/spam.js";
 import { askCustomer, type OwnCell, potReturn, refusedSum, type SpamJudgement, spamQuestion } from "../../domain/spam-rules.js";
 import { moneyUnit } from "../../domain/spend.js";
+import { day, hour } from "../../domain/time.js";
 import type { Account } from "../door/account.js";
 import type { Parts } from "../parts.js";
 import type { Sending } from "./next-send.js";
@@ -70,7 +71,7 @@ export function admission(
   return {
     claims,
     asks: questions.asks,
-    returned: [...takenBack(claims, true, true), ...(country === undefined ? [] : [plainClaim(customer, refusedSum(country), 3_600_000, moment)])],
+    returned: [...takenBack(claims, true, true), ...(country === undefined ? [] : [plainClaim(customer, refusedSum(country), hour, moment)])],
     refused: (by, count) => refusalOf(charges[by] as Charge, count),
     judge(answer) {
       const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };

@@ -1,3 +1,5 @@
+import { hour } from "../../domain/time.js";
+
 /** Countries in which enough of a customer's users verified lately, as this process has seen: "Cells may lag by some seconds between processes" (contract.md, Limits). */
 export interface Countries {
   isProven(customer: string, country: string, now: number): boolean;
@@ -5,7 +7,7 @@ export interface Countries {
 }
 
 /** How long what was seen holds, in milliseconds. */
-const seenFor = 60 * 60 * 1000;
+const seenFor = hour;
 
 /** Countries remembered; beyond, all are forgotten, and seen anew. */
 const most = 20_000;

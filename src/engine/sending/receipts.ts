@@ -1,4 +1,5 @@
 import { settleReceipt } from "../../domain/send.js";
+import { day } from "../../domain/time.js";
 import type { Receipt } from "../../ports/receipts.js";
 import type { StoreBudget } from "../clock/budget.js";
 import { newBudget, type Parts } from "../parts.js";
@@ -7,7 +8,7 @@ import { feedBack } from "./feedback.js";
 import type { ReceiptTarget } from "./receipt-url.js";
 
 /** How long a carrier's message id is kept, so that receipts which name nothing else find their message. Milliseconds. */
-const keptIds = 3 * 24 * 60 * 60 * 1000;
+const keptIds = 3 * day;
 
 const keyOf = (messageId: string) => `receipt:${messageId}`;
 
