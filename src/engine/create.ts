@@ -16,7 +16,7 @@ import { blockedNumber, readDestination } from "./door/destination.js";
 import { askIpInfo, askOwnRules, type OwnWord, withListed } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
-import { admission, learn, type Pass, type Verdict, watched } from "./sending/admission.js";
+import { admission, type Granted, type Pass, passed } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
@@ -25,7 +25,7 @@ import { creation, type Decided, transition } from "./transition.js";
 /** What a create came to: what is stored, and the send to make for it, when this very create was granted it. */
 interface Created {
   readonly auth: Authentication;
-  readonly granted?: { readonly sending: Sending; readonly verdict: Verdict; readonly returned: readonly Claim[]; readonly moment: Moment };
+  readonly granted?: Granted;
 }
 
 /** What is known of a create before anything is written. */
@@ -113,7 +113,7 @@ function newCreate(parts: Parts, account: Account, { request, phone, id, own, pa
     moment,
     codes.mask,
   );
-  const { claims, asks, judge, returned, ...admits } = admission(parts, account, sending, caps, { pass, signals }, moment);
+  const { claims, asks, ...admits } = admission(parts, account, sending, caps, { pass, signals }, moment);
   return {
     result: { auth: next },
     next,
@@ -121,17 +121,22 @@ function newCreate(parts: Parts, account: Account, { request, phone, id, own, pa
     asks,
     token: codes.newToken(),
     refused: (by, count) => refuse("rate_limited", [admits.refused(by, count)]),
-    answered: (answer) => ({ auth: next, granted: { sending, verdict: judge(answer), returned, moment } }),
+    answered: (answer) => ({ auth: next, granted: admits.granted(answer) }),
   };
 }
 
 /** The verdict on a create that is written down: it goes, or it is settled as refused and taken out of all that counted it. */
-async function admitted(parts: Parts, budget: StoreBudget, { auth, granted }: Created): Promise<{ readonly auth: Authentication; readonly sending?: Sending }> {
+async function admitted(
+  parts: Parts,
+  budget: StoreBudget,
+  { auth, granted }: Created,
+): Promise<{ readonly auth: Authentication; readonly sending?: Sending | undefined }> {
   if (granted === undefined) return { auth };
-  const { sending, verdict, returned, moment } = granted;
-  learn(parts, auth, verdict, moment);
-  if (verdict.refusal === undefined) return { auth, sending: watched(parts, sending, verdict) };
+  const { verdict, moment } = granted;
+  const sending = passed(parts, granted);
+  if (verdict.refusal === undefined) return { auth, sending };
   const { status, decisions } = verdict.refusal;
+  const returned = granted.returned();
   const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
     const next = refused(withoutSendThatNeverWas(current, auth.attempts, blankOf(auth)), status, decisions);
     const kept = refusedClaims(next, moment, parts.codes.mask);

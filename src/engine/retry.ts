@@ -12,7 +12,7 @@ import type { Account } from "./door/account.js";
 import { readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
-import { admission, learn, type Verdict, watched } from "./sending/admission.js";
+import { admission, type Granted, passed } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
@@ -22,13 +22,7 @@ import { type Decided, transition } from "./transition.js";
 interface Retried {
   readonly status: RetryStatus;
   readonly auth: Authentication;
-  readonly granted?: {
-    readonly before: Authentication;
-    readonly sending: Sending;
-    readonly verdict: Verdict;
-    readonly returned: readonly Claim[];
-    readonly moment: Moment;
-  };
+  readonly granted?: Granted & { readonly before: Authentication };
 }
 
 /** Retry: the rows of `decideRetry`, then the caller's spam rules, caps, ours, then the carrier. */
@@ -100,14 +94,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   if (sending.unpriced !== undefined) return refuse(sending.unpriced);
   const { next } = sending;
   const caps = sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
-  const { claims, asks, judge, returned, ...admits } = admission(
-    parts,
-    account,
-    sending,
-    caps,
-    { pass: { proof: false, safe: own.safe || auth.origin?.s === 1 } },
-    moment,
-  );
+  const { claims, asks, ...admits } = admission(parts, account, sending, caps, { pass: { proof: false, safe: own.safe || auth.origin?.s === 1 } }, moment);
   return {
     result: { status, auth: next },
     next,
@@ -115,7 +102,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
     asks,
     token: codes.newToken(),
     refused: (by, count) => refuse(admits.refused(by, count)),
-    answered: (answer) => ({ status, auth: next, granted: { before: auth, sending, verdict: judge(answer), returned, moment } }),
+    answered: (answer) => ({ status, auth: next, granted: { before: auth, ...admits.granted(answer) } }),
   };
 }
 
@@ -126,12 +113,13 @@ async function admitted(
   { status, auth, granted }: Retried,
 ): Promise<{ readonly status: RetryStatus; readonly auth: Authentication; readonly sending?: Sending }> {
   if (granted === undefined) return { status, auth };
-  const { before, sending, verdict, returned, moment } = granted;
-  learn(parts, auth, verdict, moment);
-  const { refusal } = verdict;
-  if (refusal === undefined) return { status, auth, sending: watched(parts, sending, verdict) };
+  const sending = passed(parts, granted);
+  if (sending !== undefined) return { status, auth, sending };
+  const { before, verdict } = granted;
+  const decisions = verdict.refusal?.decisions ?? [];
+  const returned = granted.returned();
   const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
-    const next = refusal.decisions.reduce(withDecision, withoutSendThatNeverWas(current, auth.attempts, before));
+    const next = decisions.reduce(withDecision, withoutSendThatNeverWas(current, auth.attempts, before));
     return { result: next, next, claims: returned };
   });
   return { status: "rate_limited", auth: settled ?? before };

@@ -17,6 +17,7 @@ import {
 import type { Store } from "../../src/ports/store.js";
 import { type FixedClock, fixedClock } from "../../src/testing/index.js";
 import { PlainStore } from "../store/plain-store.js";
+import { noSpamRules } from "../support/no-spam-rules.js";
 import { type LogLine, logger, secret, start } from "../support/verifier.js";
 
 /**
@@ -260,16 +261,7 @@ export function service(options: Partial<VerifierOptions> & { readonly customer?
 /** The API key of a customer. */
 export const keyOf = (customer: string): string => `pp_${customer}`;
 
-/** A test's traffic is nobody's. */
-export const noSpamRules = {
-  range: { mode: "off" },
-  crowd: { mode: "off" },
-  country: { mode: "off" },
-  newCountries: { mode: "off" },
-  address: { mode: "off" },
-  strangeNetwork: { mode: "off" },
-  signals: { mode: "off" },
-} as const;
+export { noSpamRules };
 
 /** Limits that are never met, but those that a test sets. */
 export const wide = {

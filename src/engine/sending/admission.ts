@@ -21,7 +21,7 @@ export interface Pass {
 }
 
 /** What the counts said of a message that is written down and not sent yet. */
-export interface Verdict {
+interface Verdict {
   /** Why it must not be sent; absent: it goes. */
   readonly refusal?: { readonly status: "rate_limited" | "spam_detected"; readonly decisions: readonly Decision[] };
   /** What rules that only watch would have refused it for. */
@@ -38,6 +38,15 @@ interface Near {
   readonly threshold: number;
 }
 
+/** A message that is written down, with what the counts said of it. */
+export interface Granted {
+  readonly sending: Sending;
+  readonly verdict: Verdict;
+  /** What takes all of it back, and counts the refusal. */
+  returned(): readonly Claim[];
+  readonly moment: Moment;
+}
+
 /** What the commit of a message claims and asks, for caps, ceilings and cells together, and what comes of the answer. */
 export interface Admission {
   readonly claims: readonly Claim[];
@@ -45,9 +54,7 @@ export interface Admission {
   /** The rule whose claim the store refused. */
   refused(by: number, count: number): Decision;
   /** "A rule that weighs several counts claims without a limit …; a pure rule then decides on the numbers that came back, before the message goes" (architecture.md, rule 3). */
-  judge(answer: Answer): Verdict;
-  /** What takes all of it back, and counts the refusal. */
-  readonly returned: readonly Claim[];
+  granted(answer: Answer): Granted;
 }
 
 /** `caps`: of the message; `signals`: what its fields alone said of it. */
@@ -67,27 +74,29 @@ export function admission(
   const question = pass.safe ? undefined : spamQuestion(questions, { customer, number, country, origin }, policy.spam, own, codes.mask);
   const growing = caps.some(({ perVerified }) => perVerified !== undefined) ? askCustomer(questions) : undefined;
   const claims = [...charges.map(({ claim }) => claim), ...questions.claims];
+  const returned = () => [...takenBack(claims, true, true), ...(country === undefined ? [] : [plainClaim(customer, refusedSum(country), hour, moment)])];
+
+  const judge = (answer: Answer): Verdict => {
+    const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };
+    const verified = growing?.(cells) ?? 0;
+    const nearby = charges.flatMap((charge, at) => nearOf(charge, answer.counts[at] ?? 0, verified));
+    for (const [at, charge] of caps.entries()) {
+      const refusal = charge.perVerified === undefined ? undefined : growthRefusal(charge, answer.counts[at] ?? 0, verified);
+      if (refusal !== undefined) return { refusal: { status: "rate_limited", decisions: [refusal] }, shadow: [], near: nearby };
+    }
+    if (question === undefined) return { shadow: [], near: nearby };
+    const judgement = question.judge(cells, sentToNumber(caps, answer) - 1, moment.now);
+    const fired = [...judgement.decisions, ...(judgement.trusted ? [] : signals)].filter(({ rule }) => !pass.proof || rule === "crowd");
+    const shadow = fired.filter(({ mode }) => mode === "shadow");
+    const refuses = fired.some(({ mode }) => mode === "enforce");
+    return { ...(refuses && { refusal: { status: "spam_detected" as const, decisions: fired } }), shadow, near: nearby, judgement };
+  };
 
   return {
     claims,
     asks: questions.asks,
-    returned: [...takenBack(claims, true, true), ...(country === undefined ? [] : [plainClaim(customer, refusedSum(country), hour, moment)])],
     refused: (by, count) => refusalOf(charges[by] as Charge, count),
-    judge(answer) {
-      const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };
-      const verified = growing?.(cells) ?? 0;
-      const nearby = charges.flatMap((charge, at) => nearOf(charge, answer.counts[at] ?? 0, verified));
-      for (const [at, charge] of caps.entries()) {
-        const refusal = charge.perVerified === undefined ? undefined : growthRefusal(charge, answer.counts[at] ?? 0, verified);
-        if (refusal !== undefined) return { refusal: { status: "rate_limited", decisions: [refusal] }, shadow: [], near: nearby };
-      }
-      if (question === undefined) return { shadow: [], near: nearby };
-      const judgement = question.judge(cells, sentToNumber(caps, answer) - 1, moment.now);
-      const fired = [...judgement.decisions, ...(judgement.trusted ? [] : signals)].filter(({ rule }) => !pass.proof || rule === "crowd");
-      const shadow = fired.filter(({ mode }) => mode === "shadow");
-      const refuses = fired.some(({ mode }) => mode === "enforce");
-      return { ...(refuses && { refusal: { status: "spam_detected" as const, decisions: fired } }), shadow, near: nearby, judgement };
-    },
+    granted: (answer) => ({ sending, verdict: judge(answer), returned, moment }),
   };
 }
 
@@ -109,8 +118,14 @@ function sentToNumber(caps: readonly Charge[], { counts }: Answer): number {
   return sent;
 }
 
-/** The send of a message that goes, with what rules that only watch made of it: written down with the next write of its record, which most never have. */
-export function watched({ records }: Parts, sending: Sending, { shadow }: Verdict): Sending {
+/** The send of a granted message, where its verdict lets it go; what there is to learn of it is learned either way. */
+export function passed(parts: Parts, { sending, verdict, moment }: Granted): Sending | undefined {
+  learn(parts, sending.next, verdict, moment);
+  return verdict.refusal === undefined ? watched(parts, sending, verdict) : undefined;
+}
+
+/** With what rules that only watch made of it: written down with the next write of its record, which most never have. */
+function watched({ records }: Parts, sending: Sending, { shadow }: Verdict): Sending {
   if (shadow.length === 0) return sending;
   const next = shadow.reduce(withDecision, sending.next);
   records.note(sending.next, next);
@@ -118,7 +133,7 @@ export function watched({ records }: Parts, sending: Sending, { shadow }: Verdic
 }
 
 /** Beside the answer: what the process learns of countries, what it tells the operator, and the pot of new countries gets back what was no business of it. */
-export function learn(
+function learn(
   parts: Parts,
   { customer, number, country }: { readonly customer: string; readonly number: string; readonly country?: string },
   verdict: Verdict,
