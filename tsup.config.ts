@@ -38,6 +38,7 @@ export default defineConfig({
     "senders/http": "adapters/sms/http.ts",
     "senders/inbox": "adapters/sms/inbox.ts",
     "senders/infobip": "adapters/sms/infobip.ts",
+    "senders/kit": "adapters/sms/kit/index.ts",
     "senders/messagebird": "adapters/sms/messagebird.ts",
     "senders/plivo": "adapters/sms/plivo.ts",
     "senders/sinch": "adapters/sms/sinch.ts",

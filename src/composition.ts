@@ -14,7 +14,7 @@ import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
 import { createRecords } from "./engine/records/records.js";
 import { createCountries } from "./engine/sending/countries.js";
-import { settleReceipts } from "./engine/sending/receipts.js";
+import { settleForeign } from "./engine/sending/receipts.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createReceiptHandler } from "./http/receipts.js";
@@ -86,7 +86,7 @@ export function compose(options: VerifierOptions): Composed {
     accounts: scope.resolve(tokens.accounts),
     handle: scope.resolve(tokens.handle),
     handleReceipt: createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" }),
-    settleReceipts: (receipts) => settleReceipts(parts, receipts),
+    settleReceipts: (receipts) => settleForeign(parts, receipts),
     outbox,
     logger,
   };

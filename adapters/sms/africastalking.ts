@@ -1,19 +1,23 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { openSenderId, openTransport, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
-import { acceptedAs, carrierSender, rejectedWith } from "./carrier-send.js";
-import { pick } from "./json.js";
-import { bodyForm, malformed, readReport, type StatusWords } from "./receipt-reading.js";
+import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { pick } from "./kit/json.js";
+import { requireText } from "./kit/option-fault.js";
+import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
+import { badSignature, bodyForm, malformed, openUrlSecret, readReport, type StatusWords } from "./kit/report.js";
+import type { Variables } from "./kit/variables.js";
 
-export interface AfricasTalkingSenderOptions extends TransportOptions {
+export interface AfricasTalkingSenderOptions extends CarrierOptions<string> {
   /** The app's username; `sandbox` sends to the sandbox's address. */
   readonly username: string;
   readonly apiKey: string;
-  /** Left out: the account's default, a shared short code. */
-  readonly from?: SenderId;
-  /** Further fields of the request. */
-  readonly extra?: Readonly<Record<string, string>>;
 }
+
+/** Names of the environment's variables for the options, as `phoneproof dev --sender africastalking` reads them. */
+export const africasTalkingVariables: Variables = {
+  needs: { username: "AFRICASTALKING_USERNAME", apiKey: "AFRICASTALKING_API_KEY" },
+  may: { from: "AFRICASTALKING_FROM", baseUrl: "AFRICASTALKING_BASE_URL" },
+};
 
 /** "100: Processed, 101: Sent, 102: Queued". */
 const taken = new Set([100, 101, 102]);
@@ -23,11 +27,14 @@ const taken = new Set([100, 101, 102]);
  */
 const refused = new Set([402, 403, 404, 405, 406, 407, 409, 502]);
 
+/** The name of carrier, route and the space of its message ids. */
+const provider = "africastalking";
+
 /**
  * Sends by Africa's Talking's messaging API ("Sending SMS", developers.africastalking.com/docs/sms/sending/bulk): `POST /version1/messaging`, a form, an
- * API key.
+ * API key. Without `from` the account's default is used, a shared short code.
  * The recipient's `statusCode` decides; 401 RiskHold, 500 InternalServerError and 501 GatewayError leave it open. Its receipts go to the URL set in the
- * dashboard, and it takes no idempotency key.
+ * dashboard and name the carrier's id, and it takes no idempotency key.
  *
  * @throws TypeError for missing credentials, and for options that cannot be used.
  */
@@ -35,21 +42,15 @@ export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsS
   const name = "africasTalkingSender";
   const username = requireText(name, "username", options.username, "Pass the app's username, or sandbox.");
   const apiKey = requireText(name, "apiKey", options.apiKey, "Pass the app's API key of the dashboard.");
-  const transport = openTransport(name, options, username === "sandbox" ? "https://api.sandbox.africastalking.com" : "https://api.africastalking.com");
-  return carrierSender({
-    provider: "africastalking",
-    transport,
-    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
-    fromOptional: options.from === undefined,
-    request(message, from) {
-      const form = new URLSearchParams({ ...options.extra, username, to: message.to, message: message.text, bulkSMSMode: "1" });
+  return carrierSender(name, options, {
+    provider,
+    url: username === "sandbox" ? "https://api.sandbox.africastalking.com" : "https://api.africastalking.com",
+    fromElse: true,
+    receiptsById: true,
+    request(message, { baseUrl, from, extra }) {
+      const form = new URLSearchParams({ ...extra, username, to: message.to, message: message.text, bulkSMSMode: "1" });
       if (from !== undefined) form.set("from", from);
-      return {
-        method: "POST",
-        url: `${transport.baseUrl}/version1/messaging`,
-        headers: { apiKey, "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
-        body: form.toString(),
-      };
+      return { url: `${baseUrl}/version1/messaging`, headers: { apikey: apiKey }, form };
     },
     accepted({ json }) {
       const recipients = pick(json, "SMSMessageData", "Recipients");
@@ -60,7 +61,6 @@ export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsS
       if (Array.isArray(recipients) && recipients.length === 0) return rejectedWith(pick(json, "SMSMessageData", "Message"));
       return { outcome: "unknown", reason: typeof code === "number" ? `the carrier holds it back, code ${code}` : "the carrier's answer is not in its form" };
     },
-    errorCode: () => undefined,
   });
 }
 
@@ -77,17 +77,21 @@ const words: StatusWords = new Map([
 
 /**
  * Africa's Talking's delivery reports ("Delivery reports", docs.africastalking.com/sms/notifications): a form with `id` and `status`, to the one
- * URL set in the dashboard.
- * They bear no signature.
+ * URL set in the dashboard. They bear no signature: a secret in that URL vouches for them, `https://…/receipts/africastalking?key=<secret>`.
+ *
+ * @param options.secret 16 or more letters, digits, `-`, `.`, `_` or `~`; several while it is being changed.
+ * @throws TypeError when `secret` is missing or can be guessed.
  */
-export function africasTalkingReceipts(): ReceiptSource {
+export function africasTalkingReceipts(options: { readonly secret: string | readonly string[] }): ReceiptSource {
+  const bearsSecret = openUrlSecret("africasTalkingReceipts", options?.secret);
   return {
-    provider: "africastalking",
-    signed: false,
+    provider,
     async read(request) {
+      if (!bearsSecret(request)) return badSignature("the URL does not bear the secret: set the dashboard's callback URL to end in ?key=<secret>");
       const form = bodyForm(request);
       if (form === undefined) return malformed("the body is not UTF-8");
-      return readReport({ messageId: form.get("id") ?? undefined, status: form.get("status"), error: form.get("failureReason") }, words);
+      const report = { messageId: form.get("id") ?? undefined, idSpace: provider, status: form.get("status"), error: form.get("failureReason") };
+      return readReport(report, words);
     },
   };
 }

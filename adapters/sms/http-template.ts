@@ -1,23 +1,38 @@
+import { isGsm7 } from "../../src/domain/gsm.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
-import { digits } from "./carrier-send.js";
-import { referenceOf } from "./reference.js";
+import { digits } from "./kit/carrier-sender.js";
 
 /**
- * Text with placeholders: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`, `{from}`, `{country}`, `{authentication_uuid}`,
- * `{attempt}`,
- * `{reference}` (`authentication_uuid/attempt`), `{receipt_url}`. One that the message has no value for becomes empty. In a URL each value is percent-encoded.
+ * Text with placeholders: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`, `{from}`, `{country}`, `{authentication_uuid}`, `{attempt}`;
+ * for receipts `{reference}`, which the carrier should echo, and `{receipt_url}`;
+ * for texts outside GSM-7 `{is_unicode}` (1, else 0) and `{coding}` (2, else 0, as Kannel has it).
+ * One that the message has no value for becomes empty. In a URL each value is percent-encoded.
  */
 export type Template = string;
 
 /** JSON with placeholders in its texts. */
 export type JsonTemplate = Template | number | boolean | null | readonly JsonTemplate[] | { readonly [key: string]: JsonTemplate };
 
-export const placeholders = ["to", "to_digits", "text", "code", "from", "country", "authentication_uuid", "attempt", "reference", "receipt_url"] as const;
+export const placeholders = [
+  "to",
+  "to_digits",
+  "text",
+  "code",
+  "from",
+  "country",
+  "authentication_uuid",
+  "attempt",
+  "reference",
+  "receipt_url",
+  "is_unicode",
+  "coding",
+] as const;
 
 export type Placeholder = (typeof placeholders)[number];
 
 /** What each placeholder stands for in one message. */
 export function valuesOf(message: SmsMessage, from: string | undefined): Record<Placeholder, string> {
+  const unicode = !isGsm7(message.text);
   return {
     to: message.to,
     to_digits: digits(message.to),
@@ -27,8 +42,10 @@ export function valuesOf(message: SmsMessage, from: string | undefined): Record<
     country: message.country ?? "",
     authentication_uuid: message.authentication_uuid,
     attempt: String(message.attempt),
-    reference: referenceOf(message),
+    reference: message.receipt_reference ?? "",
     receipt_url: message.receipt_url ?? "",
+    is_unicode: unicode ? "1" : "0",
+    coding: unicode ? "2" : "0",
   };
 }
 

@@ -1,11 +1,11 @@
 import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
 import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
-import { type Fetch, openSenderId, openTransport, optionFault, requireText, type SenderId } from "./carrier-options.js";
-import { type CarrierAnswer, carrierSender, errorToken, idToken } from "./carrier-send.js";
 import { fill, fillJson, type JsonTemplate, type Placeholder, placeholders, type Template, texts, valuesOf } from "./http-template.js";
-import { parseJson, pick } from "./json.js";
-import { bodyText, isoTime, malformed, readReport } from "./receipt-reading.js";
-import { readReference } from "./reference.js";
+import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { isRecord, parseJson, pick } from "./kit/json.js";
+import { optionFault, requireText } from "./kit/option-fault.js";
+import { errorToken, idToken, withCode } from "./kit/outcomes.js";
+import { badSignature, bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readReports } from "./kit/report.js";
 
 /** How a fact is found in an answer: by a regular expression on its text, by values at a path of its JSON (`"messages.0.status"`), or by a function. */
 export type AnswerTest = RegExp | { readonly path: string; readonly values: readonly (string | number | boolean)[] } | ((answer: HttpAnswer) => boolean);
@@ -18,10 +18,11 @@ export interface HttpAnswer {
   readonly json: unknown;
 }
 
-export interface HttpSenderOptions {
-  /** As `httpReceipts` names it, for `{receipt_url}`. Default `"http"`. */
+export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "extra" | "conversions"> {
+  /** As `httpReceipts` names it. Default `"http"`. */
   readonly provider?: string;
-  readonly url: Template;
+  /** A template, or a function of the message, which answers for its own escaping. */
+  readonly url: Template | ((message: SmsMessage, from: string | undefined) => string);
   /** Default: POST, and GET when there is neither `form` nor `json` nor `body`. */
   readonly method?: "POST" | "PUT" | "GET";
   readonly headers?: Readonly<Record<string, Template>>;
@@ -30,8 +31,6 @@ export interface HttpSenderOptions {
   readonly json?: JsonTemplate;
   /** Any other body, made by the user, who answers for its escaping; say its `content-type` in `headers`. */
   readonly body?: (message: SmsMessage, from: string | undefined) => string;
-  /** What `{from}` stands for. */
-  readonly from?: SenderId;
   /** An answer of 200 to 299 counts as accepted when this holds, and is otherwise unknown. Left out: each of them counts as accepted. */
   readonly accepted?: AnswerTest;
   /** An answer of any status says that the message was surely not sent when this holds. Looked at first. */
@@ -40,10 +39,8 @@ export interface HttpSenderOptions {
   readonly messageId?: string | RegExp | ((answer: HttpAnswer) => string | undefined);
   /** Where the carrier's error code is, for reasons: a path of the answer's JSON. */
   readonly errorCode?: string;
-  /** Default: the global `fetch`. */
-  readonly fetch?: Fetch;
-  /** Seconds to wait for the carrier's whole answer; then the outcome is `unknown`. Default, and at most: until the send's own deadline. */
-  readonly timeout?: number;
+  /** `true`: the carrier's receipts come to one URL for all messages and name its id of the message, which is kept to find it by: `messageId` and `httpReceipts({ secret, … })` go with it. Default: `false`. */
+  readonly receiptsById?: boolean;
 }
 
 /**
@@ -56,46 +53,48 @@ export interface HttpSenderOptions {
  */
 export function httpSender(options: HttpSenderOptions): SmsSender {
   const name = "httpSender";
+  const { url, headers = {}, form, json, body, receiptsById = false } = options;
   const templates = openTemplates(name, options);
-  const transport = openTransport(name, options, new URL(fill(options.url, () => "0")).origin);
-  const { headers = {}, form, json, body } = options;
   const method = options.method ?? (form === undefined && json === undefined && body === undefined ? "GET" : "POST");
   if (method === "GET" && (form !== undefined || json !== undefined || body !== undefined))
     throw optionFault(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
   const usesFrom = templates.some((template) => template.includes("{from}"));
   if (usesFrom && options.from === undefined)
     throw optionFault(name, "from", "is missing, and the template has {from} in it", "Pass a sender id or number, a map by country, or a function.");
-  if (!usesFrom && body === undefined && options.from !== undefined)
+  if (!usesFrom && body === undefined && typeof url !== "function" && options.from !== undefined)
     throw optionFault(name, "from", "is not used", "Put {from} into the template, or leave the option out.");
+  if (receiptsById && options.messageId === undefined)
+    throw optionFault(name, "messageId", "is missing, and receiptsById finds messages by it", "Say where the carrier's id is in its answer.");
   const isAccepted = openTest(name, "accepted", options.accepted);
   const isRejected = openTest(name, "rejected", options.rejected);
   const idOf = openMessageId(name, options.messageId);
   const codeOf = (answer: HttpAnswer) => (options.errorCode === undefined ? undefined : pick(answer.json, ...options.errorCode.split(".")));
 
-  const judgeRejected = (answer: CarrierAnswer): SendOutcome | undefined => {
-    if (isRejected?.(answer) !== true) return undefined;
-    const code = errorToken(codeOf(answer));
-    return { outcome: "rejected", reason: code === undefined ? "refused by the carrier" : `refused by the carrier, code ${code}` };
-  };
-
-  return carrierSender({
+  const { baseUrl: _, ...common } = options as HttpSenderOptions & { baseUrl?: string };
+  return carrierSender<string>(name, common as CarrierOptions<string>, {
     provider: options.provider ?? "http",
-    transport,
-    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
-    fromOptional: options.from === undefined,
-    request(message, from) {
+    url: typeof url === "function" ? "https://carrier.invalid" : new URL(fill(url, () => "0")).origin,
+    fromElse: true,
+    fromAnyForm: true,
+    asksForReceipts: receiptsById || templates.some((template) => /\{(receipt_url|reference)\}/.test(template)),
+    receiptsById,
+    request(message, { from }) {
       const values = valuesOf(message, from);
       const plain = (template: Template) => fill(template, (key) => values[key]);
-      const made = Object.fromEntries(Object.entries(headers).map(([key, template]) => [key.toLowerCase(), plain(template).replace(/[\r\n]+/g, " ")]));
-      const url = fill(options.url, (key) => encodeURIComponent(values[key]));
-      if (form !== undefined) {
-        const fields = new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)]));
-        return { method, url, headers: { "content-type": "application/x-www-form-urlencoded", ...made }, body: fields.toString() };
-      }
-      if (json !== undefined) return { method, url, headers: { "content-type": "application/json", ...made }, body: JSON.stringify(fillJson(json, plain)) };
-      return { method, url, headers: made, ...(body === undefined ? {} : { body: body(message, from) }) };
+      const named = Object.fromEntries(Object.entries(headers).map(([key, template]) => [key.toLowerCase(), plain(template).replace(/[\r\n]+/g, " ")]));
+      return {
+        method,
+        url: typeof url === "function" ? url(message, from) : fill(url, (key) => encodeURIComponent(values[key])),
+        headers: named,
+        ...(form !== undefined && { form: new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)])) }),
+        ...(json !== undefined && { json: fillJson(json, plain) }),
+        ...(body !== undefined && { body: body(message, from) }),
+      };
     },
-    judgeFirst: judgeRejected,
+    judgeFirst(answer): SendOutcome | undefined {
+      if (isRejected?.(answer) !== true) return undefined;
+      return { outcome: "rejected", reason: withCode("refused by the carrier", errorToken(codeOf(answer))) };
+    },
     accepted(answer) {
       if (isAccepted?.(answer) === false) return { outcome: "unknown", reason: "the carrier's answer is not in its form" };
       const messageId = idToken(idOf(answer));
@@ -107,11 +106,19 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
 
 /** All templates of the options, checked. */
 function openTemplates(name: string, options: HttpSenderOptions): string[] {
-  requireText(name, "url", options.url, 'Pass the carrier\'s address, for example "https://sms.example/send?to={to}".');
-  if (!URL.canParse(fill(options.url, () => "0"))) throw optionFault(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
+  const { url } = options;
+  if (typeof url !== "function") {
+    requireText(name, "url", url, 'Pass the carrier\'s address, for example "https://sms.example/send?to={to}".');
+    if (!URL.canParse(fill(url, () => "0"))) throw optionFault(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
+  }
   const bodies = [options.form, options.json, options.body].filter((body) => body !== undefined);
   if (bodies.length > 1) throw optionFault(name, "form", "json and body exclude each other", "Keep one of them.");
-  const templates = [options.url, ...Object.values(options.headers ?? {}), ...texts(options.form ?? null), ...texts(options.json ?? null)];
+  const templates = [
+    ...(typeof url === "function" ? [] : [url]),
+    ...Object.values(options.headers ?? {}),
+    ...texts(options.form ?? null),
+    ...texts(options.json ?? null),
+  ];
   for (const template of templates) {
     for (const [whole, key] of template.matchAll(/\{([a-z_]+)\}/g)) {
       if (!placeholders.includes(key as Placeholder))
@@ -123,7 +130,7 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
         );
     }
   }
-  if (options.body === undefined && !templates.some((template) => /\{(text|code)\}/.test(template))) {
+  if (options.body === undefined && typeof url !== "function" && !templates.some((template) => /\{(text|code)\}/.test(template))) {
     throw optionFault(name, "url, form or json", "has neither {text} nor {code} in it", "Put {text} where the message goes.");
   }
   return templates;
@@ -159,49 +166,77 @@ export interface HttpReceiptsOptions {
   readonly messageId?: string;
   /** Name of the field in which the carrier echoes `{reference}`. */
   readonly reference?: string;
-  /** Name of the field with a time after ISO 8601. */
+  /** Name of the field with a time: after ISO 8601, or seconds or milliseconds since the epoch. */
   readonly at?: string;
   /** Name of the field with an error code. */
   readonly error?: string;
+  /** Where a list of reports is, for carriers that send several at once: a path in JSON, or the field of a form that holds JSON (`"response"`). A body that is a list by itself needs no word. */
+  readonly reports?: string;
+  /** For carriers that post to one URL set in their dashboard: a secret of 16 or more letters, digits, `-`, `.`, `_` or `~` in that URL, `https://…/receipts/<provider>?key=<secret>`. Several while it is being changed. Default: none, and only `{receipt_url}` and `{reference}` vouch for receipts. */
+  readonly secret?: string | readonly string[];
 }
 
 /**
- * Receipts of the carriers that `httpSender` is for: GET with a query, or POST with a form or JSON. They bear no signature: only the signed URL of each
- * message vouches for them.
+ * Receipts of the carriers that `httpSender` is for: GET with a query, or POST with a form or JSON, one or several at once. They bear no signature: what vouches for them is our reference, in the
+ * message's own URL or in a field that the carrier echoes; or a secret in the one URL of the dashboard, and then they are found by the carrier's id (`receiptsById` of `httpSender`).
  *
- * @throws TypeError for a provider's name that is no route, and without `statuses`.
+ * @throws TypeError for a provider's name that is no route, without `statuses`, and for a secret that can be guessed.
  */
 export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
   const name = "httpReceipts";
-  const provider = options.provider ?? "http";
+  const provider = options?.provider ?? "http";
   if (!/^[a-z]+$/.test(provider)) throw optionFault(name, "provider", "must be lower-case letters", 'Pass for example "kannel".');
-  const words = new Map(Object.entries(options.statuses ?? {}).map(([word, status]) => [word.toLowerCase(), status]));
+  const words = new Map(Object.entries(options?.statuses ?? {}).map(([word, status]) => [word.toLowerCase(), status]));
   if (words.size === 0)
     throw optionFault(name, "statuses", "is missing", 'Pass the carrier\'s words, for example { DELIVRD: "delivered", UNDELIV: "undeliverable" }.');
+  const bearsSecret = options.secret === undefined ? undefined : openUrlSecret(name, options.secret);
+
+  const reportOf = (field: (key: string) => unknown): CarrierReport => {
+    const maybe = (key: string | undefined) => (key === undefined ? undefined : field(key));
+    const status = field(options.status ?? "status");
+    return {
+      messageId: field(options.messageId ?? "id"),
+      status: typeof status === "number" ? String(status) : status,
+      at: timeOf(maybe(options.at)),
+      error: maybe(options.error),
+      reference: maybe(options.reference),
+      ...(bearsSecret !== undefined && { idSpace: provider }),
+    };
+  };
+
   return {
     provider,
-    signed: false,
     async read(request) {
+      if (bearsSecret?.(request) === false) return badSignature("the URL does not bear the secret: the carrier's dashboard must name it with ?key=<secret>");
       const text = bodyText(request);
       if (text === undefined || !URL.canParse(request.url)) return malformed("the request has no absolute URL, or its body is not UTF-8");
       const json = parseJson(text);
       const query = new URL(request.url).searchParams;
       const form = new URLSearchParams(text);
-      const field = (key: string | undefined): unknown => {
-        if (key === undefined) return undefined;
-        return typeof json === "object" && json !== null ? pick(json, ...key.split(".")) : (form.get(key) ?? query.get(key) ?? undefined);
-      };
-      const status = field(options.status ?? "status");
-      return readReport(
-        {
-          messageId: field(options.messageId ?? "id"),
-          status: typeof status === "number" ? String(status) : status,
-          at: isoTime(field(options.at)),
-          error: field(options.error),
-          reference: readReference(field(options.reference)),
-        },
+      const list = Array.isArray(json) ? json : options.reports === undefined ? undefined : listAt(options.reports, json, form);
+      const inBody = (item: unknown) => (key: string) =>
+        typeof item === "object" && item !== null ? pick(item, ...key.split(".")) : (form.get(key) ?? query.get(key) ?? undefined);
+      return readReports(
+        (list ?? [json]).map((item: unknown) => reportOf(inBody(item))),
         words,
+        bearsSecret !== undefined,
       );
     },
   };
+}
+
+/** A list of reports: at a path of JSON, or in a form's field as JSON. */
+function listAt(path: string, json: unknown, form: URLSearchParams): readonly unknown[] | undefined {
+  const found = isRecord(json) ? pick(json, ...path.split(".")) : parseJson(form.get(path) ?? "");
+  return Array.isArray(found) ? found : undefined;
+}
+
+/** The first moment that is taken for milliseconds; as seconds it would be in the year 5138. */
+const firstMillisecond = 1e11;
+
+/** A time after ISO 8601, or in seconds or milliseconds since the epoch. */
+function timeOf(value: unknown): number | undefined {
+  const number = typeof value === "number" || (typeof value === "string" && /^\d{9,16}$/.test(value)) ? Number(value) : undefined;
+  if (number === undefined) return isoTime(value);
+  return number < firstMillisecond ? number * 1000 : number;
 }

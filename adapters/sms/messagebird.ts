@@ -1,48 +1,49 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { openSenderId, openTransport, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
-import { acceptedAs, carrierSender, digits, rejectedWith } from "./carrier-send.js";
-import { pick } from "./json.js";
-import { badSignature, expired, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./receipt-reading.js";
-import { readReference, referenceOf } from "./reference.js";
-import { claimTime, readJwt, sameText, sha256Hex } from "./signature.js";
+import { type CarrierOptions, carrierSender, digits } from "./kit/carrier-sender.js";
+import { pick } from "./kit/json.js";
+import { requireText } from "./kit/option-fault.js";
+import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
+import { badSignature, expired, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
+import type { Variables } from "./kit/variables.js";
 
-export interface MessageBirdSenderOptions extends TransportOptions {
+export interface MessageBirdSenderOptions extends CarrierOptions {
   readonly accessKey: string;
-  readonly from: SenderId;
-  /** Further fields of the request, for example `{ validity: 600 }`. */
-  readonly extra?: Readonly<Record<string, unknown>>;
 }
 
+/** Names of the environment's variables for the options, as `phoneproof dev --sender messagebird` reads them. */
+export const messageBirdVariables: Variables = {
+  needs: { accessKey: "MESSAGEBIRD_ACCESS_KEY", from: "MESSAGEBIRD_FROM" },
+  may: { baseUrl: "MESSAGEBIRD_BASE_URL" },
+};
+
 /**
- * Sends by MessageBird's (Bird's) SMS API ("SMS API", developers.messagebird.com/api/sms-messaging): `POST /messages`, JSON, an access key.
- * A message's receipt URL goes along as `reportUrl`, which needs the `reference` that names the authentication and attempt and is echoed. MessageBird takes
- * no idempotency key.
+ * Sends by the SMS API of MessageBird, now Bird ("SMS API", developers.messagebird.com/api/sms-messaging): `POST /messages`, JSON, an access key. For accounts of the old dashboard: Bird's newer ones
+ * have another API.
+ * A message's receipt URL goes along as `reportUrl`, which needs a `reference`: ours, and it is echoed. Its end goes along as `validity`. MessageBird takes no idempotency key.
  *
  * @throws TypeError for a missing access key or sender, and for options that cannot be used.
  */
 export function messageBirdSender(options: MessageBirdSenderOptions): SmsSender {
   const name = "messageBirdSender";
   const key = requireText(name, "accessKey", options.accessKey, "Pass the live access key of the dashboard.");
-  const transport = openTransport(name, options, "https://rest.messagebird.com");
-  return carrierSender({
+  return carrierSender(name, options, {
     provider: "messagebird",
-    transport,
-    from: openSenderId(name, options.from),
-    request: (message, from) => ({
-      method: "POST",
-      url: `${transport.baseUrl}/messages`,
-      headers: { authorization: `AccessKey ${key}`, "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({
+    url: "https://rest.messagebird.com",
+    request: (message, { baseUrl, from, extra, ttl }) => ({
+      url: `${baseUrl}/messages`,
+      headers: { authorization: `AccessKey ${key}` },
+      json: {
         // "plain", the API's own default, spoils every letter outside GSM-7.
         datacoding: "auto",
-        ...options.extra,
+        validity: ttl,
+        ...extra,
         originator: from,
         recipients: [digits(message.to)],
         body: message.text,
-        reference: referenceOf(message),
-        ...(message.receipt_url === undefined ? {} : { reportUrl: message.receipt_url }),
-      }),
+        ...(message.receipt_url === undefined ? {} : { reference: message.receipt_reference, reportUrl: message.receipt_url }),
+      },
     }),
     accepted: ({ json }) => {
       const item = pick(json, "recipients", "items", 0);
@@ -76,7 +77,6 @@ export function messageBirdReceipts(options: { readonly signingKey: string | rea
   const keys = openSecrets("messageBirdReceipts", "signingKey", options.signingKey, "Pass the signing key of the dashboard (Developers, API settings).");
   return {
     provider: "messagebird",
-    signed: true,
     async read(request, now) {
       const token = request.header("messagebird-signature-jwt");
       if (token === undefined) return badSignature("there is no MessageBird-Signature-JWT header");
@@ -100,7 +100,7 @@ export function messageBirdReceipts(options: { readonly signingKey: string | rea
           // A plus sign of the zone reads as a space in a query.
           at: isoTime(query.get("statusDatetime")?.replace(" ", "+")),
           error: query.get("statusErrorCode"),
-          reference: readReference(query.get("reference")),
+          reference: query.get("reference"),
         },
         words,
       );

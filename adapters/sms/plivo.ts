@@ -1,27 +1,36 @@
 import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { openSenderId, openTransport, optionFault, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
-import { acceptedAs, carrierSender, digits, rejectedWith } from "./carrier-send.js";
-import { pick } from "./json.js";
-import { badSignature, bodyForm, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./receipt-reading.js";
-import { sameText } from "./signature.js";
+import { basicAuth, type CarrierOptions, carrierSender, digits } from "./kit/carrier-sender.js";
+import { pick } from "./kit/json.js";
+import { requireText } from "./kit/option-fault.js";
+import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
+import { badSignature, bodyForm, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { sameText } from "./kit/signature.js";
+import type { Variables } from "./kit/variables.js";
 
-export interface PlivoSenderOptions extends TransportOptions {
+export interface PlivoSenderOptions extends CarrierOptions {
   readonly authId: string;
   readonly authToken: string;
-  /** Required unless `powerpackUuid` is given. */
-  readonly from?: SenderId;
-  /** A powerpack that chooses the sender where `from` names none. */
+  /** A powerpack that chooses the sender where `from` names none. One of the two is needed. */
   readonly powerpackUuid?: string;
-  /** Further fields of the request, for example `{ dlt_entity_id: "…" }`. */
-  readonly extra?: Readonly<Record<string, unknown>>;
 }
+
+/** Names of the environment's variables for the options, as `phoneproof dev --sender plivo` reads them. */
+export const plivoVariables: Variables = {
+  needs: { authId: "PLIVO_AUTH_ID", authToken: "PLIVO_AUTH_TOKEN" },
+  needsOneOf: { from: "PLIVO_FROM", powerpackUuid: "PLIVO_POWERPACK_UUID" },
+  may: { baseUrl: "PLIVO_BASE_URL" },
+};
+
+/** What `message_expiry` may be, in seconds. */
+const shortestExpiry = 5;
+const longestExpiry = 10_799;
 
 /**
  * Sends by Plivo's Message API ("Send a message" and "API responses", plivo.com/docs/messaging/api): `POST /v1/Account/{auth id}/Message/`, JSON, basic
  * authentication.
- * A message's receipt URL goes along as `url`. Plivo takes no idempotency key.
+ * A message's receipt URL goes along as `url`, its end as `message_expiry`, the ids of a registered text as `dlt_entity_id` and `dlt_template_id`. Plivo takes no idempotency key.
  *
  * @throws TypeError for missing credentials or senders, and for options that cannot be used.
  */
@@ -30,28 +39,25 @@ export function plivoSender(options: PlivoSenderOptions): SmsSender {
   const id = requireText(name, "authId", options.authId, "Pass the Auth ID of the Plivo console.");
   const token = requireText(name, "authToken", options.authToken, "Pass the Auth Token of the Plivo console.");
   const { powerpackUuid } = options;
-  if (options.from === undefined && powerpackUuid === undefined) {
-    throw optionFault(name, "from", "is missing", "Pass a sender id or number, a map by country, a function, or a powerpackUuid.");
-  }
-  const transport = openTransport(name, options, "https://api.plivo.com");
-  const authorization = `Basic ${Buffer.from(`${id}:${token}`).toString("base64")}`;
-  return carrierSender({
+  const authorization = basicAuth(id, token);
+  return carrierSender(name, options, {
     provider: "plivo",
-    transport,
-    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
-    fromOptional: powerpackUuid !== undefined,
-    request: (message, from) => ({
-      method: "POST",
-      url: `${transport.baseUrl}/v1/Account/${encodeURIComponent(id)}/Message/`,
-      headers: { authorization, "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({
-        ...options.extra,
+    url: "https://api.plivo.com",
+    fromElse: "powerpackUuid",
+    request: (message, { baseUrl, from, extra, ttl }) => ({
+      url: `${baseUrl}/v1/Account/${encodeURIComponent(id)}/Message/`,
+      headers: { authorization },
+      json: {
+        message_expiry: Math.min(Math.max(ttl, shortestExpiry), longestExpiry),
+        ...(message.registered?.entity !== undefined && { dlt_entity_id: message.registered.entity }),
+        ...(message.registered?.template !== undefined && { dlt_template_id: message.registered.template }),
+        ...extra,
         // Plivo takes one of the two.
         ...(from === undefined ? { powerpack_uuid: powerpackUuid } : { src: digits(from) }),
         dst: digits(message.to),
         text: message.text,
         ...(message.receipt_url === undefined ? {} : { url: message.receipt_url, method: "POST" }),
-      }),
+      },
     }),
     accepted({ json }) {
       const id = pick(json, "message_uuid", 0);
@@ -76,8 +82,8 @@ const words: StatusWords = new Map([
  * Plivo's message callbacks ("Signature validation", plivo.com/docs/messaging/concepts/signature-validation and
  * plivo.com/docs/voice/xml/request/validation; `validateV3Signature` of npm plivo).
  * `X-Plivo-Signature-V3` covers the URL, its query and the parameters. Where that header is missing, `X-Plivo-Signature-V2` counts, which covers the URL
- * without its query and nothing else:
- * such a receipt is Plivo's, but what it says rests on TLS. Plivo signs no time: a repeated receipt cannot be told from the first.
+ * without its query and nothing else: one pair of such headers, once seen, fits every message for ever. So with it only our own reference in the query vouches for a receipt.
+ * Plivo signs no time: a repeated receipt cannot be told from the first.
  *
  * @param options.authToken The account's auth token; several while it is being changed.
  * @param options.acceptV2 `false` refuses what bears no V3 signature. Default: `true`, since Plivo's pages promise messaging callbacks V2 only.
@@ -87,12 +93,12 @@ export function plivoReceipts(options: { readonly authToken: string | readonly s
   const tokens = openSecrets("plivoReceipts", "authToken", options.authToken, "Pass the Auth Token of the Plivo console.");
   return {
     provider: "plivo",
-    signed: true,
     async read(request) {
       if (!URL.canParse(request.url)) return malformed("the request has no absolute URL");
       const form = bodyForm(request);
       if (form === undefined) return malformed("the body is not UTF-8");
-      const v3 = request.header("x-plivo-signature-v3");
+      // The second is made with the main account's token, where a subaccount sent the message.
+      const v3 = joined(request.header("x-plivo-signature-v3"), request.header("x-plivo-signature-ma-v3"));
       const given = v3 ?? (options.acceptV2 === false ? undefined : request.header("x-plivo-signature-v2"));
       const nonce = request.header(v3 === undefined ? "x-plivo-signature-v2-nonce" : "x-plivo-signature-v3-nonce");
       if (given === undefined || nonce === undefined) return badSignature("there is no X-Plivo-Signature header that counts, or no nonce");
@@ -111,9 +117,15 @@ export function plivoReceipts(options: { readonly authToken: string | readonly s
           error: form.get("ErrorCode"),
         },
         words,
+        v3 !== undefined,
       );
     },
   };
+}
+
+function joined(...headers: readonly (string | undefined)[]): string | undefined {
+  const given = headers.filter((header) => header !== undefined);
+  return given.length === 0 ? undefined : given.join(",");
 }
 
 /** The URL up to its query, as it was written. */

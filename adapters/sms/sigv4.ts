@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { sha256Hex } from "./signature.js";
+import { sha256Hex } from "./kit/signature.js";
 
 export interface AwsCredentials {
   readonly accessKeyId: string;

@@ -1,28 +1,31 @@
 import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { openSenderId, openTransport, optionFault, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
-import { acceptedAs, carrierSender } from "./carrier-send.js";
-import { pick } from "./json.js";
-import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./receipt-reading.js";
-import { readReference, referenceOf } from "./reference.js";
-import { sameText } from "./signature.js";
+import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { pick } from "./kit/json.js";
+import { optionFault, requireText } from "./kit/option-fault.js";
+import { acceptedAs } from "./kit/outcomes.js";
+import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
+import { sameText } from "./kit/signature.js";
+import type { Variables } from "./kit/variables.js";
 
-export interface SinchSenderOptions extends TransportOptions {
+export interface SinchSenderOptions extends CarrierOptions {
   readonly servicePlanId: string;
   readonly apiToken: string;
   /** Where the service plan lives: `us`, `eu`, `au`, `br` or `ca`. Default: `us`. */
   readonly region?: string;
-  /** Left out: the service plan's automatic default originator. */
-  readonly from?: SenderId;
-  /** Further fields of the request, for example `{ max_number_of_message_parts: 1 }`. */
-  readonly extra?: Readonly<Record<string, unknown>>;
 }
+
+/** Names of the environment's variables for the options, as `phoneproof dev --sender sinch` reads them. */
+export const sinchVariables: Variables = {
+  needs: { servicePlanId: "SINCH_SERVICE_PLAN_ID", apiToken: "SINCH_API_TOKEN" },
+  may: { region: "SINCH_REGION", from: "SINCH_FROM", baseUrl: "SINCH_BASE_URL" },
+};
 
 /**
  * Sends by Sinch's SMS API ("Batches", developers.sinch.com/docs/sms/api-reference/sms/tag/Batches): `POST /xms/v1/{service plan}/batches`, JSON, a bearer
- * token.
- * A message's receipt URL goes along as `callback_url` with a report per recipient; `client_reference` names the authentication and attempt, and is echoed.
+ * token. Without `from` the service plan's automatic default originator is used.
+ * A message's receipt URL goes along as `callback_url` with a report per recipient; `client_reference` is our reference, and is echoed; its end goes along as `expire_at`.
  * Sinch takes no idempotency key.
  *
  * @throws TypeError for missing credentials, and for options that cannot be used.
@@ -33,25 +36,24 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
   const token = requireText(name, "apiToken", options.apiToken, "Pass the service plan's API token of the Sinch dashboard.");
   const region = options.region ?? "us";
   if (!/^[a-z]{2,10}$/.test(region)) throw optionFault(name, "region", "is not a region", 'Pass "us", "eu", "au", "br" or "ca".');
-  const transport = openTransport(name, options, `https://${region}.sms.api.sinch.com`);
-  return carrierSender({
+  return carrierSender(name, options, {
     provider: "sinch",
-    transport,
-    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
-    fromOptional: options.from === undefined,
-    request: (message, from) => ({
-      method: "POST",
-      url: `${transport.baseUrl}/xms/v1/${encodeURIComponent(plan)}/batches`,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({
-        ...options.extra,
+    url: `https://${region}.sms.api.sinch.com`,
+    fromElse: true,
+    request: (message, { baseUrl, from, extra }) => ({
+      url: `${baseUrl}/xms/v1/${encodeURIComponent(plan)}/batches`,
+      headers: { authorization: `Bearer ${token}` },
+      json: {
+        expire_at: new Date(message.expires_at).toISOString(),
+        ...extra,
         type: "mt_text",
         ...(from === undefined ? {} : { from }),
         to: [message.to],
         body: message.text,
-        client_reference: referenceOf(message),
-        ...(message.receipt_url === undefined ? {} : { callback_url: message.receipt_url, delivery_report: "per_recipient" }),
-      }),
+        ...(message.receipt_url === undefined
+          ? {}
+          : { client_reference: message.receipt_reference, callback_url: message.receipt_url, delivery_report: "per_recipient" }),
+      },
     }),
     accepted: ({ json }) => acceptedAs(pick(json, "id")),
     errorCode: ({ json }) => pick(json, "code"),
@@ -87,7 +89,6 @@ export function sinchReceipts(options: { readonly webhookSecret: string | readon
   const tolerance = openTolerance(name, options.tolerance, 300);
   return {
     provider: "sinch",
-    signed: true,
     async read(request, now) {
       const signature = request.header("x-sinch-webhook-signature");
       const nonce = request.header("x-sinch-webhook-signature-nonce");
@@ -108,7 +109,7 @@ export function sinchReceipts(options: { readonly webhookSecret: string | readon
           at: isoTime(pick(body, "operator_status_at")) ?? isoTime(pick(body, "at")),
           // The code repeats the status for the states that are no failure.
           error: words.get(String(pick(body, "status")).toLowerCase()) === "undeliverable" ? pick(body, "code") : undefined,
-          reference: readReference(pick(body, "client_reference")),
+          reference: pick(body, "client_reference"),
         },
         words,
       );

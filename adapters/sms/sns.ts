@@ -1,8 +1,7 @@
 import { type KeyObject, verify, X509Certificate } from "node:crypto";
-import type { Fetch } from "./carrier-options.js";
-import { readText } from "./carrier-send.js";
-import { isRecord, parseJson } from "./json.js";
-import { isoTime } from "./receipt-reading.js";
+import { isRecord, parseJson } from "./kit/json.js";
+import { isoTime, isStale } from "./kit/report.js";
+import { type Fetch, readText } from "./kit/transport.js";
 
 /** An Amazon SNS topic, taken apart. */
 export interface Topic {
@@ -28,7 +27,7 @@ export interface SnsMessage {
 }
 
 /** Why an envelope is not believed; `unreachable` when its certificate could not be fetched just now. */
-export type SnsRefusal = { readonly refused: "signature" | "malformed" | "unreachable"; readonly reason: string };
+export type SnsRefusal = { readonly refused: "signature" | "expired" | "malformed" | "unreachable"; readonly reason: string };
 
 const confirmationFields = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
 /** The fields that are signed, in their order, for each type. */
@@ -45,25 +44,42 @@ const hashes: ReadonlyMap<unknown, string> = new Map([
 /** Certificates kept at once: SNS signs with one at a time for each region. */
 const certificateLimit = 16;
 
+/** How long a certificate that could not be had is not asked for again, and how many such failures and requests under way there may be before none is asked for. Milliseconds. */
+const failureKept = 60_000;
+const failureLimit = 5;
+
 /**
  * Reads SNS envelopes for the topics given ("Verifying the signatures of Amazon SNS messages",
  * docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html).
- * Anyone can have a topic and SNS signs for all of them, so the topic is looked at first; the certificate comes by https from the topic's own region only,
- * and is kept.
+ * Anyone can have a topic and SNS signs for all of them, and anyone can post to us: topic and time are looked at first, so that what cannot count costs no request; the certificate comes by https from the
+ * topic's own region only, and is kept; so is a failure to get one.
+ *
+ * @param tolerance Seconds between the signed time and now.
  */
-export function snsReader(topics: readonly Topic[], fetch: Fetch): (body: string, now: number) => Promise<SnsMessage | SnsRefusal> {
+export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: number): (body: string, now: number) => Promise<SnsMessage | SnsRefusal> {
   const certificates = new Map<string, Promise<X509Certificate | SnsRefusal>>();
+  const failures = new Map<string, { readonly until: number; readonly refusal: SnsRefusal }>();
+  let asked = 0;
 
-  const certificateAt = (url: string): Promise<X509Certificate | SnsRefusal> => {
+  const certificateAt = async (url: string, now: number): Promise<X509Certificate | SnsRefusal> => {
     const kept = certificates.get(url);
     if (kept !== undefined) return kept;
+    for (const [failed, { until }] of failures) if (until <= now) failures.delete(failed);
+    const failure = failures.get(url);
+    if (failure !== undefined) return failure.refusal;
+    if (failures.size + asked >= failureLimit)
+      return { refused: "unreachable", reason: "too many certificates were asked for or could not be had within the last minute" };
+    asked += 1;
     const fetched = fetchCertificate(url, fetch);
     certificates.set(url, fetched);
     if (certificates.size > certificateLimit) certificates.delete(certificates.keys().next().value as string);
-    void fetched.then((certificate) => {
-      if (!(certificate instanceof X509Certificate)) certificates.delete(url);
-    });
-    return fetched;
+    const certificate = await fetched;
+    asked -= 1;
+    if (!(certificate instanceof X509Certificate)) {
+      certificates.delete(url);
+      failures.set(url, { until: now + failureKept, refusal: certificate });
+    }
+    return certificate;
   };
 
   return async (body, now) => {
@@ -89,7 +105,8 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch): (body: string
     }
     const at = isoTime(envelope["Timestamp"]);
     if (at === undefined) return { refused: "malformed", reason: "the SNS message has no readable Timestamp" };
-    const certificate = await certificateAt(certUrl);
+    if (isStale(at, now, tolerance)) return { refused: "expired", reason: "the message is too old or from the future" };
+    const certificate = await certificateAt(certUrl, now);
     if (!(certificate instanceof X509Certificate)) return certificate;
     if (!(Date.parse(certificate.validFrom) <= now && now <= Date.parse(certificate.validTo)))
       return { refused: "signature", reason: "the certificate's time is over or has not come" };

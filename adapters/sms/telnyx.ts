@@ -1,20 +1,25 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { openSenderId, openTransport, optionFault, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
-import { acceptedAs, carrierSender, rejectedWith } from "./carrier-send.js";
-import { pick } from "./json.js";
-import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./receipt-reading.js";
+import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { pick } from "./kit/json.js";
+import { optionFault, requireText } from "./kit/option-fault.js";
+import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
+import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
+import type { Variables } from "./kit/variables.js";
 
-export interface TelnyxSenderOptions extends TransportOptions {
+export interface TelnyxSenderOptions extends CarrierOptions {
   readonly apiKey: string;
-  /** Required unless `messagingProfileId` is given. */
-  readonly from?: SenderId;
-  /** A messaging profile: chooses the sender from its number pool where `from` names none; needed with alphanumeric senders. */
+  /** A messaging profile: chooses the sender from its number pool where `from` names none; needed with alphanumeric senders. One of the two is needed. */
   readonly messagingProfileId?: string;
-  /** Further fields of the request. */
-  readonly extra?: Readonly<Record<string, unknown>>;
 }
+
+/** Names of the environment's variables for the options, as `phoneproof dev --sender telnyx` reads them. */
+export const telnyxVariables: Variables = {
+  needs: { apiKey: "TELNYX_API_KEY" },
+  needsOneOf: { from: "TELNYX_FROM", messagingProfileId: "TELNYX_MESSAGING_PROFILE_ID" },
+  may: { baseUrl: "TELNYX_BASE_URL" },
+};
 
 /**
  * Sends by Telnyx' Messaging API ("Send a message", developers.telnyx.com/docs/messaging/messages/send-message): `POST /v2/messages`, JSON, a bearer key.
@@ -26,27 +31,21 @@ export function telnyxSender(options: TelnyxSenderOptions): SmsSender {
   const name = "telnyxSender";
   const key = requireText(name, "apiKey", options.apiKey, "Pass an API key (KEY…) of the Telnyx portal.");
   const { messagingProfileId } = options;
-  if (options.from === undefined && messagingProfileId === undefined) {
-    throw optionFault(name, "from", "is missing", "Pass a sender id or number, a map by country, a function, or a messagingProfileId.");
-  }
-  const transport = openTransport(name, options, "https://api.telnyx.com");
-  return carrierSender({
+  return carrierSender(name, options, {
     provider: "telnyx",
-    transport,
-    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
-    fromOptional: messagingProfileId !== undefined,
-    request: (message, from) => ({
-      method: "POST",
-      url: `${transport.baseUrl}/v2/messages`,
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({
-        ...options.extra,
+    url: "https://api.telnyx.com",
+    fromElse: "messagingProfileId",
+    request: (message, { baseUrl, from, extra }) => ({
+      url: `${baseUrl}/v2/messages`,
+      headers: { authorization: `Bearer ${key}` },
+      json: {
+        ...extra,
         ...(from === undefined ? {} : { from }),
         ...(messagingProfileId === undefined ? {} : { messaging_profile_id: messagingProfileId }),
         to: message.to,
         text: message.text,
         ...(message.receipt_url === undefined ? {} : { webhook_url: message.receipt_url }),
-      }),
+      },
     }),
     accepted({ json }) {
       const status = pick(json, "data", "to", 0, "status");
@@ -63,7 +62,14 @@ const words: StatusWords = new Map([
   ["delivered", "delivered"],
   ["sending_failed", "undeliverable"],
   ["delivery_failed", "undeliverable"],
+  ["expired", "undeliverable"],
+  ["cancelled", "undeliverable"],
+  ["failed", "undeliverable"],
+  ["gw_reject", "undeliverable"],
   ["delivery_unconfirmed", "unknown"],
+  ["dlr_unconfirmed", "unknown"],
+  ["gw_timeout", "unknown"],
+  ["dlr_timeout", "unknown"],
 ]);
 
 /** An Ed25519 key's SubjectPublicKeyInfo without its 32 bytes. */
@@ -85,7 +91,6 @@ export function telnyxReceipts(options: { readonly publicKey: string | readonly 
   const tolerance = openTolerance(name, options.tolerance, 300);
   return {
     provider: "telnyx",
-    signed: true,
     async read(request, now) {
       const time = request.header("telnyx-timestamp");
       const given = request.header("telnyx-signature-ed25519") ?? "";

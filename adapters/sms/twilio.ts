@@ -1,34 +1,43 @@
 import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { openSenderId, openTransport, optionFault, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
-import { acceptedAs, carrierSender, rejectedWith } from "./carrier-send.js";
-import { pick } from "./json.js";
-import { badSignature, bodyForm, malformed, openSecrets, readReport, type StatusWords } from "./receipt-reading.js";
-import { sameText, sha256Hex } from "./signature.js";
+import { basicAuth, type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { pick } from "./kit/json.js";
+import { requireText } from "./kit/option-fault.js";
+import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
+import { badSignature, bodyForm, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { sameText, sha256Hex } from "./kit/signature.js";
+import type { Variables } from "./kit/variables.js";
 
-export interface TwilioSenderOptions extends TransportOptions {
+export interface TwilioSenderOptions extends CarrierOptions<string> {
   /** `AC…`. */
   readonly accountSid: string;
   /** The account's auth token, or the secret of `apiKeySid`. */
   readonly authToken: string;
   /** `SK…`: an API key to use instead of the account's own token; then `authToken` is its secret. */
   readonly apiKeySid?: string;
-  /** Required unless `messagingServiceSid` is given. */
-  readonly from?: SenderId;
-  /** `MG…`: a messaging service that chooses the sender where `from` names none. */
+  /** `MG…`: a messaging service that chooses the sender where `from` names none. One of the two is needed. */
   readonly messagingServiceSid?: string;
-  /** Further fields of the request, for example `{ ValidityPeriod: "600" }`. */
-  readonly extra?: Readonly<Record<string, string>>;
 }
+
+/** Names of the environment's variables for the options, as `phoneproof dev --sender twilio` reads them. */
+export const twilioVariables: Variables = {
+  needs: { accountSid: "TWILIO_ACCOUNT_SID", authToken: "TWILIO_AUTH_TOKEN" },
+  needsOneOf: { from: "TWILIO_FROM", messagingServiceSid: "TWILIO_MESSAGING_SERVICE_SID" },
+  may: { apiKeySid: "TWILIO_API_KEY_SID", baseUrl: "TWILIO_BASE_URL" },
+};
 
 /** States of a message that end its life before it was sent. */
 const unsent = new Set(["failed", "undelivered", "canceled"]);
 
+/** "The default value is 36000 … between 1 and 36000" seconds. */
+const longestValidity = 36_000;
+
 /**
  * Sends by Twilio's Messages API ("Messages resource", twilio.com/docs/messaging/api/message-resource): `POST /2010-04-01/Accounts/{sid}/Messages.json`, a
  * form, basic authentication.
- * A message's receipt URL goes along as `StatusCallback`. Twilio takes no idempotency key for messages.
+ * A message's receipt URL goes along as `StatusCallback`, its end as `ValidityPeriod`. With `conversions` each code that was typed is told as message feedback
+ * ("Feedback subresource", twilio.com/docs/messaging/api/message-feedback-resource). Twilio takes no idempotency key for messages.
  *
  * @throws TypeError for missing credentials or senders, and for options that cannot be used.
  */
@@ -36,34 +45,31 @@ export function twilioSender(options: TwilioSenderOptions): SmsSender {
   const name = "twilioSender";
   const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
   const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
-  const { messagingServiceSid, extra } = options;
-  if (options.from === undefined && messagingServiceSid === undefined) {
-    throw optionFault(name, "from", "is missing", "Pass a sender id or number, a map by country, a function, or a messagingServiceSid.");
-  }
-  const transport = openTransport(name, options, "https://api.twilio.com");
-  const authorization = `Basic ${Buffer.from(`${options.apiKeySid ?? sid}:${token}`).toString("base64")}`;
-  return carrierSender({
+  const { messagingServiceSid } = options;
+  const authorization = basicAuth(options.apiKeySid ?? sid, token);
+  const messagesAt = (baseUrl: string) => `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}/Messages`;
+  return carrierSender(name, options, {
     provider: "twilio",
-    transport,
-    from: options.from === undefined ? () => undefined : openSenderId(name, options.from),
-    fromOptional: messagingServiceSid !== undefined,
-    request(message, from) {
-      const form = new URLSearchParams({ ...extra, To: message.to, Body: message.text });
+    url: "https://api.twilio.com",
+    fromElse: "messagingServiceSid",
+    request(message, { baseUrl, from, extra, ttl }) {
+      const form = new URLSearchParams({ ValidityPeriod: String(Math.min(ttl, longestValidity)), ...extra, To: message.to, Body: message.text });
       if (from !== undefined) form.set("From", from);
       if (messagingServiceSid !== undefined) form.set("MessagingServiceSid", messagingServiceSid);
       if (message.receipt_url !== undefined) form.set("StatusCallback", message.receipt_url);
-      return {
-        method: "POST",
-        url: `${transport.baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}/Messages.json`,
-        headers: { authorization, "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
-        body: form.toString(),
-      };
+      if (options.conversions === true) form.set("ProvideFeedback", "true");
+      return { url: `${messagesAt(baseUrl)}.json`, headers: { authorization }, form };
     },
     accepted({ json }) {
       const status = pick(json, "status");
       return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
     },
     errorCode: ({ json }) => pick(json, "code"),
+    conversion: (messageId, { baseUrl }) => ({
+      url: `${messagesAt(baseUrl)}/${encodeURIComponent(messageId)}/Feedback.json`,
+      headers: { authorization },
+      form: new URLSearchParams({ Outcome: "confirmed" }),
+    }),
   });
 }
 
@@ -92,7 +98,6 @@ export function twilioReceipts(options: { readonly authToken: string | readonly 
   const tokens = openSecrets("twilioReceipts", "authToken", options.authToken, "Pass the auth token of the Twilio console; an API key's secret signs nothing.");
   return {
     provider: "twilio",
-    signed: true,
     async read(request) {
       const signature = request.header("x-twilio-signature");
       if (signature === undefined) return badSignature("there is no X-Twilio-Signature header");

@@ -1,14 +1,15 @@
 import { createPrivateKey, type KeyObject, randomUUID, sign } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { openSenderId, openTransport, optionFault, requireText, type SenderId, type TransportOptions } from "./carrier-options.js";
-import { acceptedAs, carrierSender, digits } from "./carrier-send.js";
-import { pick } from "./json.js";
-import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./receipt-reading.js";
-import { readReference, referenceOf } from "./reference.js";
-import { claimTime, readJwt, sameText, sha256Hex } from "./signature.js";
+import { basicAuth, type CarrierOptions, carrierSender, digits } from "./kit/carrier-sender.js";
+import { isRecord, pick } from "./kit/json.js";
+import { optionFault, requireText } from "./kit/option-fault.js";
+import { acceptedAs } from "./kit/outcomes.js";
+import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
+import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
+import type { Variables } from "./kit/variables.js";
 
-export interface VonageSenderOptions extends TransportOptions {
+export interface VonageSenderOptions extends CarrierOptions {
   /** With `apiSecret`: basic authentication. Receipts then go to the account's status webhook unless a message has its own URL. */
   readonly apiKey?: string;
   readonly apiSecret?: string;
@@ -16,50 +17,72 @@ export interface VonageSenderOptions extends TransportOptions {
   readonly applicationId?: string;
   /** PEM. */
   readonly privateKey?: string;
-  readonly from: SenderId;
-  /** Further fields of the request, for example `{ ttl: 600 }`. */
-  readonly extra?: Readonly<Record<string, unknown>>;
 }
+
+/** Names of the environment's variables for the options, as `phoneproof dev --sender vonage` reads them. */
+export const vonageVariables: Variables = {
+  needs: { apiKey: "VONAGE_API_KEY", apiSecret: "VONAGE_API_SECRET", from: "VONAGE_FROM" },
+  may: { baseUrl: "VONAGE_BASE_URL" },
+};
 
 /** "1000 Throttled", "1100 Communication Failed - Message was not submitted": these say so at any status. */
 const notSent = new Set(["1000", "1100"]);
 
+/** What `ttl` may be, in seconds. */
+const shortestTtl = 20;
+const longestTtl = 604_800;
+
 /**
  * Sends by Vonage's Messages API, channel sms ("Messages API", developer.vonage.com/en/api/messages; errors: developer.vonage.com/en/api-errors/messages):
  * `POST /v1/messages`, JSON.
- * A message's receipt URL goes along as `webhook_url`; `client_ref` names the authentication and attempt, and is echoed. Vonage takes no idempotency key.
+ * A message's receipt URL goes along as `webhook_url`; `client_ref` is our reference, and is echoed; its end goes along as `ttl`, the ids of a registered text as `sms.entity_id` and `sms.content_id`.
+ * With `conversions` (and `apiKey`) each code that was typed is told ("Conversion API", developer.vonage.com/en/api/conversion), which Vonage opens for an account on request, and whose page lists ids of the SMS API: ask whether it takes yours of the Messages API too. Vonage takes no idempotency key.
  *
  * @throws TypeError for missing or doubled credentials, a private key that is none, and options that cannot be used.
  */
 export function vonageSender(options: VonageSenderOptions): SmsSender {
   const name = "vonageSender";
   const authorization = openAuthorization(name, options);
-  const transport = openTransport(name, options, "https://api.nexmo.com");
-  const from = openSenderId(name, options.from);
-  return carrierSender({
+  if (options.conversions === true && options.apiKey === undefined)
+    throw optionFault(name, "conversions", "needs apiKey and apiSecret", "Vonage's Conversion API takes nothing else.");
+  return carrierSender(name, options, {
     provider: "vonage",
-    transport,
-    from,
-    request: (message, sender) => ({
-      method: "POST",
-      url: `${transport.baseUrl}/v1/messages`,
-      headers: { authorization: authorization(), "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({
-        ...options.extra,
+    url: "https://api.nexmo.com",
+    request: ({ to, text, receipt_url, receipt_reference, registered }, { baseUrl, from, extra, ttl }) => ({
+      url: `${baseUrl}/v1/messages`,
+      headers: { authorization: authorization() },
+      json: {
+        ttl: Math.min(Math.max(ttl, shortestTtl), longestTtl),
+        ...extra,
+        ...(registered !== undefined && {
+          sms: {
+            ...(registered.entity !== undefined && { entity_id: registered.entity }),
+            ...(registered.template !== undefined && { content_id: registered.template }),
+            ...(isRecord(extra["sms"]) && extra["sms"]),
+          },
+        }),
         channel: "sms",
         message_type: "text",
-        to: digits(message.to),
-        from: digits(sender as string),
-        text: message.text,
-        client_ref: referenceOf(message),
-        ...(message.receipt_url === undefined ? {} : { webhook_url: message.receipt_url, webhook_version: "v1" }),
-      }),
+        to: digits(to),
+        from: digits(from as string),
+        text,
+        ...(receipt_url !== undefined && { client_ref: receipt_reference, webhook_url: receipt_url, webhook_version: "v1" }),
+      },
     }),
     accepted: ({ json }) => acceptedAs(pick(json, "message_uuid")),
     // The problem's type is a URL whose fragment is the code: "https://developer.vonage.com/api-errors/messages#1120".
     errorCode: ({ json }) => String(pick(json, "type") ?? "").split("#")[1],
     notSent: (code) => notSent.has(code),
+    conversion: (messageId, { baseUrl, now }) => ({
+      url: `${baseUrl}/conversions/sms?${new URLSearchParams({ "message-id": messageId, delivered: "true", timestamp: vonageTime(now) })}`,
+      headers: { authorization: authorization() },
+    }),
   });
+}
+
+/** `2024-05-01 12:00:00`, in UTC. */
+function vonageTime(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace("T", " ");
 }
 
 /** Makes the value of each request's authorization header. */
@@ -75,7 +98,7 @@ function openAuthorization(name: string, options: VonageSenderOptions): () => st
   }
   if (apiKey !== undefined) {
     const secret = requireText(name, "apiSecret", options.apiSecret, "Pass the API secret of the Vonage dashboard.");
-    const basic = `Basic ${Buffer.from(`${requireText(name, "apiKey", apiKey, "Pass the API key of the Vonage dashboard.")}:${secret}`).toString("base64")}`;
+    const basic = basicAuth(requireText(name, "apiKey", apiKey, "Pass the API key of the Vonage dashboard."), secret);
     return () => basic;
   }
   const key = readKey(name, requireText(name, "privateKey", options.privateKey, "Pass the application's private key as PEM text."));
@@ -128,7 +151,6 @@ export function vonageReceipts(options: { readonly signatureSecret: string | rea
   const tolerance = openTolerance(name, options.tolerance, 300);
   return {
     provider: "vonage",
-    signed: true,
     async read(request, now) {
       const token = /^bearer\s+(\S+)$/i.exec(request.header("authorization") ?? "")?.[1];
       if (token === undefined) return badSignature("there is no bearer token");
@@ -147,7 +169,7 @@ export function vonageReceipts(options: { readonly signatureSecret: string | rea
           status: pick(body, "status"),
           at: isoTime(pick(body, "timestamp")),
           error: String(pick(body, "error", "type") ?? "").split("#")[1] ?? pick(body, "error", "title"),
-          reference: readReference(pick(body, "client_ref")),
+          reference: pick(body, "client_ref"),
         },
         words,
       );

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ReceiptSource } from "../ports/receipts.js";
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 import type { CarrierSettings } from "./carriers.js";
 
@@ -17,9 +16,12 @@ export interface SendSettings {
   readonly fail?: Failure;
 }
 
-/** The id under which a message's receipts find it. */
-export function messageIdOf({ authentication_uuid, attempt }: { readonly authentication_uuid: string; readonly attempt: number }): string {
-  return `dev/${authentication_uuid}/${attempt}`;
+/** By which a message's receipts, which come from the page, find it. */
+export function carrierIdOf({ authentication_uuid, attempt }: { readonly authentication_uuid: string; readonly attempt: number }): {
+  readonly messageId: string;
+  readonly idSpace: string;
+} {
+  return { messageId: `${authentication_uuid}/${attempt}`, idSpace: "dev" };
 }
 
 /**
@@ -47,7 +49,7 @@ export function devSender(
       }
       if (outcome.outcome === "rejected") return outcome;
       await show(message, outcome.outcome, context);
-      return outcome.outcome === "accepted" ? { outcome: "accepted", messageId: messageIdOf(message) } : outcome;
+      return outcome.outcome === "accepted" ? { outcome: "accepted", ...carrierIdOf(message) } : outcome;
     },
     async close() {
       closing.abort();
@@ -78,12 +80,3 @@ function pause(seconds: number, stop: AbortSignal): Promise<void> {
 function aborted(stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => (stop.aborted ? resolve() : stop.addEventListener("abort", () => resolve(), { once: true })));
 }
-
-/** The demo's receipts come from its page, by `settleReceipts`; nothing is taken from carriers over HTTP. Its presence makes the service keep message ids. */
-export const pageReceipts: ReceiptSource = {
-  provider: "dev",
-  signed: true,
-  async read() {
-    return { refused: "signature", reason: "the demo takes receipts from its own page alone" };
-  },
-};

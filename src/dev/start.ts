@@ -5,7 +5,7 @@ import { createVerifier } from "../create-verifier.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import { curls } from "./curl.js";
 import { createMessages } from "./messages.js";
-import { devSender, messageIdOf, pageReceipts } from "./sender.js";
+import { carrierIdOf, devSender } from "./sender.js";
 import { devListener, isLoopback } from "./server.js";
 import { createSession } from "./session.js";
 import type { DevSettings } from "./settings.js";
@@ -66,7 +66,6 @@ async function serve(settings: DevSettings, opened: OpenStore, { out, err }: Dev
     customers: [{ customer_uuid: settings.customer_uuid, keys: [settings.api_key] }],
     policy: { lifetime: settings.lifetime, retryCooldowns: settings.cooldown },
     message: { domain: "localhost" },
-    receipts: { baseUrl: "http://localhost", sources: [pageReceipts] },
     logger: { info() {}, warn: (_, message) => err(`${message}\n`), error: (fields, message) => err(`${message} ${JSON.stringify(fields)}\n`) },
   });
   const server = createServer(
@@ -74,7 +73,7 @@ async function serve(settings: DevSettings, opened: OpenStore, { out, err }: Dev
       api: nodeHandler(verifier),
       session,
       messages,
-      settle: (name, status) => verifier.settleReceipts([{ messageId: messageIdOf(name), status }]),
+      settle: (name, status) => verifier.settleReceipts([{ ...carrierIdOf(name), status }]),
       checkHost: isLoopback(settings.host),
     }),
   );

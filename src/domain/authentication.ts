@@ -23,6 +23,8 @@ export interface Send {
   readonly route?: string;
   /** That route is not the one planned: another had surely not sent it. */
   readonly moved?: true;
+  /** The carrier's id of the message, where its sender wants it back with what becomes of the message. */
+  readonly messageId?: string;
   /** What the carrier's receipts said last. */
   readonly delivery?: DeliveryStatus;
 }
@@ -43,6 +45,7 @@ export interface OutboxEvent {
   /** The send it is about. */
   readonly attempt: number;
   readonly status: DeliveryStatus;
+  /** When that was. */
   readonly at: number;
   /** Rungs of the ladder that are used up; one for each delivery that failed, more where the receiver asked for a longer wait. */
   readonly tries: number;

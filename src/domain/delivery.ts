@@ -21,10 +21,14 @@ const keptUndelivered = 7 * day;
 export type DeliveryAnswer = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
 
 /** Adds a delivery status in the same write as the change that caused it; nothing where no callback was asked for, and "none after a final one" (contract.md, Delivery-status callbacks). */
-export function withEvent(auth: Authentication, event: Pick<OutboxEvent, "attempt" | "status" | "route" | "error">, now: number): Authentication {
+export function withEvent(
+  auth: Authentication,
+  event: Pick<OutboxEvent, "attempt" | "status" | "route" | "error"> & { readonly at?: number },
+  now: number,
+): Authentication {
   if (auth.callbackUrl === undefined || isOver(auth, event)) return auth;
   const sequence = auth.events + 1;
-  return kept({ ...auth, events: sequence, outbox: [...auth.outbox, { ...event, sequence, at: now, tries: 0, nextAt: now }] }, now);
+  return kept({ ...auth, events: sequence, outbox: [...auth.outbox, { at: now, ...event, sequence, tries: 0, nextAt: now }] }, now);
 }
 
 /** A final status is never left. */

@@ -15,6 +15,8 @@ export interface SendReport {
   readonly decisions?: readonly Decision[] | undefined;
   /** Something is settled with the write, once: it has to tell, later, that it was made. */
   readonly marks?: boolean | undefined;
+  /** The carrier's id of the message, where its sender wants it back with what becomes of the message. */
+  readonly keptId?: string | undefined;
 }
 
 /** What the caller's callback is told of each result. */
@@ -27,7 +29,7 @@ const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "u
  * An accepted send "writes nothing more, unless there is an event to deliver" (architecture.md, rule 7), or older codes die by it (`acceptPreviousCode: false`).
  */
 export function settleSend(auth: Authentication, attempt: number, report: SendReport, policy: Policy, now: number): Authentication | undefined {
-  const { result, route, marks = false } = report;
+  const { result, route, marks = false, keptId } = report;
   // A worker may have taken a slow send for lost; what its own process knows goes before that.
   const open = (state: SendState) => state === "undecided" || (state === "unknown" && result !== "unknown");
   const send = auth.sends.find((one) => one.attempt === attempt && open(one.state));
@@ -39,9 +41,13 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   const asked = auth.callbackUrl !== undefined;
   const moved = route !== undefined && route !== send.route;
   const kills = result === "accepted" && !policy.acceptPreviousCode && auth.sends.length > 1;
-  if (!asked && !moved && noted === auth && !kills && !marks) return undefined;
+  if (!asked && !moved && noted === auth && !kills && !marks && keptId === undefined) return undefined;
   const state = result === "unknown" && !asked && !marks ? "undecided" : result;
-  const known = withChange(withoutDeadline(noted, attempt), attempt, { state, ...(moved && { route, ...(send.route !== undefined && { moved }) }) });
+  const known = withChange(withoutDeadline(noted, attempt), attempt, {
+    state,
+    ...(moved && { route, ...(send.route !== undefined && { moved }) }),
+    ...(keptId !== undefined && { messageId: keptId }),
+  });
   // A receipt that was quicker than the carrier's answer has told more already: "the events of one send are told in their order".
   return send.delivery === undefined ? withEvent(known, event, now) : known;
 }
@@ -75,23 +81,31 @@ function withDecisions(auth: Authentication, decisions: readonly Decision[]): Au
 /** Progress of a message; a later status never makes way for an earlier one, and a final one for none. */
 const order: readonly DeliveryStatus[] = ["unknown", "submitted", "in_transit", "delivered", "undeliverable"];
 
+/** What a carrier says of a message. */
+export interface DeliveryReport {
+  readonly status: DeliveryStatus;
+  readonly error?: string | undefined;
+  /** When that was, where the carrier says. */
+  readonly at?: number | undefined;
+}
+
 /**
  * Settles a carrier's receipt: "idempotent, out of order tolerated, a final status never left". `undefined` when it tells nothing new. Nothing is gated on it: the code lives on whatever it says.
+ * The event is told with the carrier's time, but never with one that is still to come.
  */
-export function settleReceipt(
-  auth: Authentication,
-  attempt: number,
-  status: DeliveryStatus,
-  error: string | undefined,
-  now: number,
-): Authentication | undefined {
+export function settleReceipt(auth: Authentication, attempt: number, { status, error, at }: DeliveryReport, now: number): Authentication | undefined {
   const send = auth.sends.find((one) => one.attempt === attempt);
   const known = send?.delivery;
   if (send === undefined || (known !== undefined && (isFinal(known) || order.indexOf(status) <= order.indexOf(known)))) return undefined;
   const next = withChange(auth, attempt, { delivery: status });
   // The caller heard of it when the carrier took the message.
   if (status === "submitted" && send.state === "accepted") return next;
-  return withEvent(next, { attempt, status, ...(send.route !== undefined && { route: send.route }), ...(error !== undefined && { error }) }, now);
+  const event = { attempt, status, at: toldAt(at, now), ...(send.route !== undefined && { route: send.route }), ...(error !== undefined && { error }) };
+  return withEvent(next, event, now);
+}
+
+function toldAt(at: number | undefined, now: number): number {
+  return typeof at === "number" && at >= 0 && at <= now ? Math.trunc(at) : now;
 }
 
 function withChange(auth: Authentication, attempt: number, change: Partial<Send>): Authentication {

@@ -1,6 +1,5 @@
 import type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
 import { type Authentication, blankOf, isVoid, withDecision, withoutSendThatNeverWas } from "../domain/authentication.js";
-import type { Claim, Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { milliseconds } from "../domain/policy.js";

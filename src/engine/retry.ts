@@ -1,6 +1,5 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
 import { type Authentication, holdsCodes, withDecision, withoutCodes, withoutSendThatNeverWas } from "../domain/authentication.js";
-import type { Claim, Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import type { Policy } from "../domain/policy.js";
 import { sendCharges } from "../domain/quota.js";

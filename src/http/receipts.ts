@@ -1,5 +1,5 @@
 import type { Parts } from "../engine/parts.js";
-import { readReceiptUrl } from "../engine/sending/receipt-url.js";
+import { type ReceiptTarget, readReceiptUrl } from "../engine/sending/receipt-reference.js";
 import { settleReceipts } from "../engine/sending/receipts.js";
 import { VerifierError } from "../errors.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
@@ -17,7 +17,7 @@ export interface ReceiptParts {
 }
 
 /**
- * Answers carriers' requests to `/receipts/{provider}`: 2xx for everything authentic, unknown messages included, so that no carrier repeats it for ever; 401 for bad and old signatures, 400 for what is not in the carrier's form, 503
+ * Answers carriers' requests to `/receipts/{provider}`: 2xx for everything authentic, unknown messages included, so that no carrier repeats it for ever; 403 for bad and old signatures, and for what only a reference of ours could vouch for; 400 for what is not in the carrier's form, 503
  * when the store cannot answer, so that the carrier tries again. Never rejects.
  */
 export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (request: HttpRequest) => Promise<HttpResponse> {
@@ -26,14 +26,11 @@ export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (r
   return async (request) => {
     try {
       const source = byProvider.get(request.path.replace(/^\/receipts\//, ""));
-      if (source === undefined)
-        throw new VerifierError(
-          "not_found",
-          `There is no such receipts route; those set up are ${[...byProvider.keys()].map((provider) => `/receipts/${provider}`).join(", ")}.`,
-        );
+      // A stranger is not told whose receipts we take.
+      if (source === undefined) throw new VerifierError("not_found", "There is no such receipts route.");
       const query = request.query ?? "";
       const target = readReceiptUrl(parts.codes, query);
-      if (target === "forged" || (target === undefined && !source.signed)) throw new VerifierError("forbidden", "This URL was not made by this service.");
+      if (target === "forged") throw notOurs();
       const body = await readRaw(request);
       const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, parts.clock.now());
       return await settle(parts, reading, target);
@@ -43,14 +40,19 @@ export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (r
   };
 }
 
-async function settle(parts: Parts, reading: ReceiptReading, target: ReturnType<typeof readReceiptUrl>): Promise<HttpResponse> {
+async function settle(parts: Parts, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
   if ("refused" in reading) {
     parts.logger.warn({ refused: reading.refused, reason: reading.reason }, "a carrier's receipt was refused");
     throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was refused: ${reading.reason}`);
   }
-  await settleReceipts(parts, reading.receipts, target === "forged" ? undefined : target);
-  const { reply } = reading;
+  const { receipts, vouched, reply } = reading;
+  const trusted = await settleReceipts(parts, receipts, { url, vouched });
+  if (vouched === false && trusted === 0) throw notOurs();
   return reply === undefined ? answer(200, {}) : { status: reply.status, headers: { "content-type": reply.contentType }, body: reply.body };
+}
+
+function notOurs(): VerifierError {
+  return new VerifierError("forbidden", "Nothing here says that it comes from the carrier: no reference of this service, and no secret.");
 }
 
 async function readRaw(request: HttpRequest): Promise<Uint8Array> {

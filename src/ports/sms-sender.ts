@@ -24,8 +24,22 @@ export interface SmsMessage extends Destination {
   readonly planned_route?: string;
   /** What was held for it under a spend ceiling: it must not cost more, on whatever route. Absent: there is no ceiling. */
   readonly max_price?: number;
-  /** Public URL, signed for this very message, where the carrier may post its delivery receipts, with `{provider}` for the name of the carrier's receipt source; absent when the verifier takes none. */
+  /** When the code ends, in milliseconds since the epoch: after that the message is of no use to anyone. */
+  readonly expires_at: number;
+  /** Under which ids its text is registered in the destination's country, where `message.registered` names some. */
+  readonly registered?: RegisteredIds;
+  /** The signed name of this very message, for carriers that echo a word of ours in their receipts: at most 80 letters, digits, `-` and `_`. Absent when the verifier takes no receipts over HTTP. */
+  readonly receipt_reference?: string;
+  /** Public URL where the carrier may post its delivery receipts, with `receipt_reference` in its query, and `{provider}` for the name of the carrier's receipt source; absent with it. */
   readonly receipt_url?: string;
+}
+
+/** The ids of a text that is registered with the operators of its country (India's DLT). */
+export interface RegisteredIds {
+  /** Of the principal entity, who registered it. */
+  readonly entity?: string;
+  /** Of the template. */
+  readonly template?: string;
 }
 
 export interface SendContext {
@@ -46,7 +60,18 @@ export interface SendContext {
  * `price`: what the message costs after all; absent: what `plan` said.
  */
 export type SendOutcome =
-  | { readonly outcome: "accepted"; readonly messageId?: string; readonly route?: string; readonly price?: number; readonly steps?: readonly RouteStep[] }
+  | {
+      readonly outcome: "accepted";
+      /** The carrier's id of the message. */
+      readonly messageId?: string;
+      /** What `messageId` is unique in (an account, a connection): says that the receipts of this message name `messageId` and nothing of ours, so that it is kept to find the message by. Receipts bear the same `idSpace`. */
+      readonly idSpace?: string;
+      /** Keeps `messageId` in the record, for the sender's own `feedback`. */
+      readonly keepId?: boolean;
+      readonly route?: string;
+      readonly price?: number;
+      readonly steps?: readonly RouteStep[];
+    }
   | { readonly outcome: "rejected"; readonly reason?: string; readonly route?: string; readonly steps?: readonly RouteStep[] }
   | { readonly outcome: "unknown"; readonly reason?: string; readonly route?: string; readonly price?: number; readonly steps?: readonly RouteStep[] };
 
@@ -67,7 +92,10 @@ export interface Plan {
 
 /** What became of a message later on: the end user typed its code (`validated`), or the carrier's receipt. */
 export interface Feedback {
-  readonly route: string;
+  /** The route that took the message, where the sender named one. */
+  readonly route?: string;
+  /** The carrier's id of the message, where its outcome said `keepId`. */
+  readonly messageId?: string;
   readonly country?: string;
   readonly authentication_uuid: string;
   readonly attempt: number;
@@ -88,7 +116,11 @@ export interface SmsSender {
   plan?(destination: Destination): Plan | undefined;
   /** Names of routes that are known to have no price for some message: with one of them a verifier that has a spend ceiling is not built. */
   readonly unpriced?: readonly string[];
-  /** Told once for each event, where the route is known; must not throw. */
-  feedback?(event: Feedback): void;
+  /** `false` for a country (ISO 3166-1 alpha-2) that it has nobody to send from in: a verifier that allows it is not built. Default: it reaches all. */
+  reaches?(country: string): boolean;
+  /** Providers whose receipts its messages ask for: a verifier that takes receipts must have a source of each. Default: none. */
+  readonly receiptProviders?: readonly string[];
+  /** Told once for each event, where the route or the carrier's id is known. Nobody waits for what it answers; a rejection is logged. */
+  feedback?(event: Feedback): void | Promise<void>;
   close?(): Promise<void>;
 }

@@ -47,7 +47,7 @@ export interface HealthBook {
     chosen: string | undefined,
   ): (outcome: "accepted" | "rejected" | "unknown", now: number) => void;
   /** Counts what became of a message that was `chosen`, if it came in time. */
-  heard(event: Feedback, now: number): void;
+  heard(event: Feedback & { readonly route: string }, now: number): void;
   report(now: number): readonly RouteHealth[];
 }
 

@@ -55,6 +55,13 @@ export function router(options: RouterOptions): Router {
   };
 
   return {
+    reaches(country) {
+      const found = routes.filter(({ countries }) => countries === undefined || countries.has(country));
+      return found.length === 0 || found.some(({ sender }) => sender.reaches?.(country) !== false);
+    },
+
+    receiptProviders: [...new Set(senders.flatMap(({ receiptProviders = [] }) => receiptProviders))],
+
     unpriced: routes.filter(({ price, countries }) => !isPriced(price, countries)).map(({ name }) => name),
 
     plan(destination) {
@@ -116,10 +123,11 @@ export function router(options: RouterOptions): Router {
     },
 
     feedback(event) {
-      if (!byName.has(event.route)) return;
-      book.heard(event, clock.now());
+      const route = event.route === undefined ? undefined : byName.get(event.route);
+      if (route === undefined) return;
+      book.heard({ ...event, route: route.name }, clock.now());
       exchange?.poke();
-      byName.get(event.route)!.sender.feedback?.(event);
+      return route.sender.feedback?.(event);
     },
 
     health: () => book.report(clock.now()),

@@ -5,6 +5,8 @@ import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/s
 export interface TryResult {
   readonly outcome: "accepted" | "rejected" | "unknown";
   readonly messageId?: string;
+  readonly idSpace?: string;
+  readonly keepId?: boolean;
   readonly reason?: string;
 }
 
@@ -40,8 +42,13 @@ export function tryRoute(sender: SmsSender, message: SmsMessage, { signal, deadl
 function judge(answer: SendOutcome): TryResult {
   const outcome = read(answer)?.outcome;
   if (outcome === "accepted") {
-    const id = read(answer)?.messageId;
-    return typeof id === "string" ? { outcome, messageId: id } : { outcome };
+    const { messageId, idSpace, keepId } = read(answer) ?? {};
+    return {
+      outcome,
+      ...(typeof messageId === "string" && { messageId }),
+      ...(typeof idSpace === "string" && { idSpace }),
+      ...(keepId === true && { keepId }),
+    };
   }
   if (outcome === "rejected" || outcome === "unknown") return { outcome, reason: words(answer) };
   return { outcome: "unknown", reason: "the sender's answer is not an outcome" };
@@ -50,6 +57,8 @@ function judge(answer: SendOutcome): TryResult {
 interface Answered {
   readonly outcome?: unknown;
   readonly messageId?: unknown;
+  readonly idSpace?: unknown;
+  readonly keepId?: unknown;
   readonly reason?: unknown;
   readonly message?: unknown;
 }

@@ -118,7 +118,10 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
       run: (subject) =>
         onBench(subject, "accepts", async ({ sender }) => {
           const { country: _, ...stateless } = newMessage();
-          for (const message of [stateless, newMessage({ receipt_url: "https://otp.example/receipts/any?a=1&t=x-_" })]) {
+          for (const message of [
+            stateless,
+            newMessage({ receipt_reference: reference, receipt_url: `https://otp.example/receipts/{provider}?r=${reference}` }),
+          ]) {
             const outcome = await inTime(send(sender, message), patience);
             ensureOutcome(outcome, message);
             ensure(outcome.outcome === "accepted", `the outcome: expected accepted, got ${JSON.stringify(outcome)}`);
@@ -180,6 +183,9 @@ function send(sender: SmsSender, message: SmsMessage): Promise<SendOutcome> {
   return sender.send(message, { signal: new AbortController().signal, deadline: Date.now() + 10_000, timeLeft: 10_000 });
 }
 
+/** A receipt reference has letters, digits, `-` and `_`. */
+const reference = `${"a1B2-c3_".repeat(8)}wxyz`;
+
 function newCode(): string {
   return String(randomInt(100_000, 1_000_000));
 }
@@ -195,6 +201,7 @@ function newMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
     attempt: 1,
     idempotency_key: randomUUID(),
     country: "US",
+    expires_at: Date.now() + 600_000,
     ...fields,
   };
 }

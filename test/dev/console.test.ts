@@ -11,6 +11,7 @@ const message = (text: string): SmsMessage => ({
   customer_uuid: "0b7a5e0c-1f7e-4b58-8f3c-2d1e0f9a8b7c",
   attempt: 1,
   idempotency_key: "k",
+  expires_at: 600_000,
 });
 
 afterEach(() => vi.unstubAllEnvs());

@@ -3,7 +3,7 @@ import { messageText, segmentCount } from "../../src/domain/message.js";
 import { setUp } from "../support/verifier.js";
 
 describe("contract.md: Messages", () => {
-  const template = { text: "Your code is {code}", domain: "example.com", maxSegments: 1 };
+  const template = { text: "Your code is {code}", domain: "example.com", maxSegments: 1, registered: {} };
 
   it("ANDROID with `app_realm`: the hash is the last token", () => {
     expect(messageText(template, "123456", { deviceType: "ANDROID", appRealm: "FA+9qCX9VSu" })).toBe("Your code is 123456\n\nFA+9qCX9VSu");
@@ -12,7 +12,7 @@ describe("contract.md: Messages", () => {
   it("WEB (and IOS) with a configured domain: last line `@domain #code`", () => {
     for (const deviceType of ["WEB", "IOS"] as const)
       expect(messageText(template, "123456", { deviceType })).toBe("Your code is 123456\n\n@example.com #123456");
-    expect(messageText({ text: template.text, maxSegments: 1 }, "123456", { deviceType: "WEB" })).toBe("Your code is 123456");
+    expect(messageText({ text: template.text, maxSegments: 1, registered: {} }, "123456", { deviceType: "WEB" })).toBe("Your code is 123456");
     expect(messageText(template, "123456", {})).toBe("Your code is 123456");
   });
 

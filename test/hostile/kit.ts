@@ -298,7 +298,7 @@ export const answersAfter =
 /** Receipts of a carrier that signs nothing: the per-message URL vouches for it, and the body is the status. */
 export const receipts: NonNullable<VerifierOptions["receipts"]> = {
   baseUrl: "https://otp.example",
-  sources: [{ provider: "mine", signed: false, read: async ({ body }) => ({ receipts: [{ status: Buffer.from(body).toString() as "delivered" }] }) }],
+  sources: [{ provider: "mine", read: async ({ body }) => ({ receipts: [{ status: Buffer.from(body).toString() as "delivered" }], vouched: false }) }],
 };
 
 /** Posts a receipt as the carrier does, which took `message`; answers the HTTP status. */

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import express from "express";
@@ -8,33 +9,43 @@ import { fastifyPlugin } from "../../adapters/http/fastify.js";
 import { fetchHandler } from "../../adapters/http/fetch.js";
 import { nextHandlers } from "../../adapters/http/next.js";
 import { nodeHandler } from "../../adapters/http/node.js";
-import { africasTalkingReceipts } from "../../adapters/sms/africastalking.js";
+import { africasTalkingReceipts, africasTalkingSender } from "../../adapters/sms/africastalking.js";
 import { infobipReceipts } from "../../adapters/sms/infobip.js";
+import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
-import type { DeliveryStatusEvent, Feedback, Verifier } from "../../src/index.js";
+import type { DeliveryStatusEvent, Feedback, Receipt, SmsMessage, Verifier } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
 import { signTwilio } from "../support/carriers/receipts.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
 
 const base = "https://otp.example";
-const sources = [twilioReceipts({ authToken: "twilio-auth-token" }), africasTalkingReceipts(), infobipReceipts()];
+const dashboardSecret = "at-secret-of-the-dashboard";
+const sources = [
+  twilioReceipts({ authToken: "twilio-auth-token" }),
+  plivoReceipts({ authToken: "plivo-auth-token" }),
+  africasTalkingReceipts({ secret: dashboardSecret }),
+  infobipReceipts(),
+];
 
-/** A verifier that takes receipts, and the statuses that its callbacks tell. */
+/** A verifier that takes receipts, and what its callbacks tell. */
 function withReceipts() {
-  const told: string[] = [];
+  const events: DeliveryStatusEvent[] = [];
   const feedback: Feedback[] = [];
   const set = setUp({
     receipts: { baseUrl: base, sources },
     callbacks: {
       worker: false,
       allowOrigins: ["http://receiver.test"],
-      sender: { post: async ({ body }) => ({ status: told.push((JSON.parse(body) as DeliveryStatusEvent).data.status) > 0 ? 200 : 500 }) },
+      sender: { post: async ({ body }) => ({ status: events.push(JSON.parse(body) as DeliveryStatusEvent) > 0 ? 200 : 500 }) },
     },
   });
   Object.assign(set.box, { plan: () => ({ route: "one" }), feedback: (event: Feedback) => feedback.push(event) });
   const create = () => set.create({ callback_url: "http://receiver.test/" });
-  const events = async () => {
+  /** To another number. */
+  const create2 = () => set.create({ callback_url: "http://receiver.test/", phone_number: numberOf(2) });
+  const told = async () => {
     await set.verifier.flush();
-    return told;
+    return events.map(({ data }) => data.status);
   };
   /** The URL of the newest message, for a provider. */
   const urlOf = (provider: string) => (set.box.messages.at(-1)?.receipt_url ?? "").replace("{provider}", provider);
@@ -66,7 +77,7 @@ function withReceipts() {
     const { url, body, headers } = { ...made, ...change(made) };
     return post(set.verifier, url, body, headers);
   };
-  return { ...set, create, events, urlOf, post, fromTwilio, twilio, feedback };
+  return { ...set, create, create2, told, events, urlOf, post, fromTwilio, twilio, feedback };
 }
 
 describe("receipts: normalised, idempotent, out of order tolerated, a final status never left", () => {
@@ -74,21 +85,21 @@ describe("receipts: normalised, idempotent, out of order tolerated, a final stat
     const set = withReceipts();
     await set.create();
     for (const status of ["queued", "sent", "sent", "delivered", "delivered"]) expect(await set.fromTwilio(status)).toBe(200);
-    expect(await set.events()).toEqual(["submitted", "in_transit", "delivered"]);
+    expect(await set.told()).toEqual(["submitted", "in_transit", "delivered"]);
   });
 
   it("late and contradictory receipts change nothing", async () => {
     const set = withReceipts();
     await set.create();
     for (const status of ["delivered", "sent", "queued", "undelivered"]) expect(await set.fromTwilio(status)).toBe(200);
-    expect(await set.events()).toEqual(["submitted", "delivered"]);
+    expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
   it("twins at the same time are told once", async () => {
     const set = withReceipts();
     await set.create();
     await Promise.all(Array.from({ length: 50 }, () => set.fromTwilio("delivered")));
-    expect(await set.events()).toEqual(["submitted", "delivered"]);
+    expect(await set.told()).toEqual(["submitted", "delivered"]);
     expect(set.feedback.map(({ event }) => event)).toEqual(["delivered"]);
   });
 
@@ -109,28 +120,26 @@ describe("receipts: normalised, idempotent, out of order tolerated, a final stat
     const url = `${base}/receipts/twilio`;
     const { body, headers } = set.twilio("delivered", url);
     expect(await set.post(set.verifier, url, body, headers)).toBe(200);
-    expect(await set.events()).toEqual(["submitted"]);
+    expect(await set.told()).toEqual(["submitted"]);
   });
 
-  it("receipts that name the carrier's id alone find their message by it", async () => {
+  it("receipts that come on another way than HTTP find their message by its reference", async () => {
     const set = withReceipts();
-    set.box.answer = async () => ({ outcome: "accepted", messageId: "SM1" });
     await set.create();
-    const url = `${base}/receipts/twilio`;
-    const { body, headers } = set.twilio("delivered", url);
-    expect(await set.post(set.verifier, url, body, headers)).toBe(200);
-    expect(await set.events()).toEqual(["submitted", "delivered"]);
-  });
-
-  it("receipts that come on another way than HTTP", async () => {
-    const set = withReceipts();
-    set.box.answer = async () => ({ outcome: "accepted", messageId: "77" });
-    await set.create();
+    const { receipt_reference } = set.box.messages[0] as SmsMessage;
     await set.verifier.settleReceipts([
-      { messageId: "77", status: "delivered" },
-      { messageId: "78", status: "undeliverable" },
+      { reference: `${receipt_reference?.slice(0, -1)}A`, status: "undeliverable" },
+      { reference: receipt_reference as string, status: "delivered" },
     ]);
-    expect(await set.events()).toEqual(["submitted", "delivered"]);
+    expect(await set.told()).toEqual(["submitted", "delivered"]);
+  });
+
+  it("one that names no message is refused with what it lacks", async () => {
+    const { verifier } = withReceipts();
+    for (const receipt of [{}, { messageId: "77" }, { idSpace: "acme" }])
+      await expect(verifier.settleReceipts([{ ...receipt, status: "delivered" }])).rejects.toThrow(
+        "A receipt names no message: give its reference, or messageId and idSpace",
+      );
   });
 });
 
@@ -146,52 +155,226 @@ describe("receipts: bad signatures refused, nothing settled", () => {
       }),
     ],
     ["another query", (made: { url: string }) => ({ url: `${made.url}&x=1` })],
-    ["another attempt in the URL", (made: { url: string }) => ({ url: made.url.replace("n=1", "n=2") })],
+    ["another reference in the URL", (made: { url: string }) => ({ url: `${made.url.slice(0, -1)}${made.url.endsWith("A") ? "B" : "A"}` })],
   ])("%s", async (_what, change) => {
     const set = withReceipts();
     await set.create();
     expect(await set.fromTwilio("delivered", change as never)).toBe(403);
-    expect(await set.events()).toEqual(["submitted"]);
+    expect(await set.told()).toEqual(["submitted"]);
   });
 
-  it("carriers that sign nothing are covered by the URL, which nobody else can make", async () => {
+  it("carriers that sign nothing are covered by the reference, which nobody else can make", async () => {
     const set = withReceipts();
     await set.create();
-    const body = "id=ATXid_1&status=Success&phoneNumber=%2B33612000001&networkCode=20801";
-    const headers = { "content-type": "application/x-www-form-urlencoded" };
-    const url = set.urlOf("africastalking");
-    for (const bad of [
-      `${base}/receipts/africastalking`,
-      url.replace(/t=[^&]*/, "t=AAAA"),
-      url.replace(/a=[^&]*/, "a=11111111-2222-3333-4444-555555555555"),
-      url.replace(/&t=[^&]*/, ""),
-    ]) {
-      expect(await set.post(set.verifier, bad, body, headers)).toBe(403);
-    }
-    expect(await set.events()).toEqual(["submitted"]);
-    expect(await set.post(set.verifier, url, body, headers)).toBe(200);
-    expect(await set.events()).toEqual(["submitted", "delivered"]);
+    const { receipt_reference: reference = "" } = set.box.messages[0] as SmsMessage;
+    const result = (callbackData?: string) =>
+      JSON.stringify({
+        results: [{ messageId: "m1", status: { groupName: "DELIVERED", name: "DELIVERED_TO_HANDSET" }, ...(callbackData && { callbackData }) }],
+      });
+    const bare = `${base}/receipts/infobip`;
+    const other = `${reference.startsWith("A") ? "B" : "A"}${reference.slice(1)}`;
+    for (const [url, body] of [
+      [bare, result()],
+      [bare, result(other)],
+      [bare, result("customer/7")],
+      [`${bare}?r=${other}`, result()],
+      [`${bare}?r=`, result()],
+      [`${bare}?r=${reference}x`, result()],
+      [`${bare}?r=${reference.slice(0, 60)}`, result()],
+      [`${bare}?R=${reference}`, result()],
+    ] as const)
+      expect(await set.post(set.verifier, url, body)).toBe(403);
+    expect(await set.told()).toEqual(["submitted"]);
+    expect(await set.post(set.verifier, bare, result(reference))).toBe(200);
+    expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
-  it("another customer's message cannot be named with a URL of one's own", async () => {
+  it("another customer's message cannot be named with a reference of one's own", async () => {
     const [mine, theirs] = [withReceipts(), withReceipts()];
     await mine.create();
     await theirs.create();
-    const their = new URL(theirs.urlOf("africastalking"));
-    const forged = new URL(mine.urlOf("africastalking"));
-    forged.searchParams.set("a", their.searchParams.get("a") ?? "");
-    forged.searchParams.set("c", their.searchParams.get("c") ?? "");
-    expect(await mine.post(mine.verifier, String(forged), "id=1&status=Success")).toBe(403);
+    const [own = "", their = ""] = [mine, theirs].map(({ box }) => box.messages[0]?.receipt_reference);
+    const nameLength = Math.ceil((34 * 4) / 3);
+    const forged = their.slice(0, nameLength) + own.slice(nameLength);
+    const body = JSON.stringify({ results: [{ messageId: "m1", status: { groupName: "DELIVERED" }, callbackData: forged }] });
+    expect(await theirs.post(theirs.verifier, `${base}/receipts/infobip`, body)).toBe(403);
+    expect(await theirs.post(theirs.verifier, `${base}/receipts/infobip?r=${forged}`, body)).toBe(403);
+    expect(await theirs.told()).toEqual(["submitted"]);
   });
 
   it("unknown providers are 404, nonsense is 4xx, and the store down is 503 so that the carrier tries again", async () => {
     const set = withReceipts();
     await set.create();
     expect(await set.post(set.verifier, set.urlOf("nobody"), "")).toBe(404);
+    const stranger = await set.verifier.receipts.handle({
+      method: "POST",
+      path: "/receipts/nobody",
+      query: "",
+      header: () => undefined,
+      body: async () => ({ kind: "bytes", bytes: new Uint8Array() }),
+    });
+    expect(stranger.body, "the list of vendors is told to strangers").not.toMatch(/twilio|plivo|infobip|africa/i);
     expect(await set.post(set.verifier, set.urlOf("infobip"), "not json", { "content-type": "application/json" })).toBe(400);
     set.store.find = () => Promise.reject(new Error("down"));
     set.store.commit = () => Promise.reject(new Error("down"));
     expect(await set.fromTwilio("delivered")).toBe(503);
+  });
+});
+
+/** The body of one report of Africa's Talking, to the one URL of its dashboard. */
+const fromDashboard = (set: ReturnType<typeof withReceipts>, id: string, status = "Success", url = `${base}/receipts/africastalking?key=${dashboardSecret}`) =>
+  set.post(set.verifier, url, new URLSearchParams({ id, status, phoneNumber: numberOf(1) }).toString());
+
+describe("carriers whose receipts name their own id alone", () => {
+  it("H1 SMPP receipts find their message though no source over HTTP is set up: the README's line", async () => {
+    const events: DeliveryStatusEvent[] = [];
+    const set = setUp({
+      callbacks: {
+        worker: false,
+        allowOrigins: ["http://receiver.test"],
+        sender: { post: async ({ body }) => ({ status: events.push(JSON.parse(body) as DeliveryStatusEvent) > 0 ? 200 : 500 }) },
+      },
+    });
+    set.box.answer = async () => ({ outcome: "accepted", messageId: "1001", idSpace: "smpp:acme@centre.example:2775" });
+    await set.create({ callback_url: "http://receiver.test/" });
+    const onReceipt = (receipt: Receipt) => set.verifier.settleReceipts([receipt]);
+    await onReceipt({ messageId: "1001", idSpace: "smpp:acme@centre.example:2775", status: "delivered" });
+    await set.verifier.flush();
+    expect(events.map(({ data }) => data.status)).toEqual(["submitted", "delivered"]);
+  });
+
+  it("H2 africasTalkingReceipts: a static secret in the dashboard's URL vouches, the carrier's id finds the message", async () => {
+    const set = withReceipts();
+    const answer = { SMSMessageData: { Recipients: [{ statusCode: 101, messageId: "ATXid_1" }] } };
+    const carrier = africasTalkingSender({ username: "acme", apiKey: "k", fetch: async () => Response.json(answer, { status: 201 }) });
+    set.box.answer = (message, signal) => carrier.send(message, { signal, deadline: set.clock.now() + 5000, timeLeft: 5000 });
+    await set.create();
+    expect(await fromDashboard(set, "ATXid_1", "Success", `${base}/receipts/africastalking`)).toBe(403);
+    expect(await fromDashboard(set, "ATXid_1", "Success", `${base}/receipts/africastalking?key=${dashboardSecret}x`)).toBe(403);
+    expect(await set.told()).toEqual(["submitted"]);
+    expect(await fromDashboard(set, "ATXid_1")).toBe(200);
+    expect(await set.told()).toEqual(["submitted", "delivered"]);
+  });
+
+  it("M1 a receipt that comes before its id is stored is kept for it: an immediate rejection, and several in their order", async () => {
+    const set = withReceipts();
+    set.box.answer = async () => {
+      for (const status of ["Sent", "Buffered", "Rejected", "Buffered"]) expect(await fromDashboard(set, "ATXid_2", status)).toBe(200);
+      return { outcome: "accepted", messageId: "ATXid_2", idSpace: "africastalking" };
+    };
+    await set.create();
+    expect(await set.told()).toContain("undeliverable");
+    expect((await set.told()).at(-1)).toBe("undeliverable");
+  });
+
+  it("M1 whichever comes first, and however the steps of the two fall: none is lost", async () => {
+    // Each order of the store's steps of the two: `late` holds one of them until the other is through.
+    for (const late of ["put receipt", "get receipt", "put early", "get early"]) {
+      const set = withReceipts();
+      const { get, put } = set.store;
+      let held: (() => void) | undefined;
+      const hold = (name: string) => (name === late && held === undefined ? new Promise<void>((resolve) => (held = resolve)) : undefined);
+      set.store.get = async (key) => {
+        await hold(`get ${key.split(":")[0]}`);
+        return get.call(set.store, key);
+      };
+      set.store.put = async (key, ...rest) => {
+        await hold(`put ${key.split(":")[0]}`);
+        return put.call(set.store, key, ...rest);
+      };
+      let receipt: Promise<number> | undefined;
+      set.box.answer = async () => {
+        receipt = fromDashboard(set, "ATXid_3");
+        return { outcome: "accepted", messageId: "ATXid_3", idSpace: "africastalking" };
+      };
+      const creating = set.create();
+      for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      held?.();
+      await creating;
+      expect(await receipt).toBe(200);
+      expect(await set.told(), late).toContain("delivered");
+    }
+  });
+
+  it("M1 one that waits for no message is forgotten after two minutes, and a message that takes its id later never hears of it", async () => {
+    const set = withReceipts();
+    expect(await fromDashboard(set, "ATXid_4")).toBe(200);
+    set.clock.advance(2 * 60_000 + 1);
+    set.box.answer = async () => ({ outcome: "accepted", messageId: "ATXid_4", idSpace: "africastalking" });
+    await set.create();
+    expect(await set.told()).toEqual(["submitted"]);
+  });
+
+  it("M2 carrier 1's 1001 tells nobody of carrier 2's: an id counts in its own space alone", async () => {
+    const set = withReceipts();
+    const routes = router({
+      routes: ["one", "two"].map((name) => ({
+        name,
+        prefixes: [name === "one" ? numberOf(1) : numberOf(2)],
+        sender: { send: async () => ({ outcome: "accepted" as const, messageId: "1001", idSpace: name }) },
+      })),
+    });
+    Object.assign(set.box, { plan: undefined, feedback: undefined });
+    set.box.answer = (message, signal) => routes.send(message, { signal, deadline: set.clock.now() + 5000, timeLeft: 5000 });
+    await set.create();
+    const events = await set.create2();
+    await set.verifier.settleReceipts([{ messageId: "1001", idSpace: "two", status: "undeliverable" }]);
+    await set.told();
+    expect(set.events.filter(({ data }) => data.status === "undeliverable").map(({ data }) => data.authentication_uuid)).toEqual([events.authentication_uuid]);
+  });
+});
+
+describe("what a receipt says", () => {
+  it("M3 a receipt is told with its own time, never with one that is still to come", async () => {
+    const set = withReceipts();
+    await set.create();
+    const { receipt_reference: reference = "" } = set.box.messages[0] as SmsMessage;
+    set.clock.advance(60_000);
+    await set.verifier.settleReceipts([
+      { reference, status: "in_transit", at: start + 2_000 },
+      { reference, status: "delivered", at: start + 3_600_000 },
+    ]);
+    await set.told();
+    expect(set.events.map(({ timestamp }) => timestamp)).toEqual([start, start + 2_000, start + 60_000].map((ms) => new Date(ms).toISOString()));
+  });
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300, "2020", null])("M3 a time that is none, %s, is now", async (at) => {
+    const set = withReceipts();
+    await set.create();
+    await set.verifier.settleReceipts([{ reference: set.box.messages[0]?.receipt_reference as string, status: "delivered", at: at as number }]);
+    await set.told();
+    expect(set.events.at(-1)).toMatchObject({ timestamp: new Date(start).toISOString(), data: { status: "delivered" } });
+  });
+
+  it("M6 a captured pair of Plivo's V2 headers speaks for no message: without V3 only our own reference in the URL counts", async () => {
+    const set = withReceipts();
+    await set.create();
+    const url = set.urlOf("plivo");
+    const bare = `${base}/receipts/plivo`;
+    const headers = {
+      "x-plivo-signature-v2": createHmac("sha256", "plivo-auth-token").update(`${bare}12345`).digest("base64"),
+      "x-plivo-signature-v2-nonce": "12345",
+    };
+    const body = "MessageUUID=m1&Status=undelivered&To=33612000001";
+    expect(await set.post(set.verifier, bare, body, headers)).toBe(403);
+    expect(await set.post(set.verifier, `${bare}?r=AAAA`, body, headers)).toBe(403);
+    expect(await set.told()).toEqual(["submitted"]);
+    expect(await set.post(set.verifier, url, body, headers)).toBe(200);
+    expect(await set.told()).toEqual(["submitted", "undeliverable"]);
+  });
+
+  it("low: Infobip: two results on one URL settle the first message never, and each the one whose callbackData it repeats", async () => {
+    const set = withReceipts();
+    await set.create();
+    const second = await set.create2();
+    const [first = "", other = ""] = set.box.messages.map(({ receipt_reference }) => receipt_reference);
+    const result = (groupName: string, callbackData?: string) => ({ messageId: "m", status: { groupName }, ...(callbackData && { callbackData }) });
+    const post = (...results: object[]) => set.post(set.verifier, `${base}/receipts/infobip?r=${first}`, JSON.stringify({ results }));
+    expect(await post(result("DELIVERED"), result("UNDELIVERABLE"))).toBe(403);
+    expect(await set.told()).toEqual(["submitted", "submitted"]);
+    expect(await post(result("DELIVERED", other), result("UNDELIVERABLE"))).toBe(200);
+    await set.told();
+    expect(set.events.slice(2).map(({ data }) => [data.authentication_uuid, data.status])).toEqual([[second.authentication_uuid, "delivered"]]);
   });
 });
 
@@ -245,7 +428,7 @@ describe("the receipts handler in every framework", () => {
     const { pathname, search } = new URL(url);
     expect((await send(pathname + search, { method: "POST", body: body.replace("delivered", "failed"), headers })).status).toBe(403);
     expect((await send(pathname + search, { method: "POST", body, headers })).status).toBe(200);
-    expect(await set.events()).toEqual(["submitted", "delivered"]);
+    expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
   it("a body parser before it is a fault that says the mend", async () => {

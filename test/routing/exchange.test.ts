@@ -46,7 +46,7 @@ function processes(count: number, behind?: Pick<Store, "tally">, options: Partia
     const to = destination(undefined, country);
     const sent_at = clock.now();
     const planned_route = by.plan(to)!.route;
-    const message = { ...to, planned_route, text: "1234", code: "1234", idempotency_key: to.authentication_uuid };
+    const message = { ...to, planned_route, text: "1234", code: "1234", idempotency_key: to.authentication_uuid, expires_at: sent_at + 600_000 };
     const { route = "" } = await by.send(message, { signal: new AbortController().signal, deadline: sent_at + 5000, timeLeft: 5000 });
     const typed = (at: Router) => at.feedback?.({ ...to, route, event: "validated", sent_at, chosen: true });
     return { route, typed };

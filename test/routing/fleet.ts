@@ -57,8 +57,8 @@ export async function runFleet({ processes, messages, seconds, countries, conver
     sent += 1;
     const to = destination(any(countries));
     const planned_route = by.plan(to)!.route;
-    const message = { ...to, text: "Your code is 493817.", code: "493817", idempotency_key: `${sent}`, planned_route };
     const sent_at = clock.now();
+    const message = { ...to, text: "Your code is 493817.", code: "493817", idempotency_key: `${sent}`, expires_at: sent_at + 600_000, planned_route };
     const { route = "" } = await by.send(message, { signal: new AbortController().signal, deadline: sent_at + 5000, timeLeft: 5000 });
     if (random() >= conversion) return;
     typed += 1;

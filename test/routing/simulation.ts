@@ -63,7 +63,14 @@ export async function simulate(scenario: Scenario): Promise<Run> {
     const to = { to: "+4915112345678", authentication_uuid, customer_uuid: "c", attempt, country, ...(tried.length > 0 && { routes_tried: tried }) };
     const plan = mine.plan(to);
     const outcome = await mine.send(
-      { ...to, text: "Your code is 493817.", code: "493817", idempotency_key: `${authentication_uuid}/${attempt}`, ...(plan && { planned_route: plan.route }) },
+      {
+        ...to,
+        text: "Your code is 493817.",
+        code: "493817",
+        idempotency_key: `${authentication_uuid}/${attempt}`,
+        expires_at: clock.now() + 600_000,
+        ...(plan && { planned_route: plan.route }),
+      },
       { signal: new AbortController().signal, deadline: clock.now() + 5000, timeLeft: 5000 },
     );
     const route = outcome.route!;

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { type AwsTextMessage, awsReceipts, awsSender } from "../../adapters/sms/aws.js";
-import type { Fetch } from "../../adapters/sms/carrier-options.js";
+import type { Fetch } from "../../adapters/sms/kit/transport.js";
 import { signV4 } from "../../adapters/sms/sigv4.js";
 import { awsCarrier, awsCredentials, awsOptions } from "../support/carriers/aws.js";
-import { aMessage, aReceipt, authentication, inTime } from "../support/carriers/messages.js";
+import { aMessage, aReceipt, inTime, reference } from "../support/carriers/messages.js";
 import { certificateUrl, signSns, topicArn } from "../support/carriers/receipts.js";
 import { startCarrier } from "../support/carriers/server.js";
 import { snsCertificate } from "../support/carriers/sns-key.js";
@@ -69,7 +69,7 @@ const fault = (name: string, $fault: "client" | "server", httpStatusCode: number
 
 it("hands the SDK's client what SendTextMessage takes", async () => {
   const { sender, seen } = clientThat(async () => ({ MessageId: "m1" }));
-  expect(await sender.send(aMessage(), inTime())).toEqual({ outcome: "accepted", messageId: "m1" });
+  expect(await sender.send(aMessage({ receipt_reference: reference }), inTime())).toEqual({ outcome: "accepted", messageId: "m1" });
   expect(seen).toEqual([
     {
       DestinationPhoneNumber: "+14155552671",
@@ -78,7 +78,7 @@ it("hands the SDK's client what SendTextMessage takes", async () => {
       OriginationIdentity: "+15005550006",
       ConfigurationSetName: "otp",
       TimeToLive: 600,
-      Context: { authentication_uuid: authentication, attempt: "2" },
+      Context: { phoneproof: reference },
     },
   ]);
   expect(await sender.send(aMessage({ country: "FR" }), inTime())).toMatchObject({
@@ -98,7 +98,7 @@ it.each<[string, unknown, string, string]>([
     "no connection",
     Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect", $metadata: { attempts: 1 } }),
     "rejected",
-    "not sent: no connection to the carrier",
+    "not sent: no connection to the carrier, code ECONNREFUSED",
   ],
   ["a cut connection", Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }), "unknown", "Error"],
   ["a time-out", Object.assign(new Error("x"), { name: "TimeoutError" }), "unknown", "TimeoutError"],
@@ -175,13 +175,31 @@ it("refuses a certificate whose time is over or has not come, and one that is no
   }
 });
 
-it("asks SNS to come again while its certificate cannot be fetched, and keeps no failure", async () => {
+it("asks SNS to come again while its certificate cannot be fetched, and asks for it at most once a minute", async () => {
   const answers = [() => Promise.reject(new TypeError("fetch failed")), () => new Response(null, { status: 503 }), () => new Response(snsCertificate)];
   const { seen, source } = sns(() => answers[seen.length - 1]!());
   const request = signSns({ Message: event }, { at: now });
-  expect(await source.read(request, now)).toMatchObject({ receipts: [], reply: { status: 503 } });
-  expect(await source.read(request, now)).toMatchObject({ receipts: [], reply: { status: 503 } });
-  expect(await source.read(request, now)).toEqual(delivered);
+  const again = { receipts: [], reply: { status: 503 } };
+  for (const later of [0, 0, 59_999, 60_000, 60_000, 119_999]) expect(await source.read(request, now + later)).toMatchObject(again);
+  expect(seen).toHaveLength(2);
+  expect(await source.read(request, now + 120_000)).toEqual(delivered);
+  expect(seen).toHaveLength(3);
+});
+
+it("low: SNS: 50 unsigned old posts cause no outgoing fetch, and 50 new ones five", async () => {
+  const { seen, source } = sns(() => new Response("no such certificate", { status: 404 }));
+  const post = (i: number, at: number) =>
+    source.read(
+      signSns({ Message: event, SigningCertURL: `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${i}.pem` }, { at, secret: "another" }),
+      now,
+    );
+  const old = await Promise.all(Array.from({ length: 50 }, (_, i) => post(i, now - 3_600_001)));
+  expect(new Set(old.map((reading) => JSON.stringify(reading))).size).toBe(1);
+  expect(old[0]).toMatchObject({ refused: "expired" });
+  expect(seen).toEqual([]);
+  await Promise.all(Array.from({ length: 50 }, (_, i) => post(i, now)));
+  for (let i = 0; i < 50; i += 1) await post(i, now);
+  expect(seen).toHaveLength(5);
 });
 
 it("keeps a bounded number of certificates", async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import type { Fetch } from "../../adapters/sms/carrier-options.js";
 import { type HttpSenderOptions, httpSender } from "../../adapters/sms/http.js";
-import { aMessage, authentication, inTime } from "../support/carriers/messages.js";
+import type { Fetch } from "../../adapters/sms/kit/transport.js";
+import { aMessage, inTime, reference } from "../support/carriers/messages.js";
 
 /** Sends one message and shows the request. */
 async function request(options: HttpSenderOptions, message = aMessage()) {
@@ -14,7 +14,7 @@ async function request(options: HttpSenderOptions, message = aMessage()) {
   return seen[0]!;
 }
 
-const awkward = aMessage({ text: 'a&b=c#d?e%20 "{code}" {to}\r\nünï 😀', receipt_url: "https://otp.example/r?a=1&t=x" });
+const awkward = aMessage({ text: 'a&b=c#d?e%20 "{code}" {to}\r\nünï 😀', receipt_reference: reference, receipt_url: "https://otp.example/r?a=1&t=x" });
 
 it("fills a URL, every value percent-encoded", async () => {
   const made = await request({ url: "https://sms.example/send?to={to}&n={to_digits}&m={text}&ref={reference}&cb={receipt_url}&c={country}" }, awkward);
@@ -24,13 +24,14 @@ it("fills a URL, every value percent-encoded", async () => {
     to: "+14155552671",
     n: "14155552671",
     m: awkward.text,
-    ref: `${authentication}/2`,
+    ref: reference,
     cb: awkward.receipt_url,
     c: "US",
   });
 });
 
 it("fills a form, JSON and headers; nothing inside a value is a placeholder or a line break of a header", async () => {
+  const latin = { ...awkward, text: awkward.text.replace(" 😀", "") };
   const form = await request({ url: "https://sms.example/send", form: { dest: "{to}", msg: "{text}", kind: "otp" } }, awkward);
   expect(form).toMatchObject({ method: "POST", headers: { "content-type": "application/x-www-form-urlencoded" } });
   expect(Object.fromEntries(new URLSearchParams(form.body))).toEqual({ dest: "+14155552671", msg: awkward.text, kind: "otp" });
@@ -41,12 +42,40 @@ it("fills a form, JSON and headers; nothing inside a value is a placeholder or a
       headers: { "X-Text": "{text}", "Content-Type": "application/vnd.sms+json" },
       json: { list: [{ "{to}": "{text}", n: 1, yes: true, none: null }], code: "{code}" },
     },
-    awkward,
+    latin,
   );
   expect(made.method).toBe("PUT");
-  expect(JSON.parse(made.body ?? "")).toEqual({ list: [{ "{to}": awkward.text, n: 1, yes: true, none: null }], code: "493817" });
-  expect(made.headers["x-text"]).toBe('a&b=c#d?e%20 "{code}" {to} ünï 😀');
+  expect(JSON.parse(made.body ?? "")).toEqual({ list: [{ "{to}": latin.text, n: 1, yes: true, none: null }], code: "493817" });
+  expect(made.headers["x-text"]).toBe('a&b=c#d?e%20 "{code}" {to} ünï');
   expect(made.headers["content-type"]).toBe("application/vnd.sms+json");
+});
+
+it("a header value that cannot be sent is rejected, not unknown, and nothing goes out", async () => {
+  const sent: string[] = [];
+  const fetch: Fetch = async (url) => {
+    sent.push(url);
+    return new Response("ok");
+  };
+  for (const headers of [{ "X-Text": "{text}" }, { "X-\u0141": "1" }]) {
+    const sender = httpSender({ url: "https://sms.example/send?t={text}", headers, fetch });
+    expect(await sender.send(awkward, inTime())).toMatchObject({
+      outcome: "rejected",
+      reason: expect.stringMatching(/^not sent: the header x-\S+ holds what no header can/),
+    });
+  }
+  expect(sent).toEqual([]);
+});
+
+it("{is_unicode} and {coding} say what the text needs; url may be a function, and one that answers none is rejected", async () => {
+  const url = "https://sms.example/send?t={text}&u={is_unicode}&coding={coding}";
+  expect((await request({ url })).url).toMatch(/u=0&coding=0$/);
+  expect((await request({ url }, aMessage({ text: "Кοд 493817" }))).url).toMatch(/u=1&coding=2$/);
+  const byRegion = ({ country, text }: { country?: string; text: string }) => `https://${country?.toLowerCase()}.sms.example/?t=${encodeURIComponent(text)}`;
+  expect((await request({ url: byRegion })).url).toBe("https://us.sms.example/?t=Your%20code%20is%20493817.");
+  for (const bad of [() => "not a URL", () => "file:///etc/passwd", () => undefined as never]) {
+    const outcome = await httpSender({ url: bad, fetch: async () => new Response("ok") }).send(aMessage(), inTime());
+    expect(outcome).toMatchObject({ outcome: "rejected" });
+  }
 });
 
 it("takes a body that the user makes", async () => {

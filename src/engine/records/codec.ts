@@ -82,6 +82,7 @@ const sendFields: Table<Send> = {
   at: time("t"),
   route: maybe(text("r")),
   moved: { key: "m", pack: (value) => value && 1, read: (stored) => sound(stored === undefined || stored === 1, stored === 1 || undefined) },
+  messageId: maybe(text("i")),
   delivery: maybe(oneOf("y", deliveryStatuses)),
 };
 

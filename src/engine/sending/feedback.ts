@@ -2,15 +2,26 @@ import type { Authentication } from "../../domain/authentication.js";
 import type { Feedback } from "../../ports/sms-sender.js";
 import type { Parts } from "../parts.js";
 
-/** Tells the sender what became of a message, where its route is known. */
-export function feedBack({ sender, logger }: Parts, { id, country, sends }: Authentication, attempt: number, event: Feedback["event"]): void {
+/** Tells the sender what became of a message, beside the request, where its route or the carrier's id is known. */
+export function feedBack({ sender, logger, beside }: Parts, { id, country, sends }: Authentication, attempt: number, event: Feedback["event"]): void {
   const send = sends.find((one) => one.attempt === attempt);
-  if (send?.route === undefined || sender.feedback === undefined) return;
-  const { route, at, moved } = send;
+  if (sender.feedback === undefined || (send?.route === undefined && send?.messageId === undefined)) return;
+  const { route, messageId, at, moved } = send;
+  const told: Feedback = {
+    ...(route !== undefined && { route }),
+    ...(messageId !== undefined && { messageId }),
+    authentication_uuid: id,
+    attempt,
+    event,
+    sent_at: at,
+    chosen: attempt === 1 && moved === undefined,
+    ...(country !== undefined && { country }),
+  };
+  const failed = (err: unknown) => logger.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
   try {
-    const chosen = attempt === 1 && moved === undefined;
-    sender.feedback({ route, authentication_uuid: id, attempt, event, sent_at: at, chosen, ...(country !== undefined && { country }) });
+    const telling = sender.feedback(told);
+    if (telling !== undefined) beside(Promise.resolve(telling).catch(failed));
   } catch (err) {
-    logger.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
+    failed(err);
   }
 }

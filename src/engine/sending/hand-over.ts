@@ -9,8 +9,10 @@ import { type StoreBudget, storeBudget, TimedOut, withTimeout } from "../clock/b
 import { insist } from "../clock/insist.js";
 import type { Parts } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
+import { type CarrierId, keepId } from "./kept-ids.js";
 import { type Sending, toMessage } from "./next-send.js";
-import { keepMessageId } from "./receipts.js";
+import type { ReceiptTarget } from "./receipt-reference.js";
+import { settleOne } from "./receipts.js";
 
 /**
  * Hands a send to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
@@ -33,15 +35,25 @@ export async function handOver(
   const correction = correctionOf(parts, policy, sending, report);
   const settle = (current: Authentication): Decided<Authentication> => {
     const settled = settleSend(current, attempt, { ...report, marks: correction.length > 0 }, policy, now);
-    const next = test?.outcome === "undeliverable" ? (settleReceipt(settled ?? current, attempt, "undeliverable", "test number", now) ?? settled) : settled;
+    const next =
+      test?.outcome === "undeliverable"
+        ? (settleReceipt(settled ?? current, attempt, { status: "undeliverable", error: "test number" }, now) ?? settled)
+        : settled;
     // What was settled before, by a write whose answer was lost, is not settled again.
     return { result: next ?? current, next, claims: settled === undefined ? [] : correction };
   };
   const settled = await store(parts, budget, auth, settle);
-  if (report.messageId !== undefined && settings.receiptSources.length > 0) {
-    await keepMessageId(parts, budget, report.messageId, { customer: auth.customer, id: auth.id, attempt });
-  }
+  if (report.indexed !== undefined) await listen(parts, budget, report.indexed, { customer: auth.customer, id: auth.id, attempt });
   return { result, auth: settled };
+}
+
+/** Keeps the carrier's id for the receipts to come, and settles those that were quicker. Costs the request nothing but time. */
+async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: ReceiptTarget): Promise<void> {
+  try {
+    for (const early of await keepId(parts, budget, id, target)) await settleOne(parts, early, target);
+  } catch (err) {
+    parts.logger.warn({ err, authentication_uuid: target.id }, "a receipt that came before its message's id could not be settled");
+  }
 }
 
 /** "What a send did not cost is given back with the settling write of its record": a message surely not sent is free, one that may have been sent is paid. */
@@ -77,8 +89,8 @@ async function store(
 
 /** What a sender answered. */
 interface SentReport extends SendReport {
-  /** The carrier's id of the message. */
-  readonly messageId?: string;
+  /** The carrier's id of the message, where its receipts name nothing else. */
+  readonly indexed?: CarrierId;
   /** What the message costs; absent: as planned. */
   readonly price?: number | undefined;
 }
@@ -133,13 +145,15 @@ function lazyAbort(): { signal(): AbortSignal; now(reason: unknown): void } {
   };
 }
 
-/** The route and price of a sender's answer, and the steps of a router as decisions. */
+/** The route, price and id of a sender's answer, and the steps of a router as decisions. */
 function routeOf(answer: unknown, now: number): Omit<SentReport, "result"> {
   if (typeof answer !== "object" || answer === null) return {};
-  const { messageId, route, price, steps } = answer as { messageId?: unknown; route?: unknown; price?: unknown; steps?: unknown };
+  const { messageId, idSpace, keepId, route, price, steps } = answer as Readonly<Record<string, unknown>>;
+  const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : [];
   return {
-    ...(typeof messageId === "string" && messageId !== "" && messageId.length <= 256 && { messageId }),
+    ...(id !== undefined && typeof idSpace === "string" && { indexed: { messageId: id, idSpace } }),
+    ...(keepId === true && { keptId: id }),
     ...(typeof route === "string" && { route }),
     price: soundPrice(price),
     decisions: tried.map((step) => ({ at: now, rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),

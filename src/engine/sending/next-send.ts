@@ -1,14 +1,14 @@
 import type { Authentication, Send } from "../../domain/authentication.js";
 import { withSend } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
-import { messageText, textFault } from "../../domain/message.js";
+import { messageText, registeredText, textFault } from "../../domain/message.js";
 import type { Policy } from "../../domain/policy.js";
 import type { Charge } from "../../domain/quota.js";
 import { type Cost, soundPrice, spendCharges, unpricedRefusal } from "../../domain/spend.js";
 import { defaultText } from "../../options.js";
 import type { Destination, Plan, SmsMessage } from "../../ports/sms-sender.js";
 import type { Parts } from "../parts.js";
-import { receiptUrlOf } from "./receipt-url.js";
+import { receiptUrl, referenceOf } from "./receipt-reference.js";
 
 /** A send that is about to be made. */
 export interface Sending {
@@ -59,7 +59,8 @@ function planNext({ sender, logger }: Parts, auth: Authentication): Plan | undef
 export function toMessage(parts: Parts, { next: auth, code, maxPrice }: Sending): SmsMessage {
   const { settings, codes } = parts;
   const send = auth.sends.at(-1);
-  const receiptUrl = settings.receiptBase === undefined ? undefined : receiptUrlOf(codes, settings.receiptBase, auth);
+  const { receiptBase } = settings;
+  const reference = receiptBase === undefined ? undefined : referenceOf(codes, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
   return {
     ...destinationOf(auth, auth.attempts, auth.sends.slice(0, -1)),
     // A record that came to its end makes way for another under the same id.
@@ -68,15 +69,24 @@ export function toMessage(parts: Parts, { next: auth, code, maxPrice }: Sending)
     code,
     ...(send?.route !== undefined && { planned_route: send.route }),
     ...(maxPrice !== undefined && { max_price: maxPrice }),
-    ...(receiptUrl !== undefined && { receipt_url: receiptUrl }),
+    expires_at: auth.expiresAt,
+    ...registeredAs(parts, auth),
+    ...(receiptBase !== undefined && reference !== undefined && { receipt_reference: reference, receipt_url: receiptUrl(receiptBase, reference) }),
   };
+}
+
+/** Under which ids its text is registered, where it is. */
+function registeredAs({ settings }: Parts, auth: Authentication): Pick<SmsMessage, "registered"> {
+  const { entity, template } = registeredText(settings.message, auth)?.ids ?? {};
+  if (entity === undefined && template === undefined) return {};
+  return { registered: { ...(entity !== undefined && { entity }), ...(template !== undefined && { template }) } };
 }
 
 /** The text; the default one where a template function fails, so that its fault costs no verification. */
 function writeText({ settings, logger }: Parts, auth: Authentication, code: string): string {
   const template = settings.message;
   const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer };
-  if (typeof template.text !== "function") return messageText(template, code, recipient);
+  if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
   try {
     const text = messageText(template, code, recipient);
     const fault = textFault(text, code, template.maxSegments);

@@ -1,39 +1,53 @@
 import { settleReceipt } from "../../domain/send.js";
-import { day } from "../../domain/time.js";
+import { VerifierError } from "../../errors.js";
 import type { Receipt } from "../../ports/receipts.js";
-import type { StoreBudget } from "../clock/budget.js";
 import { newBudget, type Parts } from "../parts.js";
 import { transition } from "../transition.js";
 import { feedBack } from "./feedback.js";
-import type { ReceiptTarget } from "./receipt-url.js";
+import { findById } from "./kept-ids.js";
+import { type ReceiptTarget, readReference } from "./receipt-reference.js";
 
-/** How long a carrier's message id is kept, so that receipts which name nothing else find their message. Milliseconds. */
-const keptIds = 3 * day;
-
-const keyOf = (messageId: string) => `receipt:${messageId}`;
-
-/** Keeps the carrier's id of a message. A store fault is reported, and costs the receipts of this message. */
-export async function keepMessageId(parts: Parts, budget: StoreBudget, messageId: string, { customer, id, attempt }: ReceiptTarget): Promise<void> {
-  const now = parts.clock.now();
-  try {
-    await budget.call(() => parts.store.put(keyOf(messageId), `${customer}/${id}/${attempt}`, { now, keepUntil: now + keptIds }));
-  } catch (err) {
-    parts.logger.warn({ err, authentication_uuid: id }, "a carrier's message id could not be kept; its receipts will not find their message");
-  }
+/** What a request with receipts says beside them. */
+export interface ReceiptRound {
+  /** The message whose own URL they came to. */
+  readonly url?: ReceiptTarget | undefined;
+  /** Whether the carrier vouches for them; if not, only our signed reference does. Default true. */
+  readonly vouched?: boolean | undefined;
 }
 
-/** Settles carriers' receipts, one after another; those of unknown messages are ignored. `named`: the message that the request's URL vouches for. Rejects with `unavailable`. */
-export async function settleReceipts(parts: Parts, receipts: readonly Receipt[], named?: ReceiptTarget): Promise<void> {
+/**
+ * Settles carriers' receipts, one after another: "one signed reference, carried in whichever field a carrier offers, and an index of message ids only where a carrier offers none". Those of unknown messages are ignored.
+ * The URL of one message speaks for one receipt, so that two of one post never settle one message twice. Answers how many were vouched for. Rejects with `unavailable`.
+ */
+export async function settleReceipts(parts: Parts, receipts: readonly Receipt[], { url, vouched = true }: ReceiptRound = {}): Promise<number> {
+  let trusted = 0;
   for (const receipt of receipts) {
-    const target = named ?? (await findTarget(parts, receipt));
+    const named = receipt.reference === undefined ? (receipts.length === 1 ? url : undefined) : readReference(parts.codes, receipt.reference);
+    if (named === undefined && !vouched) continue;
+    trusted += 1;
+    const target = named ?? (await targetById(parts, receipt));
     if (target !== undefined) await settleOne(parts, receipt, target);
   }
+  return trusted;
 }
 
-async function settleOne(parts: Parts, { status, error }: Receipt, { customer, id, attempt }: ReceiptTarget): Promise<void> {
+/** Receipts that the host takes on another way than HTTP. Rejects with `bad_request` for one that names no message. */
+export async function settleForeign(parts: Parts, receipts: readonly Receipt[]): Promise<void> {
+  for (const { reference, messageId, idSpace } of receipts) {
+    if (reference === undefined && (messageId === undefined || idSpace === undefined))
+      throw new VerifierError(
+        "bad_request",
+        "A receipt names no message: give its reference, or messageId and idSpace as the accepted outcome of its send had them.",
+      );
+  }
+  await settleReceipts(parts, receipts);
+}
+
+/** Settles one receipt of a message. Rejects with `unavailable`. */
+export async function settleOne(parts: Parts, { status, error, at }: Receipt, { customer, id, attempt }: ReceiptTarget): Promise<void> {
   const now = parts.clock.now();
   const settled = await transition(parts.records, newBudget(parts), customer, id, (auth) => {
-    const next = settleReceipt(auth, attempt, status, error, now);
+    const next = settleReceipt(auth, attempt, { status, error, at }, now);
     return { result: next, next };
   });
   if (settled === undefined) return;
@@ -41,9 +55,7 @@ async function settleOne(parts: Parts, { status, error }: Receipt, { customer, i
   if (status === "delivered" || status === "undeliverable") feedBack(parts, settled, attempt, status);
 }
 
-async function findTarget(parts: Parts, { messageId }: Receipt): Promise<ReceiptTarget | undefined> {
-  if (messageId === undefined) return undefined;
-  const kept = await newBudget(parts).call(() => parts.store.get(keyOf(messageId)));
-  const [customer, id, attempt] = kept?.split("/") ?? [];
-  return customer !== undefined && id !== undefined ? { customer, id, attempt: Number(attempt) } : undefined;
+async function targetById(parts: Parts, receipt: Receipt): Promise<ReceiptTarget | undefined> {
+  const { reference, messageId, idSpace } = receipt;
+  return reference === undefined && messageId !== undefined && idSpace !== undefined ? findById(parts, { messageId, idSpace }, receipt) : undefined;
 }

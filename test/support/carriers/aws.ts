@@ -54,7 +54,7 @@ export const awsCarrier: CarrierScript = {
         to: asked["DestinationPhoneNumber"] ?? "",
         text: asked["MessageBody"],
         from: asked["OriginationIdentity"],
-        reference: `${asked.Context?.["authentication_uuid"]}/${asked.Context?.["attempt"]} ${asked["ConfigurationSetName"]}`,
+        reference: `${asked.Context?.["phoneproof"]} ${asked["ConfigurationSetName"]}`,
       },
       reply: json(200, { MessageId: `7d1f5c1e-0000-4000-8000-${String(index).padStart(12, "0")}` }),
     };

@@ -3,6 +3,9 @@ import type { SendContext, SmsMessage } from "../../../src/ports/sms-sender.js";
 
 export const authentication = "0b9a1f2c-7c1d-4e0a-9f55-2f6a51c2a001";
 
+/** A reference as the service makes one. */
+export const reference = "8PbyWmC3U0sIoRPx8_HzHw5rDyx8HU4Kn1Uvalr0oAEAAg-AbCdEfGhIjKlMnOpQrStUv";
+
 /** A message to send. */
 export function aMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
   return {
@@ -14,6 +17,7 @@ export function aMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
     attempt: 2,
     idempotency_key: `${authentication}/k3j1/2`,
     country: "US",
+    expires_at: Date.now() + 600_500,
     ...fields,
   };
 }

@@ -1,0 +1,94 @@
+import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
+import { parseJson, pick } from "./kit/json.js";
+import { optionFault, requireText } from "./kit/option-fault.js";
+import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords } from "./kit/report.js";
+import type { Fetch } from "./kit/transport.js";
+import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sns.js";
+
+/** Where the sender puts our reference into `Context`, which events repeat. */
+export const contextKey = "phoneproof";
+
+const words: StatusWords = new Map([
+  ["text_queued", "submitted"],
+  ["text_pending", "in_transit"],
+  ["text_sent", "in_transit"],
+  ["text_successful", "in_transit"],
+  ["text_delivered", "delivered"],
+  ["text_invalid", "undeliverable"],
+  ["text_invalid_message", "undeliverable"],
+  ["text_unreachable", "undeliverable"],
+  ["text_carrier_unreachable", "undeliverable"],
+  ["text_blocked", "undeliverable"],
+  ["text_carrier_blocked", "undeliverable"],
+  ["text_protect_blocked", "undeliverable"],
+  ["text_spam", "undeliverable"],
+  ["text_ttl_expired", "undeliverable"],
+  ["text_unknown", "unknown"],
+]);
+
+/**
+ * Events of AWS End User Messaging SMS from an SNS topic, subscribed by https without raw message delivery ("Event types" and "Example event data",
+ * docs.aws.amazon.com/sms-voice/latest/userguide/configuration-sets-event-types.html;
+ * "Verifying the signatures of Amazon SNS messages", docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html). A subscription to our URL is
+ * confirmed by itself.
+ * "Depending on the destination country the TEXT_DELIVERED and TEXT_SUCCESSFUL events may be used interchangeably": a final TEXT_SUCCESSFUL counts as
+ * delivered, another one as in transit.
+ *
+ * @param options.topicArn The topic or topics that count: SNS signs for everyone's topics.
+ * @param options.fetch Fetches certificates and confirms subscriptions. Default: the global `fetch`.
+ * @param options.tolerance Seconds between the signed time, that of publication, and now; retries come late. Default: 3600.
+ * @throws TypeError when `topicArn` is missing or is no ARN of a topic.
+ */
+export function awsReceipts(options: { readonly topicArn: string | readonly string[]; readonly fetch?: Fetch; readonly tolerance?: number }): ReceiptSource {
+  const name = "awsReceipts";
+  const mend = 'Pass the ARN of the event destination\'s topic, for example "arn:aws:sns:eu-west-1:123456789012:sms-events".';
+  const arns = typeof options.topicArn === "string" || options.topicArn === undefined ? [options.topicArn] : options.topicArn;
+  const topics = arns.map((arn) => {
+    const topic = readTopic(requireText(name, "topicArn", arn, mend));
+    if (topic === undefined) throw optionFault(name, "topicArn", "is not the ARN of an SNS topic", mend);
+    return topic;
+  });
+  if (topics.length === 0) throw optionFault(name, "topicArn", "is an empty list", mend);
+  const tolerance = openTolerance(name, options.tolerance, 3600);
+  const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+  const readSns = snsReader(topics, fetch, tolerance);
+  return {
+    provider: "aws",
+    async read(request, now) {
+      const text = bodyText(request);
+      if (text === undefined) return malformed("the body is not UTF-8");
+      const sns = await readSns(text, now);
+      if ("refused" in sns) return toReading(sns);
+      if (sns.type === "SubscriptionConfirmation") {
+        const confirmed = await confirmSubscription(sns, fetch);
+        if (typeof confirmed === "object") return toReading(confirmed);
+        return confirmed ? { receipts: [] } : tryAgain;
+      }
+      if (sns.type === "UnsubscribeConfirmation") return { receipts: [] };
+      const event = parseJson(sns.message);
+      const eventType = pick(event, "eventType");
+      // Voice and media events may share the topic.
+      if (typeof eventType === "string" && !eventType.startsWith("TEXT_")) return { receipts: [] };
+      const at = pick(event, "eventTimestamp");
+      const undelivered = typeof eventType === "string" && words.get(eventType.toLowerCase()) === "undeliverable";
+      return readReport(
+        {
+          messageId: pick(event, "messageId"),
+          status: eventType === "TEXT_SUCCESSFUL" && pick(event, "isFinal") === true ? "TEXT_DELIVERED" : eventType,
+          at: typeof at === "number" ? at : undefined,
+          error: undelivered ? pick(event, "messageStatus") : undefined,
+          reference: pick(event, "context", contextKey),
+        },
+        words,
+      );
+    },
+  };
+}
+
+/** SNS repeats what is answered by 500 and above, and nothing that is answered by 4xx. */
+const tryAgain: ReceiptReading = { receipts: [], reply: { status: 503, body: "", contentType: "text/plain" } };
+
+function toReading({ refused, reason }: SnsRefusal): ReceiptReading {
+  if (refused === "unreachable") return tryAgain;
+  return { signature: badSignature, expired, malformed }[refused](reason);
+}

@@ -1,0 +1,264 @@
+import type { Feedback, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import { type Extra, type Fields, openExtra } from "./extra.js";
+import { parseJson } from "./json.js";
+import { optionFault } from "./option-fault.js";
+import { discreet, errorToken, failureOf, notSent, withCode } from "./outcomes.js";
+import { openSenderId, type SenderId } from "./sender-id.js";
+import { connectionCode, isHeader, neverConnected, openTransport, readText, type Transport, type TransportOptions } from "./transport.js";
+
+/** Options that every sender of the kit takes. */
+export interface SenderOptions<V = unknown> {
+  /** Whom messages come from. */
+  readonly from?: SenderId;
+  /** Further fields of the request. */
+  readonly extra?: Extra<V>;
+  /** `false`: messages ask for no receipts, also where the verifier takes some. Default: `true`. */
+  readonly receipts?: boolean;
+}
+
+/** Options that every sender over HTTP takes. */
+export interface CarrierOptions<V = unknown> extends SenderOptions<V>, TransportOptions {
+  /** `true`: tells the carrier of each code that was typed, where it listens to that: the sender's page says how. Default: `false`. */
+  readonly conversions?: boolean;
+}
+
+/** What the options make of one message. */
+export interface Made<V = unknown> {
+  /** Undefined only where the carrier chooses. */
+  readonly from: string | undefined;
+  readonly extra: Fields<V>;
+  /** Seconds until the code ends, at least 1: after that the message is of no use. */
+  readonly ttl: number;
+  /** The time by the verifier's clock, in milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What is the same in every sender. */
+export interface SenderFrame<V = unknown> {
+  /** As its receipt source names it: lower-case letters. */
+  readonly provider: string;
+  /** Which other option names the sender where `from` does not: one of the two is needed. `true`: the carrier chooses by itself where there is no `from`. Absent: `from` is needed. */
+  readonly fromElse?: string | true;
+  /** The carrier also takes senders of its own making, such as an ARN. */
+  readonly fromAnyForm?: boolean;
+  /** Whether messages ask for receipts that a source over HTTP reads. Default: `true`. */
+  readonly asksForReceipts?: boolean;
+  /** Hands one message over. What it throws before the carrier can have heard of it says `outcome: "rejected"`. */
+  hand(message: SmsMessage, made: Made<V>, context: SendContext): Promise<SendOutcome>;
+}
+
+/**
+ * A sender around `hand`: names whom the message comes from, and its further fields; refuses what is too late; names the provider in the receipt URL; and keeps code and number out of reasons.
+ *
+ * @throws TypeError for a `from` or `extra` that cannot be used.
+ */
+export function framedSender<V>(name: string, options: SenderOptions<V>, frame: SenderFrame<V>): SmsSender {
+  const { provider, fromElse } = frame;
+  const other = typeof fromElse === "string" && (options as Readonly<Record<string, unknown>>)[fromElse] !== undefined;
+  if (options.from === undefined && fromElse !== true && !other) {
+    const more = fromElse === undefined ? "or a function of the message" : `a function of the message, or a ${fromElse}`;
+    throw optionFault(name, "from", "is missing", `Pass a sender id or number, a map by country, ${more}.`);
+  }
+  const senders = options.from === undefined ? undefined : openSenderId(name, options.from, frame.fromAnyForm);
+  const extraOf = openExtra(name, options.extra);
+  const takes = options.receipts !== false;
+
+  const prepare = (sent: SmsMessage, { deadline, timeLeft }: SendContext): { message: SmsMessage; made: Made<V> } | SendOutcome => {
+    const now = deadline - timeLeft;
+    if (sent.expires_at <= now) return notSent("its code has ended");
+    const message = takes ? forProvider(sent, provider) : withoutReceipts(sent);
+    let from: string | undefined;
+    try {
+      from = senders?.of(message);
+    } catch (error) {
+      return notSent(`option from failed: ${failureOf(error)}`);
+    }
+    if (from === undefined && senders !== undefined && !other)
+      return notSent(`option from names no sender for ${message.country ?? "a number without a country"}`);
+    try {
+      return { message, made: { from, extra: extraOf(message), ttl: Math.max(1, Math.floor((message.expires_at - now) / 1000)), now } };
+    } catch (error) {
+      return notSent(`option extra failed: ${failureOf(error)}`);
+    }
+  };
+
+  return {
+    ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider] }),
+    reaches: (country) => other || senders?.has(country) !== false,
+    async send(sent, context) {
+      if (context.signal.aborted) return notSent("the time for it was over");
+      const prepared = prepare(sent, context);
+      return discreet("outcome" in prepared ? prepared : await frame.hand(prepared.message, prepared.made, context), sent);
+    },
+  };
+}
+
+/** What a sender asks of its carrier. At most one of `json`, `form` and `body`. */
+export interface CarrierRequest {
+  readonly url: string;
+  /** Default: POST. */
+  readonly method?: string;
+  /** Names in lower case. `content-type` and `accept` are set for `json` and `form`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly form?: URLSearchParams;
+  readonly body?: string;
+}
+
+/** What the carrier said. */
+export interface CarrierAnswer {
+  readonly status: number;
+  /** At most 64 KiB of it; empty when it broke off. */
+  readonly text: string;
+  /** `text` read as JSON; undefined when it is none. */
+  readonly json: unknown;
+}
+
+/** What one carrier's API asks for: how a message is put, and what its answers mean. */
+export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
+  /** The carrier's public address, without the path of an operation. */
+  readonly url: string;
+  /** The request for one message. One that cannot be made throws: the message is rejected. */
+  request(message: SmsMessage, made: Made<V> & { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
+  /** Judges an answer of any status before all else; undefined: it has nothing to say. */
+  judgeFirst?(answer: CarrierAnswer): SendOutcome | undefined;
+  /** Judges an answer whose status is 200 to 299. */
+  accepted(answer: CarrierAnswer): SendOutcome;
+  /** The carrier's own code in an answer of another status. Default: none. */
+  errorCode?(answer: CarrierAnswer): unknown;
+  /** True for the carrier's codes that say, at any status outside 200 to 299, that the message was surely not sent. */
+  readonly notSent?: (code: string) => boolean;
+  /** The carrier's receipts echo nothing of ours and come to no URL of a message: they are found by its id. Default: `false`. */
+  readonly receiptsById?: boolean;
+  /** Tells the carrier that the code of its message was typed, with the option `conversions`. Default: it does not listen. */
+  conversion?(messageId: string, told: { readonly baseUrl: string; readonly now: number }): CarrierRequest | Promise<CarrierRequest>;
+}
+
+/** Conversions under way at a time; what comes beyond is not told. */
+const mostConversions = 100;
+
+/** How long a carrier may take over one. Milliseconds. */
+const conversionTimeout = 10_000;
+
+/**
+ * A sender over HTTP. One request for a message and never a second one, no redirect followed.
+ *
+ * `rejected`, because surely not sent: an answer of 400 to 499 (429 among them, but 408, 409 and 499 are left open), a connection that never came about, a
+ * request that could not be made.
+ * `unknown`: 500 and above, 300 to 399, a cut connection, no answer in time, an answer of 200 to 299 that is not in the carrier's form.
+ * Reasons hold the HTTP status and the carrier's error code only: its sentences often repeat the number.
+ *
+ * @param name Of the function that makes the sender, for faults in its options.
+ * @throws TypeError for options that cannot be used.
+ */
+export function carrierSender<V = unknown>(name: string, options: CarrierOptions<V>, api: CarrierApi<V>): SmsSender {
+  const transport = openTransport(name, options, api.url);
+  const { baseUrl } = transport;
+  const { conversion } = api;
+  const tells = options.conversions === true && conversion !== undefined;
+  if (options.conversions === true && conversion === undefined)
+    throw optionFault(name, "conversions", "has no meaning: this carrier does not listen to them", "Leave it out.");
+  let telling = 0;
+
+  const sender = framedSender<V>(name, options, {
+    ...api,
+    async hand(message, made, context) {
+      let request: CarrierRequest;
+      try {
+        request = await api.request(message, { ...made, baseUrl });
+      } catch (error) {
+        return notSent(`the request could not be made: ${failureOf(error)}`);
+      }
+      const outcome = await exchange(api, transport, request, context);
+      if (outcome.outcome !== "accepted") return outcome;
+      return { ...outcome, ...(api.receiptsById === true && options.receipts !== false && { idSpace: api.provider }), ...(tells && { keepId: true }) };
+    },
+  });
+  if (!tells) return sender;
+  return {
+    ...sender,
+    async feedback({ event, messageId }: Feedback) {
+      if (event !== "validated" || messageId === undefined || telling >= mostConversions) return;
+      telling += 1;
+      try {
+        const request = await conversion(messageId, { baseUrl, now: Date.now() });
+        const { status } = await call(transport, request, AbortSignal.timeout(conversionTimeout));
+        if (status < 200 || status >= 300) throw new Error(`${api.provider} answered HTTP ${status} to a conversion`);
+      } finally {
+        telling -= 1;
+      }
+    },
+  };
+}
+
+async function exchange<V>(api: CarrierApi<V>, transport: Transport, request: CarrierRequest, context: SendContext): Promise<SendOutcome> {
+  const unfit = unfitIn(request);
+  if (unfit !== undefined) return notSent(unfit);
+  const abort = new AbortController();
+  const stop = () => abort.abort();
+  context.signal.addEventListener("abort", stop, { once: true });
+  const timer = transport.timeout === undefined ? undefined : setTimeout(stop, transport.timeout);
+  try {
+    return judge(api, await call(transport, request, abort.signal));
+  } catch (error) {
+    const code = connectionCode(error);
+    if (neverConnected(error)) return notSent(withCode("no connection to the carrier", code));
+    return { outcome: "unknown", reason: abort.signal.aborted ? "no answer in time" : withCode("the connection was cut before the answer", code) };
+  } finally {
+    clearTimeout(timer);
+    context.signal.removeEventListener("abort", stop);
+  }
+}
+
+async function call({ fetch }: Transport, request: CarrierRequest, signal: AbortSignal): Promise<CarrierAnswer> {
+  const { url, method = "POST" } = request;
+  const body = request.json !== undefined ? JSON.stringify(request.json) : (request.form?.toString() ?? request.body);
+  const response = await fetch(url, { method, headers: headersOf(request), ...(body !== undefined && { body }), redirect: "manual", signal });
+  const text = await readText(response);
+  return { status: response.status, text, json: parseJson(text) };
+}
+
+function headersOf({ headers, json, form }: CarrierRequest): Record<string, string> {
+  const type = json !== undefined ? "application/json" : form !== undefined ? "application/x-www-form-urlencoded" : undefined;
+  return { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };
+}
+
+/** What `fetch` would throw at, before a byte goes out. */
+function unfitIn({ url, headers = {} }: CarrierRequest): string | undefined {
+  if (!URL.canParse(url) || !/^https?:/i.test(url)) return "its URL is none";
+  const [name] = Object.entries(headers).find(([name, value]) => !isHeader(name, value)) ?? [];
+  return name === undefined ? undefined : `the header ${name} holds what no header can`;
+}
+
+function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
+  const first = api.judgeFirst?.(answer);
+  if (first !== undefined) return first;
+  if (answer.status >= 200 && answer.status < 300) return api.accepted(answer);
+  const code = errorToken(api.errorCode?.(answer));
+  const sure = surelyNotSent(answer.status) || (code !== undefined && api.notSent?.(code) === true);
+  return { outcome: sure ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
+}
+
+/** 408 and 499 may come from something between us and a carrier that took the message, 409 from an earlier twin of it. */
+function surelyNotSent(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 499;
+}
+
+/** Its receipt URL as the carrier is told it. */
+function forProvider(message: SmsMessage, provider: string): SmsMessage {
+  return message.receipt_url === undefined ? message : { ...message, receipt_url: message.receipt_url.replace("{provider}", provider) };
+}
+
+function withoutReceipts({ receipt_url, receipt_reference, ...message }: SmsMessage): SmsMessage {
+  return message;
+}
+
+/** `+14155552671` as `14155552671`, for carriers that want it so. */
+export function digits(number: string): string {
+  return number.replace(/^\+/, "");
+}
+
+/** The value of an `authorization` header for basic authentication. */
+export function basicAuth(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+}

@@ -1,0 +1,51 @@
+import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { type ByCountry, forCountry, isCountryKey } from "./by-country.js";
+import { optionFault, requireText } from "./option-fault.js";
+
+/**
+ * Whom a message comes from: a sender id of up to 11 letters and digits, or a number; one for each country, with `default` for the rest; or a rule.
+ * Where none fits the message it is rejected, unsent.
+ */
+export type SenderId = string | ByCountry<string> | ((message: SmsMessage) => string | undefined);
+
+/** The option `from`, checked. */
+export interface Senders {
+  /** Names the sender of a message; undefined: none fits. */
+  of(message: SmsMessage): string | undefined;
+  /** Whether a country has one, as far as that is known beforehand. */
+  has(country: string): boolean;
+}
+
+/**
+ * The rule that names a message's sender.
+ *
+ * @param anyForm The carrier also takes names of its own making, such as an ARN.
+ * @throws TypeError when `from` cannot name anyone.
+ */
+export function openSenderId(sender: string, from: SenderId, anyForm = false): Senders {
+  const mend = 'Pass a sender id or number, a map such as { GB: "ACME", default: "+15005550006" }, or a function of the message.';
+  const read = (option: string, id: unknown): string => {
+    const text = requireText(sender, option, id, mend);
+    if (!anyForm && /[A-Za-z]/.test(text) && text.length > 11)
+      throw optionFault(sender, option, `has ${text.length} characters, and phones show 11 of a sender id with letters in it`, "Pass a shorter one.");
+    return text;
+  };
+  if (typeof from === "function") return { of: (message) => nonEmpty(from(message)), has: () => true };
+  if (typeof from === "string") {
+    const one = read("from", from);
+    return { of: () => one, has: () => true };
+  }
+  if (typeof from !== "object" || from === null)
+    throw optionFault(sender, "from", from === undefined ? "is missing" : "is neither text, a map nor a function", mend);
+  const byCountry = new Map(Object.entries(from));
+  if (byCountry.size === 0) throw optionFault(sender, "from", "is an empty map", mend);
+  for (const [country, id] of byCountry) {
+    if (!isCountryKey(country)) throw optionFault(sender, `from.${country}`, 'is neither an ISO 3166-1 alpha-2 country in capitals nor "default"', mend);
+    read(`from.${country}`, id);
+  }
+  return { of: (message) => forCountry(byCountry, message), has: (country) => byCountry.has(country) || byCountry.has("default") };
+}
+
+function nonEmpty(text: unknown): string | undefined {
+  return typeof text === "string" && text.trim() !== "" ? text : undefined;
+}
