@@ -1,6 +1,7 @@
 import * as z from "zod";
+import { type CountryCode, countryCodes } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
-import { type MessageTemplate, type MessageText, type Recipient, templateFault } from "./domain/message.js";
+import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
 import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { IpInfo } from "./domain/signals.js";
@@ -44,7 +45,7 @@ export interface VerifierOptions {
   /** At least 32 characters, the same in every process: the key under which windows are named after numbers, devices and addresses. Default: the current `secret`, and then a rotation starts the windows anew. */
   readonly pepper?: string | undefined;
   /** ISO 3166-1 alpha-2 codes of the countries that may get messages, or `"all"`. Mandatory: open countries are what SMS fraud lives on. */
-  readonly countries: "all" | readonly string[];
+  readonly countries: "all" | readonly CountryCode[];
   /** Who may call. */
   readonly customers: readonly CustomerConfig[] | Customers;
   /** An online source for lookup; default: the numbering plan alone. */
@@ -61,6 +62,8 @@ export interface VerifierOptions {
         readonly maxSegments?: number | undefined;
         /** Domain of your web app for the last line `@domain #code` on WEB and IOS. Default: none. */
         readonly domain?: string | undefined;
+        /** Texts that are registered with the operators of a country, for example India's DLT: `{ IN: { text, ids: { entity, template } } }`. Sent to the byte, whatever `text` says. Default: none. */
+        readonly registered?: { readonly [country in CountryCode]?: RegisteredText | undefined } | undefined;
       }
     | undefined;
   /** How long create and retry wait for the carrier. Default 5. */
@@ -291,6 +294,13 @@ function makeSchemas() {
 
   const secret = text.min(32, "must have at least 32 characters; make one with: openssl rand -base64 32");
   const country = text.regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"');
+  const registeredText = object({
+    text: text.refine((one) => one.includes("{code}"), "must contain {code}"),
+    ids: object({ entity: text.min(1).optional(), template: text.min(1).optional() })
+      .transform(defined)
+      .default({}),
+    autofill: flag.default(false),
+  });
   const texts = z.record(z.string(), text.optional()).transform((byLanguage) => defined(byLanguage) as Record<string, string>);
   const testNumber = object({
     number: e164,
@@ -340,6 +350,7 @@ function makeSchemas() {
       locale: callable<NonNullable<MessageTemplate["locale"]>>().optional(),
       maxSegments: whole.min(1, "must be 1 to 10").max(10, "must be 1 to 10").default(1),
       domain: text.regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com").optional(),
+      registered: z.record(country, registeredText).default({}),
     }).prefault({}),
     sendTimeout: duration(defaultSendTimeout),
     storeTimeout: duration(2),
@@ -424,7 +435,11 @@ export function readOptions(options: VerifierOptions): Settings {
   const policies: (readonly [path: string, policy: Policy])[] = [["policy", policy]];
   for (const [index, customer] of Array.isArray(customers) ? customers.entries() : [])
     if (customer.policy) policies.push([`customers.${index}.policy`, withOverride(policy, customer.policy)]);
-  const faults = policies.flatMap(([path, one]) => [...policyFaults(path, one, message), ...spendFaults(path, one, read.sender)]);
+  const faults = [
+    ...policies.flatMap(([path, one]) => [...policyFaults(path, one, message), ...spendFaults(path, one, read.sender)]),
+    ...reachFaults(read.countries, read.sender),
+    ...sourceFaults(receipts?.sources, read.sender),
+  ];
   if (faults.length > 0) throw invalidOptions(faults);
 
   const { index: blocked } = readList({ numbers: read.blockedNumbers });
@@ -476,6 +491,31 @@ function policyFaults(path: string, policy: Policy, message: MessageTemplate): s
   const guess = guessBudgetFault(policy);
   const template = templateFault(message, policy.codeLength);
   return [...(guess === undefined ? [] : [`${path}: ${guess}`]), ...(template === undefined ? [] : [`message.${template}`])];
+}
+
+/** Countries that are allowed, and that the sender has nobody to send from in. */
+function reachFaults(allowed: "all" | readonly string[], sender: SmsSender): string[] {
+  const unreached = (allowed === "all" ? countryCodes : allowed).filter((country) => sender.reaches?.(country) === false);
+  if (unreached.length === 0) return [];
+  const named = `${unreached.slice(0, 5).join(", ")}${unreached.length > 5 ? ` and ${unreached.length - 5} more` : ""}`;
+  return [
+    `sender has nobody to send from in ${named}, which countries allows: add them, or a default, to the sender's option from; or take them out of countries`,
+  ];
+}
+
+/** Senders whose receipts nobody would read, and providers that two sources claim. */
+function sourceFaults(sources: readonly ReceiptSource[] | undefined, { receiptProviders = [] }: SmsSender): string[] {
+  if (sources === undefined) return [];
+  const providers = sources.map(({ provider }) => provider);
+  const twice = providers.filter((provider, at) => providers.indexOf(provider) !== at);
+  const unread = receiptProviders.filter((provider) => !providers.includes(provider));
+  return [
+    ...[...new Set(twice)].map((provider) => `receipts.sources has more than one source of ${provider}: give one of them all its secrets`),
+    ...unread.map(
+      (provider) =>
+        `receipts.sources has none of ${provider}, whose receipts the sender asks for: add it (phoneproof/senders/${provider}), or give the sender receipts: false`,
+    ),
+  ];
 }
 
 /** Why a spend ceiling cannot be kept with this sender, if it cannot. */

@@ -12,6 +12,16 @@ export interface Recipient {
 /** Text with `{code}` in it; or one for each language, by BCP 47 tag, with one under `default`; or a function that answers the whole text, code included. */
 export type MessageText = string | Readonly<Record<string, string>> | ((message: { readonly code: string } & Recipient) => string);
 
+/** A text as it is registered with the operators of a country, and under which ids. */
+export interface RegisteredText {
+  /** With `{code}` in it; sent to the byte. */
+  readonly text: string;
+  /** Ids of who registered it and of the text itself (India's DLT: principal entity and content template), for the carriers that ask for them. */
+  readonly ids?: { readonly entity?: string | undefined; readonly template?: string | undefined } | undefined;
+  /** Whether the last line for autofill is added all the same, since it is part of what was registered. Default false. */
+  readonly autofill?: boolean | undefined;
+}
+
 /** How messages are written. */
 export interface MessageTemplate {
   readonly text: MessageText;
@@ -21,13 +31,22 @@ export interface MessageTemplate {
   readonly domain?: string | undefined;
   /** SMS segments that a message may cost. */
   readonly maxSegments: number;
+  /** By country. */
+  readonly registered: Readonly<Record<string, RegisteredText>>;
+}
+
+/** The text that is registered in the recipient's country. */
+export function registeredText({ registered }: MessageTemplate, { country }: Pick<Recipient, "country">): RegisteredText | undefined {
+  return country !== undefined && Object.hasOwn(registered, country) ? registered[country] : undefined;
 }
 
 /**
  * "ANDROID with `app_realm`: the hash is the last token. WEB (and IOS) with a configured domain: last line `@domain #code` … Text and language come from a template option" (contract.md, Messages).
  */
 export function messageText(template: MessageTemplate, code: string, recipient: Recipient): string {
-  const text = bodyText(template, code, recipient);
+  const registered = registeredText(template, recipient);
+  const text = registered === undefined ? bodyText(template, code, recipient) : registered.text.replaceAll("{code}", code);
+  if (registered !== undefined && registered.autofill !== true) return text;
   if (recipient.deviceType === "ANDROID" && recipient.appRealm !== undefined) return `${text}\n\n${recipient.appRealm}`;
   if (template.domain !== undefined && (recipient.deviceType === "WEB" || recipient.deviceType === "IOS")) return `${text}\n\n@${template.domain} #${code}`;
   return text;
@@ -79,16 +98,20 @@ export function templateFault(template: MessageTemplate, codeLength: number): st
   if (typeof text === "object" && text.default === undefined) return "text.default must be there, for languages that have no text of their own";
   const code = "0".repeat(codeLength);
   const longest: readonly Recipient[] = [{}, { deviceType: "ANDROID", appRealm: "1".repeat(11) }, { deviceType: "WEB" }];
-  for (const [name, one] of texts) {
+  const variants = [
+    ...texts.map(([name, one]) => ({ path: name === "" ? "text" : `text.${name}`, written: { ...template, text: one, registered: {} }, to: {} })),
+    ...Object.keys(template.registered).map((country) => ({ path: `registered.${country}.text`, written: template, to: { country } })),
+  ];
+  for (const { path, written, to } of variants) {
     for (const recipient of longest) {
-      const fault = textFault(written({ ...template, text: one }, code, recipient), code, template.maxSegments);
-      if (fault !== undefined) return `text${name === "" ? "" : `.${name}`} ${fault}`;
+      const fault = textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
+      if (fault !== undefined) return `${path} ${fault}`;
     }
   }
   return undefined;
 }
 
-function written(template: MessageTemplate, code: string, recipient: Recipient): unknown {
+function writtenTo(template: MessageTemplate, code: string, recipient: Recipient): unknown {
   try {
     return messageText(template, code, recipient);
   } catch {
