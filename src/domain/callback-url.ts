@@ -20,10 +20,13 @@ export function callbackUrlFault(url: string, allowOrigins: readonly string[]): 
   return undefined;
 }
 
+/** Names that only ever lead inside: those of RFC 6761, RFC 6762, RFC 8375, the top-level domain for private use, and Google Cloud's metadata server, whose other name is `metadata.google.internal`. */
+const insideNames = /(^|\.)(localhost|local|internal|home\.arpa|metadata\.goog)$/;
+
 /** The URL parser has already read every spelling of an IPv4 literal (`2130706433`, `0x7f.1`, `0177.0.0.1`) into its dotted form. */
 function isPublicHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return isPublicAddress(hostname.slice(1, -1));
-  const name = hostname.replace(/\.$/, "");
+  const name = hostname.replace(/\.+$/, "");
   if (/^[\d.]+$/.test(name)) return isPublicAddress(name);
-  return name.includes(".") && !/(^|\.)(localhost|local|internal|home\.arpa)$/.test(name);
+  return name.includes(".") && !insideNames.test(name);
 }

@@ -36,7 +36,7 @@ const hostOnly: ReadonlySet<string> = new Set(["168.63.129.16"]);
 /** Whether an address is on the public internet: loopback, private, link-local, reserved and every IPv6 form that wraps an IPv4 address are not. Of IPv6 only 2000::/3 is given out (RFC 4291, section 2.4). */
 export function isPublicAddress(ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false;
-  const address = ipaddr.process(ip);
+  const address = ipaddr.parse(ip);
   if (address.range() !== "unicast") return false;
   return address.kind() === "ipv4" ? !hostOnly.has(address.toString()) : ((address as ipaddr.IPv6).parts[0] ?? 0) >> 13 === 1;
 }
