@@ -132,4 +132,13 @@ describe("README.md: the snippets", () => {
     expect(stdout).toContain("SMS to +33612345678");
     expect(stdout).toMatch(/^pending$/m);
   });
+
+  it.each([undefined, ""])("H5: the receiver does not start where WEBHOOK_SECRET is %j", async (WEBHOOK_SECRET) => {
+    const started = promisify(execFile)(process.execPath, [join(root, "node_modules/tsx/dist/cli.mjs"), join(folder, "receiver.ts")], {
+      cwd: folder,
+      timeout: 30_000,
+      env: { ...process.env, WEBHOOK_SECRET },
+    });
+    await expect(started).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("set WEBHOOK_SECRET to what verifier.webhookSecrets") });
+  });
 });
