@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { types } from "node:util";
 import type { DeliveryStatusEvent } from "../../src/contract/callback.js";
 
 export type { DeliveryStatusEvent };
@@ -20,10 +21,10 @@ export class WebhookError extends Error {
 export interface VerifyWebhookOptions {
   /** `whsec_<base64>`, or several while one is being rotated: what `verifier.webhookSecrets(customerUuid)` answers. White space around it is dropped. */
   readonly secret: string | readonly string[];
-  /** The request's headers: a `Headers`, or node's object of them. */
-  readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The request's headers: a `Headers`, or an object of them as node, Express, Fastify and Lambda have it. */
+  readonly headers: Pick<Headers, "get"> | Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The request's body to the letter, before any JSON parser. */
-  readonly body: string | Uint8Array;
+  readonly body: string | Uint8Array | ArrayBuffer;
   /** Milliseconds since the epoch. Default: now. */
   readonly now?: number;
 }
@@ -36,28 +37,23 @@ export interface VerifyWebhookOptions {
  */
 export function verifyWebhook({ secret, headers, body, now = Date.now() }: VerifyWebhookOptions): DeliveryStatusEvent {
   const keys = keysOf(secret);
-  const header = (name: string): string => {
-    const value = headers instanceof Headers ? headers.get(name) : headers[name];
-    if (typeof value !== "string" || value === "") throw new WebhookError(`the header ${name} is missing`);
-    return value;
-  };
-  const id = header("webhook-id");
-  const timestamp = header("webhook-timestamp");
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > tolerance)
+  const id = onlyHeader(headers, "webhook-id");
+  const timestamp = onlyHeader(headers, "webhook-timestamp");
+  // Told so that a clock that answers NaN accepts nothing.
+  if (!/^\d{1,12}$/.test(timestamp) || !(Math.abs(now / 1000 - Number(timestamp)) <= tolerance))
     throw new WebhookError("webhook-timestamp is more than 5 minutes off");
 
-  const bytes = Buffer.from(body as Uint8Array);
-  const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), bytes]);
-  const made = keys.map((key) => createHmac("sha256", key).update(signed).digest());
-  const given = header("webhook-signature")
-    .split(" ")
-    .filter((part) => part.startsWith("v1,"))
-    .map((part) => Buffer.from(part.slice(3), "base64"));
+  const bytes = bytesOf(body);
+  const made = keys.map((key) => Buffer.from(createHmac("sha256", key).update(`${id}.${timestamp}.`).update(bytes).digest("base64")));
+  // "v1,<signature>", several behind spaces; where the header came twice, behind a comma.
+  const given = headerValues(headers, "webhook-signature")
+    .flatMap((value) => value.split(/[\s,]+/))
+    .flatMap((part, at, parts) => (parts[at - 1] === "v1" ? [Buffer.from(part)] : []));
   // Every pair is compared; a prefix of a signature has another length and is none.
   const matches = made.flatMap((mine) => given.map((theirs) => theirs.length === mine.length && timingSafeEqual(theirs, mine)));
   if (!matches.includes(true)) throw new WebhookError("no signature in webhook-signature holds; is the secret right, and is body the raw body?");
   try {
-    return JSON.parse(bytes.toString()) as DeliveryStatusEvent;
+    return JSON.parse(new TextDecoder().decode(bytes)) as DeliveryStatusEvent;
   } catch {
     throw new WebhookError("the body is not JSON");
   }
@@ -85,4 +81,30 @@ function secretError(path: string, fault: string): WebhookError {
   return new WebhookError(
     `${path} ${fault}: give what verifier.webhookSecrets(customer_uuid) answers, whsec_ and at least ${shortestKey} bytes in base64; is the environment variable set?`,
   );
+}
+
+/** The value of a header that may stand there once. */
+function onlyHeader(headers: VerifyWebhookOptions["headers"], name: string): string {
+  const [value, ...more] = headerValues(headers, name);
+  if (more.length > 0) throw new WebhookError(`the header ${name} stands there more than once`);
+  return value;
+}
+
+/** All values of a header, of which there is one at least; names are of any case. */
+function headerValues(headers: VerifyWebhookOptions["headers"], name: string): [string, ...string[]] {
+  const values = typeof headers?.get === "function" ? [headers.get(name)] : valuesIn(headers, name);
+  const [first, ...more] = values.filter((value) => typeof value === "string" && value !== "") as string[];
+  if (first === undefined) throw new WebhookError(`the header ${name} is missing; is headers the headers of the request?`);
+  return [first, ...more];
+}
+
+function valuesIn(headers: unknown, name: string): unknown[] {
+  return Object.entries(headers ?? {}).flatMap(([key, value]) => (key.toLowerCase() === name ? value : []));
+}
+
+function bytesOf(body: unknown): Uint8Array {
+  if (typeof body === "string") return Buffer.from(body);
+  if (types.isUint8Array(body)) return body;
+  if (types.isAnyArrayBuffer(body)) return new Uint8Array(body);
+  throw new WebhookError(`body is ${body === null ? "null" : typeof body}, not the raw body as a string or bytes; does a JSON parser come before?`);
 }

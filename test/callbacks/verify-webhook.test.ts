@@ -1,6 +1,12 @@
 import { createHmac } from "node:crypto";
+import { createServer, type IncomingMessage, request, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import express from "express";
+import express4 from "express4";
+import fc from "fast-check";
+import Fastify from "fastify";
 import { Webhook } from "standardwebhooks";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { type VerifyWebhookOptions, verifyWebhook, WebhookError } from "../../adapters/callback/webhooks.js";
 import { start } from "../support/verifier.js";
 
@@ -141,5 +147,242 @@ describe("H5: a secret that is none refuses every webhook, and says how it is me
   it.each(["\n", "\r\n", " ", "\t", "\n\n", "\u00a0", "\ufeff"])("one that was pasted with white space around it is taken without: %j", (space) => {
     for (const text of [`${secret}${space}`, `${space}${secret}`, `${space}${secret.slice(6)}${space}`]) expect(verify({ secret: text })).toEqual(event);
     expect(refusal({ secret: `${other}${space}` })).toMatch("no signature");
+  });
+});
+
+describe("a hostile sender", () => {
+  const { "webhook-signature": right } = signed();
+  const wrong = signed({ key: Buffer.alloc(32, 9) })["webhook-signature"];
+  const withSignature = (signature: unknown) => ({ headers: { ...signed(), "webhook-signature": signature } });
+
+  it.each([
+    ["another body", { body: `${body} ` }],
+    ["an empty body", { body: "" }],
+    ["another id", { headers: { ...signed(), "webhook-id": "msg_2" } }],
+    ["the id in capitals", { headers: { ...signed(), "webhook-id": "MSG_1" } }],
+    ["another time", { headers: { ...signed(), "webhook-timestamp": String(seconds + 1) } }],
+    ["a dot moved from the id to the time", { headers: { ...signed({ id: "msg_1.5" }), "webhook-id": "msg_1" } }],
+    ["another's signature", withSignature(wrong)],
+    ["several of others", withSignature(`${wrong} ${wrong}`)],
+    ["an empty signature", withSignature("v1,")],
+    ["no version", withSignature(right.slice(3))],
+    ["the version alone", withSignature("v1")],
+    ["the version without a comma", withSignature(right.replace(",", ""))],
+    ["the version in capitals", withSignature(right.replace("v1", "V1"))],
+    ["version v1a", withSignature(right.replace("v1", "v1a"))],
+    ["version v2", withSignature(right.replace("v1", "v2"))],
+    ["version v11", withSignature(right.replace("v1", "v11"))],
+    ["an equals sign in the comma's place", withSignature(right.replace(",", "="))],
+    ["a colon in the comma's place", withSignature(right.replace(",", ":"))],
+    ["signatures that are cut off", withSignature(Array.from({ length: 44 }, (_, length) => right.slice(0, 3 + length)).join(" "))],
+    ["a longer signature", withSignature(`${right}A`)],
+    ["a signature twice without a space", withSignature(`${right}${right.slice(3)}`)],
+    ["a signature in lower case", withSignature(`v1,${right.slice(3).toLowerCase()}`)],
+    ["a signature in hexadecimal digits", withSignature(`v1,${Buffer.from(right.slice(3), "base64").toString("hex")}`)],
+    ["letters that look alike", withSignature(right.replace("v", "ｖ"))],
+    ["a null byte behind it", withSignature(`${right}\0`)],
+    ["the signature as a number", withSignature(5)],
+    ["the signature as an object", withSignature({ v1: right.slice(3) })],
+    ["the signature as true", withSignature(true)],
+    ["the signature in a list of a list", withSignature([[right]])],
+    ["an empty list of signatures", withSignature([])],
+  ])("%s is refused", (_what, changes) => {
+    expect(refusal(changes)).toMatch(/^(no signature in webhook-signature holds|the header webhook-signature is missing)/);
+  });
+
+  it.each([
+    ["behind one of another", `${wrong} ${right}`],
+    ["before one of another", `${right} ${wrong}`],
+    ["behind an asymmetric one", `v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg== ${right}`],
+    ["behind one of a version to come", `v9,x ${right}`],
+    ["behind rubbish", `rubbish ,,, v1 ${right}`],
+    ["with spaces too many", `  ${right}   `],
+    ["with a tab", `${wrong}\t${right}`],
+    ["behind a comma, as a header that came twice is joined", `${wrong}, ${right}`],
+    ["before a comma", `${right}, ${wrong}`],
+    ["behind a comma without a space", `${wrong},${right}`],
+    ["in a list of header lines", [wrong, right]],
+    ["in a list of one", [right]],
+  ])("the right signature holds %s", (_what, signature) => {
+    expect(verify(withSignature(signature))).toEqual(event);
+  });
+
+  it.each([
+    ["301 seconds old", seconds - 301],
+    ["301 seconds ahead", seconds + 301],
+    ["of 1970", 0],
+    ["in milliseconds", start],
+    ["beyond all numbers", "9".repeat(400)],
+    ["negative", -seconds],
+    ["with a sign", `+${seconds}`],
+    ["with a fraction", `${seconds}.0`],
+    ["with an exponent", "1.7723664e9"],
+    ["hexadecimal", `0x${seconds.toString(16)}`],
+    ["with spaces", ` ${seconds} `],
+    ["with a line break", `${seconds}\n`],
+    ["twice", `${seconds}, ${seconds}`],
+    ["in other digits", [...String(seconds)].map((digit) => String.fromCodePoint(0x660 + Number(digit))).join("")],
+    ["no number", "NaN"],
+    ["without end", "Infinity"],
+    ["a date", new Date(start).toISOString()],
+  ])("a time that is %s is refused, rightly signed", (_what, timestamp) => {
+    expect(refusal({ headers: signed({ timestamp: String(timestamp) }) })).toBe("webhook-timestamp is more than 5 minutes off");
+  });
+
+  it.each([-300, -1, 0, 299, 300])("a time that is %i seconds off is not", (off) => {
+    expect(verify({ headers: signed({ timestamp: String(seconds + off) }) })).toEqual(event);
+  });
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, "rubbish", {}, null, Object(Number.NaN)])(
+    "a receiver's clock that answers %s accepts nothing",
+    (now) => {
+      expect(refusal({ now })).toBe("webhook-timestamp is more than 5 minutes off");
+    },
+  );
+
+  it.each(["webhook-id", "webhook-timestamp", "webhook-signature"] as const)("%s is missing, empty, twice, or no text", (name) => {
+    const missing = `the header ${name} is missing; is headers the headers of the request?`;
+    for (const value of [undefined, null, "", [], [""], [undefined], 5, {}, true]) expect(refusal({ headers: { ...signed(), [name]: value } })).toBe(missing);
+    const { [name]: value, ...rest } = signed();
+    expect(refusal({ headers: rest })).toBe(missing);
+    expect(refusal({ headers: new Headers(rest) })).toBe(missing);
+    expect(refusal({ headers: Object.create(signed()) }), "inherited").toMatch(/^the header webhook-id is missing/);
+    if (name === "webhook-signature") return;
+    const twice = `the header ${name} stands there more than once`;
+    expect(refusal({ headers: { ...signed(), [name]: [value, value] } })).toBe(twice);
+    expect(refusal({ headers: { ...signed(), [name.toUpperCase()]: "another" } }), "in another case").toBe(twice);
+  });
+
+  it.each([
+    undefined,
+    null,
+    "webhook-id: msg_1",
+    5,
+    [],
+    Object.entries(signed()).flat(),
+    () => signed(),
+    new Request("http://localhost/", { headers: signed() }),
+  ])("headers that are none: %s", (headers) => {
+    expect(refusal({ headers })).toMatch(/^the header webhook-id is missing/);
+  });
+
+  it.each([
+    ["undefined", undefined, "undefined"],
+    ["null", null, "null"],
+    ["what a JSON parser made of it", JSON.parse(body), "object"],
+    ["a list of bytes", [...Buffer.from(body)], "object"],
+    ["a Buffer as JSON", Buffer.from(body).toJSON(), "object"],
+    ["something with a length", { length: 5 }, "object"],
+    ["a number", 5, "number"],
+    ["wider numbers", new Uint16Array(Buffer.from(body)), "object"],
+    ["a stream", new Blob([body]).stream(), "object"],
+    ["a String", Object(body), "object"],
+  ])("a body that is %s is refused, and why is said", (_what, given, kind) => {
+    expect(refusal({ body: given })).toBe(`body is ${kind}, not the raw body as a string or bytes; does a JSON parser come before?`);
+  });
+
+  it("whatever one character of what is signed becomes, it is refused", () => {
+    const text = JSON.stringify({ type: "delivery_status", data: { authentication_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f" } });
+    const headers = signed({ text });
+    const parts = { ...headers, body: text };
+    fc.assert(
+      fc.property(fc.constantFrom(...(Object.keys(parts) as (keyof typeof parts)[])), fc.nat(), fc.string({ unit: "binary" }), (name, at, put) => {
+        const value = parts[name];
+        const changed = value.slice(0, at % value.length) + put + value.slice((at % value.length) + 1);
+        // White space, and what stands behind a comma, parts signatures.
+        fc.pre(changed !== value && !(name === "webhook-signature" && changed.split(/[\s,]+/).includes(value.slice(3))));
+        const { body: changedBody, ...changedHeaders } = { ...parts, [name]: changed };
+        refusal({ headers: changedHeaders, body: changedBody });
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+describe("headers as the frameworks have them", () => {
+  const open: { close(): unknown }[] = [];
+  afterEach(async () => {
+    for (const one of open.splice(0)) await one.close();
+  });
+
+  /** What the server makes of a genuine webhook with these header lines: the event, or why it was refused. */
+  async function posted(server: Server, lines: Record<string, string | string[]> = signed()): Promise<string> {
+    open.push(server);
+    if (!server.listening) await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+    return new Promise((resolve, reject) => {
+      const { port } = server.address() as AddressInfo;
+      const sent = request({ port, host: "127.0.0.1", method: "POST", headers: { ...lines, "content-type": "application/json" }, agent: false }, (answer) => {
+        let text = "";
+        answer.on("data", (chunk) => (text += chunk)).on("end", () => resolve(text));
+      });
+      sent.on("error", reject).end(body);
+    });
+  }
+
+  const outcome = (headers: VerifyWebhookOptions["headers"], received: unknown) => {
+    try {
+      return JSON.stringify(verify({ headers, body: received }));
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  const read = async (message: IncomingMessage) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of message) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  };
+
+  it("node:http: headers and headersDistinct, with header lines that come twice", async () => {
+    const serve = (which: "headers" | "headersDistinct") =>
+      createServer(async (message, response) => response.end(outcome(message[which] as VerifyWebhookOptions["headers"], await read(message))));
+    const { "webhook-signature": right, ...rest } = signed();
+    const wrong = signed({ key: Buffer.alloc(32, 9) })["webhook-signature"];
+    for (const which of ["headers", "headersDistinct"] as const) {
+      expect(await posted(serve(which))).toBe(body);
+      expect(await posted(serve(which), { ...rest, "webhook-signature": [wrong, right] })).toBe(body);
+      expect(await posted(serve(which), { ...rest, "webhook-signature": [wrong, wrong] })).toMatch("no signature");
+      expect(await posted(serve(which), { ...signed(), "webhook-id": ["msg_1", "msg_1"] })).toMatch(/no signature|more than once/);
+      expect(await posted(serve(which), { ...signed(), "webhook-timestamp": [String(seconds), String(seconds)] })).toMatch(/5 minutes off|more than once/);
+    }
+  });
+
+  it.each([
+    ["Express 5", express],
+    ["Express 4", express4 as unknown as typeof express],
+  ])("%s: req.headers, and req itself; behind express.json() the error says what is wrong", async (_name, make) => {
+    const app = make();
+    app.post("/", make.raw({ type: "*/*" }), (req, res) => void res.send(outcome(req.headers, req.body) + outcome(req as never, req.body)));
+    expect(await posted(createServer(app))).toBe(`${body}${body}`);
+    const parsed = make();
+    parsed.post("/", make.json(), (req, res) => void res.send(outcome(req.headers, req.body)));
+    expect(await posted(createServer(parsed))).toMatch("does a JSON parser come before?");
+  });
+
+  it("Fastify: request.headers with a parser that keeps the bytes", async () => {
+    const app = Fastify();
+    app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, payload, done) => done(null, payload));
+    app.post("/", (req, reply) => reply.send(outcome(req.headers, req.body)));
+    await app.ready();
+    expect(await posted(app.server)).toBe(body);
+    expect((await app.inject({ method: "POST", url: "/", headers: { ...signed(), "content-type": "application/json" }, payload: body })).body).toBe(body);
+  });
+
+  it("fetch: request.headers of any make, with text(), arrayBuffer() and bytes", async () => {
+    const make = () => new Request("http://localhost/", { method: "POST", headers: signed(), body });
+    expect(outcome(make().headers, await make().text())).toBe(body);
+    expect(outcome(make().headers, await make().arrayBuffer())).toBe(body);
+    // Another library's Headers is no instance of the platform's.
+    const { headers } = make();
+    expect(outcome({ get: (name) => headers.get(name) }, body)).toBe(body);
+    expect(outcome(new Map(Object.entries(signed())) as never, body)).toBe(body);
+  });
+
+  it("Lambda and other gateways: names in any case, one value or a list", () => {
+    const cased = Object.fromEntries(Object.entries(signed()).map(([name, value]) => [name.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase()), value]));
+    expect(Object.keys(cased)).toContain("Webhook-Id");
+    expect(outcome(cased, body)).toBe(body);
+    expect(outcome(Object.fromEntries(Object.entries(cased).map(([name, value]) => [name, [value]])), body)).toBe(body);
+    expect(outcome(Object.assign(Object.create(null), signed()), body)).toBe(body);
   });
 });
