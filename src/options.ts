@@ -6,6 +6,7 @@ import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
+import { isWebhookSecret, webhookSecretForm } from "./domain/webhook-secret.js";
 import { VerifierError } from "./errors.js";
 import type { CallbackSender } from "./ports/callback-sender.js";
 import type { Challenge } from "./ports/challenge.js";
@@ -274,8 +275,9 @@ function makeSchemas() {
   const customer = {
     customer_uuid: z.guid("must be a UUID").toLowerCase(),
     webhookSecrets: z
-      .array(text.regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "must be whsec_ and 24 to 64 bytes in base64"), "must be a list")
-      .min(1, "must hold at least one secret")
+      .array(text.trim().refine(isWebhookSecret, `must be ${webhookSecretForm}; make one with: echo "whsec_$(openssl rand -base64 32)"`), "must be a list")
+      .min(1, "must hold at least one secret; leave it out for those made of the verifier's own")
+      .max(10, "must hold at most 10 secrets: each adds a signature to one header")
       .nullish(),
   };
   /** What a source may answer; its policy is read apart, and once. */

@@ -6,7 +6,7 @@ export interface Customer {
   readonly customer_uuid: string;
   /** What this customer changes of the verifier's policy. Held to the same rules as the options, the guess budget included, when it is first seen. */
   readonly policy?: PolicyOverride | null | undefined;
-  /** Secrets that sign this customer's callbacks, as `whsec_<base64>`, the current one first, several while rotating. Default: made of the verifier's `secret`. */
+  /** Secrets that sign this customer's callbacks, as `whsec_<base64>` of 24 to 64 bytes, the current one first, several while rotating. Default: made of the verifier's `secret`. */
   readonly webhookSecrets?: readonly string[] | null | undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { Authentication, OutboxEvent } from "../../domain/authentication.js";
 import { type DeliveryAnswer, deadEvent, deliveryTimeout, settleDelivery } from "../../domain/delivery.js";
+import { VerifierError } from "../../errors.js";
 import type { CallbackSender } from "../../ports/callback-sender.js";
 import { type StoreBudget, withTimeout } from "../clock/budget.js";
 import type { BaseParts } from "../parts.js";
@@ -54,8 +55,15 @@ async function post({ clock, settings, callbackSender, webhookSecrets }: Deliver
     );
     return soundAnswer(answer);
   } catch (error) {
-    return { failed: error instanceof Error ? error.message : String(error) };
+    return { failed: reasonOf(error) };
   }
+}
+
+/** Why a delivery broke off, for the operator: of a fault of ours, what lies behind it. */
+function reasonOf(error: unknown): string {
+  const thrown = (error instanceof VerifierError ? error.cause : undefined) ?? error;
+  const { message } = (typeof thrown === "object" && thrown !== null ? thrown : { message: thrown }) as { message?: unknown };
+  return typeof message === "string" ? message : "no error was thrown, but something else";
 }
 
 /** What a callback sender answered, if it is an answer. */

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import type { DeliveryStatusEvent } from "../../contract/callback.js";
 import type { Authentication, OutboxEvent } from "../../domain/authentication.js";
 import { maskNumber } from "../../domain/phone-number.js";
+import { isWebhookSecret, webhookSecretForm } from "../../domain/webhook-secret.js";
 import { timestamp } from "../parts.js";
 
 /** A delivery as it goes over the wire. */
@@ -12,9 +13,11 @@ export interface Webhook {
 
 /**
  * "signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`, several secrets while rotating), the id constant over redeliveries … Never the code" (contract.md, Delivery-status callbacks).
- * `secrets` in the form `whsec_<base64>`; `now` in milliseconds since the epoch.
+ * `secrets` in the form `whsec_<base64>`; `now` in milliseconds since the epoch. Throws unless there is one, and each is fit to sign with: nothing goes out that anyone could have signed.
  */
 export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number): Webhook {
+  if (secrets.length === 0 || !secrets.every(isWebhookSecret))
+    throw new Error(`every secret that signs a callback must be ${webhookSecretForm}, and there must be one`);
   const body = JSON.stringify(toPayload(auth, event, fullNumber));
   // An idempotency key makes the id of an authentication, so that an id may live again: it is told apart by its creation.
   const id = `msg_${auth.id}_${auth.createdAt.toString(36)}_${event.sequence}`;

@@ -52,7 +52,7 @@ export function createAccounts(source: Customers, settings: Settings, clock: Clo
       if (uuid !== undefined && customer.customer_uuid !== uuid) throw new Error("the customer source was asked for one customer and answered another");
       return read(customer);
     } catch (cause) {
-      logger.error({ err: cause }, "the customer source failed");
+      logger.error({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) }, "the customer source failed");
       throw unavailable(cause);
     }
   };

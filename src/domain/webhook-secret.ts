@@ -1,0 +1,10 @@
+/** What a secret that signs callbacks looks like: "Random. At least 24 bytes (192 bits, 512 maximum) … base64 encoded, prefixed with `whsec_`" (Standard Webhooks, Signature scheme). */
+export const webhookSecretForm = "whsec_ and 24 to 64 bytes in base64";
+
+/** Whether a secret has that form. The padding may be left out; the URL-safe alphabet is none, since some receivers read it as an empty key. */
+export function isWebhookSecret(secret: string): boolean {
+  const [, digits = "", padding = ""] = /^whsec_([A-Za-z0-9+/]*)(={0,2})$/.exec(secret) ?? [];
+  const bytes = Math.floor((digits.length * 3) / 4);
+  const isWhole = padding === "" ? digits.length % 4 !== 1 : (digits.length + padding.length) % 4 === 0;
+  return isWhole && bytes >= 24 && bytes <= 64;
+}

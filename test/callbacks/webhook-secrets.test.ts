@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import { Webhook } from "standardwebhooks";
+import { describe, expect, it } from "vitest";
+import { verifyWebhook } from "../../adapters/callback/webhooks.js";
+import type { Authentication, OutboxEvent } from "../../src/domain/authentication.js";
+import { toWebhook } from "../../src/engine/callbacks/webhook.js";
+import type { CallbackAnswer, CallbackRequest, Customers } from "../../src/index.js";
+import { numberOf, setUp, start } from "../support/verifier.js";
+
+const customer = randomUUID();
+const keys = [`pp_${randomUUID()}${randomUUID()}`];
+const secretOf = (length: number, byte = 7) => `whsec_${Buffer.alloc(length, byte).toString("base64")}`;
+const good = secretOf(32, 0xfb);
+
+/** A verifier whose callbacks go to a function. */
+function withSender(options: Parameters<typeof setUp>[0], answer: (request: CallbackRequest) => unknown = () => ({ status: 204 })) {
+  const posted: CallbackRequest[] = [];
+  const post = async (request: CallbackRequest) => {
+    posted.push(request);
+    return answer(request) as CallbackAnswer;
+  };
+  const set = setUp({ ...options, callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post } } });
+  const create = (customer_uuid = customer) =>
+    set.verifier.createAuthentication({ customer_uuid, phone_number: numberOf(1), callback_url: "http://receiver.test/" });
+  return { ...set, posted, create };
+}
+
+const configured = (webhookSecrets: unknown) => withSender({ customers: [{ customer_uuid: customer, keys, webhookSecrets: webhookSecrets as string[] }] });
+
+const form = "must be whsec_ and 24 to 64 bytes in base64; make one with: echo";
+
+/** Lists of secrets that sign nothing, and what is said of them. */
+const junk: readonly (readonly [what: string, secrets: unknown, fault: string])[] = [
+  ["an empty list", [], "webhookSecrets must hold at least one secret; leave it out for those made of the verifier's own"],
+  ["eleven", Array(11).fill(good), "webhookSecrets must hold at most 10 secrets: each adds a signature to one header"],
+  ["one that is no list", good, "webhookSecrets must be a list"],
+  ["an empty string for a list", "", "webhookSecrets must be a list"],
+  ["0", 0, "webhookSecrets must be a list"],
+  ["false", false, "webhookSecrets must be a list"],
+  ["an object", { 0: good, length: 1 }, "webhookSecrets must be a list"],
+  ["a Set", new Set([good]), "webhookSecrets must be a list"],
+  ["an empty one", [""], `webhookSecrets.0 ${form}`],
+  ["white space", [" \n"], `webhookSecrets.0 ${form}`],
+  ["the prefix alone", ["whsec_"], `webhookSecrets.0 ${form}`],
+  ["the prefix and a line break", ["whsec_\n"], `webhookSecrets.0 ${form}`],
+  ["the word undefined", ["undefined"], `webhookSecrets.0 ${form}`],
+  ["the word undefined behind the prefix", ["whsec_undefined"], `webhookSecrets.0 ${form}`],
+  ["one byte", [secretOf(1)], `webhookSecrets.0 ${form}`],
+  ["23 bytes", [secretOf(23)], `webhookSecrets.0 ${form}`],
+  ["65 bytes", [secretOf(65)], `webhookSecrets.0 ${form}`],
+  ["66 bytes", [secretOf(66)], `webhookSecrets.0 ${form}`],
+  ["base64 that breaks off", [`whsec_${"a".repeat(33)}`], `webhookSecrets.0 ${form}`],
+  ["padding too short", [good.replace(/=+$/, "").slice(0, -1).concat("=")], `webhookSecrets.0 ${form}`],
+  ["padding too long", [`${good}=`], `webhookSecrets.0 ${form}`],
+  ["padding that is not needed", [`${secretOf(24)}==`], `webhookSecrets.0 ${form}`],
+  ["no prefix", [good.slice(6)], `webhookSecrets.0 ${form}`],
+  ["the prefix in capitals", [good.replace("whsec", "WHSEC")], `webhookSecrets.0 ${form}`],
+  ["an asymmetric key", [good.replace("whsec", "whpk")], `webhookSecrets.0 ${form}`],
+  ["the URL-safe alphabet", [good.replaceAll("+", "-").replaceAll("/", "_")], `webhookSecrets.0 ${form}`],
+  ["two in one", [`${good} ${good}`], `webhookSecrets.0 ${form}`],
+  ["quotation marks", [`"${good}"`], `webhookSecrets.0 ${form}`],
+  ["a good one before a bad one", [good, ""], `webhookSecrets.1 ${form}`],
+  ["undefined in a list", [undefined], "webhookSecrets.0 must be a string"],
+  ["null in a list", [null], "webhookSecrets.0 must be a string"],
+  ["bytes in a list", [Buffer.alloc(32, 7)], "webhookSecrets.0 must be a string"],
+  ["a list in a list", [[good]], "webhookSecrets.0 must be a string"],
+  ["a hole in a list", Object.assign([good], { 2: good }), "webhookSecrets.1 must be a string"],
+];
+
+describe("H5: nothing is signed with a secret that is none", () => {
+  it.each(junk)("configured as %s: no verifier is built, and the path is named", (_what, secrets, fault) => {
+    expect(() => configured(secrets)).toThrow(
+      expect.objectContaining({ code: "invalid_options", message: expect.stringContaining(`phoneproof: customers.0.${fault}`) }),
+    );
+  });
+
+  it.each(junk)("%s of a customer source: nothing is posted, each try is reported once, and the event waits on its ladder", async (_what, secrets, fault) => {
+    let webhookSecrets: unknown = [good];
+    const answer = async () => ({ customer_uuid: customer, webhookSecrets }) as Awaited<ReturnType<Customers["find"]>>;
+    const set = withSender({ customers: { find: answer, findByKeyDigest: answer } });
+    const { authentication_uuid } = await set.create();
+
+    webhookSecrets = secrets;
+    const errors = () => set.log.lines.filter(({ level }) => level === "error");
+    for (const [tries, wait] of [6_000, 360_000, 2_160_000].entries()) {
+      expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 1, dead: 0 });
+      expect(await set.verifier.flush(), "not before its time").toEqual({ delivered: 0, failed: 0, dead: 0 });
+      expect(errors()).toHaveLength(tries + 1);
+      set.clock.advance(wait);
+    }
+    for (const { fields, message } of errors()) {
+      expect(message).toBe("the customer source failed");
+      expect(fields).toMatchObject({ customer_uuid: customer, err: { message: expect.stringContaining(`customer.${fault}`) } });
+    }
+    const warned = set.log.lines.filter(({ level }) => level === "warn");
+    expect(warned).toHaveLength(3);
+    for (const { fields } of warned) expect(fields).toMatchObject({ authentication_uuid, sequence: 1, reason: expect.stringContaining(fault) });
+    expect(JSON.stringify(set.log.lines), "no secret is told").not.toContain(good.slice(6));
+    expect(set.posted).toEqual([]);
+    await expect(set.verifier.webhookSecrets(customer)).rejects.toMatchObject({ code: "unavailable" });
+
+    webhookSecrets = [good];
+    expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
+    const [{ headers, body }] = set.posted as [CallbackRequest];
+    expect(verifyWebhook({ secret: good, headers, body, now: set.clock.now() }).data).toMatchObject({ authentication_uuid, sequence: 1 });
+  });
+
+  it("what was never mended is listed when it is given up, with the reason", async () => {
+    let webhookSecrets = [good];
+    const answer = () => ({ customer_uuid: customer, webhookSecrets });
+    const set = withSender({ customers: { find: answer, findByKeyDigest: answer } });
+    await set.create();
+    webhookSecrets = [];
+    for (let hour = 0; hour < 5 * 24; hour++) {
+      await set.verifier.flush();
+      set.clock.advance(3_600_000);
+    }
+    expect(set.posted).toEqual([]);
+    const [letter, ...more] = await set.verifier.deadLetters();
+    expect(more).toEqual([]);
+    expect(letter).toMatchObject({
+      sequence: 1,
+      reason: expect.stringContaining("at last: phoneproof: customer.webhookSecrets must hold at least one secret"),
+    });
+    webhookSecrets = [good];
+    expect(await set.verifier.redeliver(letter as NonNullable<typeof letter>)).toBe(true);
+    expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
+  });
+
+  it("where the signature is made, whoever asks for it", () => {
+    const event = { sequence: 1, attempt: 1, status: "submitted", at: start, tries: 0, nextAt: start } as OutboxEvent;
+    const auth = { id: randomUUID(), createdAt: start, number: numberOf(1) } as Authentication;
+    for (const secrets of [[], [""], ["whsec_"], ["undefined"], [secretOf(23)], [good, ""], ["", good]])
+      expect(() => toWebhook(auth, event, secrets, false, start)).toThrow("every secret that signs a callback must be whsec_ and 24 to 64 bytes in base64");
+    expect(toWebhook(auth, event, [good], false, start).headers["webhook-signature"]).toMatch(/^v1,[\w+/]{43}=$/);
+  });
+});
+
+describe("secrets as they are configured", () => {
+  it.each([
+    ["24 bytes", secretOf(24), secretOf(24)],
+    ["32 bytes", good, good],
+    ["64 bytes", secretOf(64), secretOf(64)],
+    ["without padding", good.replace(/=+$/, ""), good.replace(/=+$/, "")],
+    ["with a line break of the file it came from", `${good}\n`, good],
+    ["with white space around it", ` \t${good}\r\n`, good],
+  ])("%s: what is handed out verifies, here and by the package `standardwebhooks`", async (_what, secret, handedOut) => {
+    const set = configured([secret]);
+    await set.create();
+    await set.verifier.flush();
+    const [{ headers, body }] = set.posted as [CallbackRequest];
+    expect(await set.verifier.webhookSecrets(customer)).toEqual([handedOut]);
+    for (const one of [secret, handedOut]) expect(verifyWebhook({ secret: one, headers, body, now: start })).toEqual(JSON.parse(body));
+    expect(headers["webhook-signature"]).toBe(new Webhook(handedOut).sign(headers["webhook-id"] as string, new Date(start), body));
+  });
+
+  it("ten of them make ten signatures, each of which verifies alone, in a header that receivers take", async () => {
+    const secrets = Array.from({ length: 10 }, (_, index) => secretOf(64, index));
+    const set = configured(secrets);
+    await set.create();
+    await set.verifier.flush();
+    const [{ headers, body }] = set.posted as [CallbackRequest];
+    for (const secret of secrets) verifyWebhook({ secret, headers, body, now: start });
+    expect(headers["webhook-signature"]?.split(" ")).toHaveLength(10);
+    expect(JSON.stringify(headers).length).toBeLessThan(1_000);
+  });
+
+  it("a customer that is told another's secret verifies none of its callbacks with it", async () => {
+    const other = randomUUID();
+    const set = withSender({
+      customers: [
+        { customer_uuid: customer, keys },
+        { customer_uuid: other, keys: [`pp_${randomUUID()}${randomUUID()}`] },
+      ],
+    });
+    await set.create();
+    await set.verifier.flush();
+    const [{ headers, body }] = set.posted as [CallbackRequest];
+    const [mine] = (await set.verifier.webhookSecrets(customer.toUpperCase())) as [string];
+    const [theirs] = (await set.verifier.webhookSecrets(other)) as [string];
+    expect(verifyWebhook({ secret: mine, headers, body, now: start })).toEqual(JSON.parse(body));
+    expect(() => verifyWebhook({ secret: theirs, headers, body, now: start })).toThrow("no signature");
+  });
+});
