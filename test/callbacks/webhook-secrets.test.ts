@@ -182,3 +182,43 @@ describe("secrets as they are configured", () => {
     expect(() => verifyWebhook({ secret: theirs, headers, body, now: start })).toThrow("no signature");
   });
 });
+
+describe("a callback sender that fails in its own way", () => {
+  const throwing = (thrown: unknown) => () => {
+    throw thrown;
+  };
+
+  it.each([
+    ["an error of a megabyte", throwing(new Error("x".repeat(1_000_000))), "x".repeat(500)],
+    ["a failure of a megabyte", () => ({ failed: "x".repeat(1_000_000) }), "x".repeat(500)],
+    ["a string", throwing("no route"), "no route"],
+    ["an object with a message", throwing({ message: "no route" }), "no route"],
+    ["an object without a prototype", throwing(Object.create(null)), "no error was thrown, but something else"],
+    ["an error whose message is none", throwing(Object.assign(new Error(), { message: { secret: 1 } })), "no error was thrown, but something else"],
+    ["undefined", throwing(undefined), "no error was thrown, but something else"],
+    ["a symbol", throwing(Symbol("no")), "no error was thrown, but something else"],
+    ["nothing", () => undefined, "the callback sender answered neither a status nor why there is none"],
+    ["a status that is a string", () => ({ status: "204" }), "the callback sender answered neither a status nor why there is none"],
+    ["a status that is NaN", () => ({ status: Number.NaN }), "the callback sender answered neither a status nor why there is none"],
+    [
+      "an answer that throws when it is read",
+      () => ({
+        get status() {
+          throw new Error("gone");
+        },
+      }),
+      "gone",
+    ],
+  ])("%s: the event goes up its ladder, and the reason is told in at most 500 characters", async (_what, answer, reason) => {
+    const set = withSender({ customers: [{ customer_uuid: customer, keys }] }, answer);
+    await set.create();
+    for (let hour = 0; hour < 5 * 24; hour++) {
+      await set.verifier.flush();
+      set.clock.advance(3_600_000);
+    }
+    expect(set.posted).toHaveLength(10);
+    expect((await set.verifier.deadLetters()).map((letter) => letter.reason)).toEqual([`not delivered within three days, at last: ${reason}`]);
+    const told = set.log.lines.filter(({ level }) => level === "warn").map(({ fields }) => fields["reason"]);
+    expect(told).toEqual(Array(9).fill(reason));
+  });
+});

@@ -14,6 +14,9 @@ export interface DeliveryParts extends BaseParts {
   readonly webhookSecrets: (customer: string) => Promise<readonly string[]>;
 }
 
+/** Characters that are kept of why a delivery failed: a receiver's certificate alone can make an error of many thousands. */
+const longestReason = 500;
+
 /** What a delivery came to; `failed`: it will be tried again, `dead`: it was given up. */
 export interface Delivery {
   readonly outcome: "delivered" | "failed" | "dead";
@@ -63,7 +66,7 @@ async function post({ clock, settings, callbackSender, webhookSecrets }: Deliver
 function reasonOf(error: unknown): string {
   const thrown = (error instanceof VerifierError ? error.cause : undefined) ?? error;
   const { message } = (typeof thrown === "object" && thrown !== null ? thrown : { message: thrown }) as { message?: unknown };
-  return typeof message === "string" ? message : "no error was thrown, but something else";
+  return typeof message === "string" ? message.slice(0, longestReason) : "no error was thrown, but something else";
 }
 
 /** What a callback sender answered, if it is an answer. */
@@ -73,7 +76,7 @@ function soundAnswer(answer: unknown): DeliveryAnswer {
     retryAfter?: unknown;
     failed?: unknown;
   };
-  if (typeof failed === "string") return { failed };
+  if (typeof failed === "string") return { failed: failed.slice(0, longestReason) };
   if (!Number.isInteger(status)) return { failed: "the callback sender answered neither a status nor why there is none" };
   return { status: status as number, ...(Number.isFinite(retryAfter) && { retryAfter: retryAfter as number }) };
 }
