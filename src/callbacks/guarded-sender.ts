@@ -143,6 +143,11 @@ function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup
       const options: RequestOptions = { method: "POST", headers, agent: by, ...(lookup !== undefined && { lookup }) };
       const one = client.request(url, options, read);
       sent = one;
+      // Node tells of a 101 in this way, or not at all.
+      one.on("upgrade", ({ statusCode = 0 }, socket) => {
+        socket.destroy();
+        finish({ status: statusCode });
+      });
       one.on("error", (error) => {
         if (sent !== one) return;
         // The receiver may have closed a kept connection just then: a fresh one tells.

@@ -165,6 +165,30 @@ describe("a hostile receiver", () => {
   });
 
   it.each([
+    ["101", "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n", { status: 101 }],
+    ["100, then an answer", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", { status: 204 }],
+    ["a hundred early hints, and no answer", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n".repeat(100), { failed: "no answer within 500 ms" }],
+    ["two answers", "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n", { status: 204 }],
+    ["a body that the end of the connection ends", "HTTP/1.1 200 OK\r\n\r\nbody", { status: 200 }],
+    ["a header without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}`, { failed: "Parse Error: Header overflow" }],
+    ["thousands of headers", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(20_000)}\r\n`, { failed: "Parse Error: Header overflow" }],
+    ["status 000", "HTTP/1.1 000 None\r\ncontent-length: 0\r\n\r\n", { status: 0 }],
+    ["status 2000", "HTTP/1.1 2000 OK\r\ncontent-length: 0\r\n\r\n", { failed: expect.stringContaining("Parse Error") }],
+    ["another protocol", "SSH-2.0-OpenSSH_9.6\r\n", { failed: expect.stringContaining("Parse Error") }],
+    ["two Retry-After", "HTTP/1.1 503 Busy\r\nretry-after: 10\r\nretry-after: 99\r\ncontent-length: 0\r\n\r\n", { status: 503, retryAfter: 10_000 }],
+    ["nothing, and ends", "", { failed: "socket hang up" }],
+  ])("that answers %s", async (_what, bytes, answer) => {
+    const server = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => (bytes.startsWith("HTTP/1.1 103") ? socket.write(bytes) : socket.end(bytes)));
+    });
+    await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    expect(await sender.post(request(`${origin}/`, [origin], 500))).toMatchObject(answer);
+    server.close();
+  });
+
+  it.each([
     ["120", 120_000],
     ["nonsense", undefined],
     ["-5", undefined],
