@@ -81,6 +81,23 @@ describe("README.md: the tables of statuses and errors", () => {
   });
 });
 
+describe("README.md: what a client of Ding v1 can keep", () => {
+  const section = /## From Prelude Verify v1 or Ding([\s\S]*?)\n## /.exec(readme)?.[1] ?? "";
+
+  it("clients that take a server URL, and those that hard-code it", () => {
+    const rows = new Map([...section.matchAll(/^\| (`.*) \| (.*) \|$/gm)].map(([, client, url]) => [client as string, url as string]));
+    const kept = [...rows].filter(([, url]) => /server_?url/i.test(url)).map(([client]) => client.match(/ding-\w+/)?.[0]);
+    expect(kept).toEqual(["typescript", "python", "golang", "java", "php", "ruby", "csharp"].map((language) => `ding-${language}`));
+    for (const client of ["ding-node", "ding-go", "firebase-integration-go"])
+      expect([...rows].find(([clients]) => clients.includes(`\`${client}\``))?.[1], client).toContain("hard-coded");
+  });
+
+  it("a receiver cannot be kept, and the first page says so", () => {
+    expect(section).toContain("A receiver written for v1's webhooks is not served as it is");
+    expect(readme.slice(0, readme.indexOf("\n## "))).toMatch(/keep your client \(\[[^\]]+\]\(#from-prelude-verify-v1-or-ding\); a webhook receiver cannot\)/);
+  });
+});
+
 describe("README.md: the snippets", () => {
   const folder = join(root, "node_modules/.cache/phoneproof-readme");
   const snippets = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)].map(([, name, text]) => ({ name: name as string, text: text as string }));
