@@ -43,6 +43,8 @@ describe("the rule itself", () => {
     ["adapters/http/express.ts", `import { VerifierError } from "../../src/errors.js";`, "types only"],
     ["adapters/http/express.ts", `import { type HttpBody, VerifierError } from "../../src/index.js";`, "types only"],
     ["adapters/http/express.ts", `import "../../src/composition.js";`, "types only"],
+    ["adapters/sms/kit/json.ts", `import { smppSender } from "../smpp/index.js";`, "another folder's"],
+    ["adapters/store/redis/index.ts", `import { parseJson } from "../../sms/kit/json.js";`, "another folder's"],
     ["adapters/http/express.ts", `import type { memoryStore } from "../store/memory.js";`, "another folder's"],
     ["adapters/store/memory/index.ts", `import { keysUnder } from "./redis/keys.js";`, "another folder's"],
     ["adapters/http/express.ts", `import type { DevSession } from "../../src/dev/session.js";`, "that is above"],
@@ -59,6 +61,8 @@ describe("the rule itself", () => {
     ["src/dev/start.ts", `import { memoryStore } from "../../adapters/store/memory/index.js";\nimport { createVerifier } from "../index.js";`],
     ["adapters/http/express.ts", `import { read } from "./node.js";\nimport type { HttpHandler } from "../../src/http/message.js";`],
     ["adapters/http/express.ts", `import { type HttpBody, type HttpHandler } from "../../src/http/message.js";\nimport type { Router } from "express";`],
+    ["adapters/sms/smpp/from.ts", `import { openSenderId } from "../kit/carrier-options.js";`],
+    ["adapters/sms/twilio.ts", `import { openSenderId } from "./kit/carrier-options.js";`],
     ["adapters/store/redis/index.ts", `import read from "./read.lua";`],
   ];
   test.each(allowed)("accepts, in %s, %s", (path, text) => {

@@ -57,6 +57,9 @@ const floors: readonly (readonly [path: string, floor: number])[] = [
   ["src/dev/", 11],
 ];
 
+/** What a folder of senders may import beside its own: what carriers share. */
+const kit = "adapters/sms/kit";
+
 /** What is wrong with the imports of one file, one sentence each. Paths are relative to the project, with `/`. */
 export function faultsOf(path: string, text: string): string[] {
   const storey = storeyOf(path);
@@ -70,6 +73,7 @@ export function faultsOf(path: string, text: string): string[] {
     if (below === undefined) return fault("that stands on no floor");
     if (path.startsWith("adapters/")) {
       if (dirname(target) === dirname(path)) return [];
+      if (dirname(target) === kit && path.startsWith("adapters/sms/")) return [];
       if (!target.startsWith("src/")) return fault("an adapter has no business with another folder's");
       if (target.startsWith("src/dev/")) return fault("that is above");
       return typeOnly ? [] : fault("adapters import types only from src");
