@@ -1,4 +1,5 @@
 import type { DeviceType } from "../contract/authentication.js";
+import { segmentsOf } from "./gsm.js";
 
 /** Whom a message goes to. */
 export interface Recipient {
@@ -73,20 +74,9 @@ export function textFault(text: unknown, code: string, maxSegments: number): str
   return segments > maxSegments ? `costs ${segments} SMS segments with its last line; shorten it, or leave out characters outside GSM-7` : undefined;
 }
 
-/** The alphabet of GSM 03.38: one septet each. */
-const gsm7 = new Set("@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà");
-/** Its extension table: two septets each. */
-const gsm7Extension = new Set("\f^{}\\[~]|€");
-
-/** How many SMS segments a text costs: 160 septets alone or 153 each in GSM-7, else 70 UTF-16 units alone or 67 each in UCS-2. */
+/** How many SMS segments a text costs. */
 export function segmentCount(text: string): number {
-  let septets = 0;
-  for (const character of text) {
-    if (gsm7.has(character)) septets += 1;
-    else if (gsm7Extension.has(character)) septets += 2;
-    else return text.length <= 70 ? 1 : Math.ceil(text.length / 67);
-  }
-  return septets <= 160 ? 1 : Math.ceil(septets / 153);
+  return segmentsOf(text).length;
 }
 
 /**

@@ -29,7 +29,9 @@ describe("contract.md: Messages", () => {
     ["😀".repeat(35), 1],
     ["😀".repeat(36), 2],
     ["ç", 1],
-  ])("one GSM-7 segment is 160 septets, one UCS-2 segment 70 units: %j", (text, segments) => {
+    [`${"a".repeat(152)}€${"a".repeat(152)}`, 3],
+    [`${"ш".repeat(66)}😀${"ш".repeat(66)}`, 3],
+  ])("one GSM-7 segment is 160 septets, one UCS-2 segment 70 units, and no character is torn in two: %j", (text, segments) => {
     expect(segmentCount(text)).toBe(segments);
   });
 
