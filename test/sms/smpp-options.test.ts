@@ -24,14 +24,13 @@ describe("options that cannot work are told at construction, with the mend", () 
     ["tls", "yes", "true, or options for tls.connect"],
     ["tls", null, "true, or options for tls.connect"],
     ["tls", { cert: "not a PEM text" }, "PEM"],
-    ["source", "", undefined],
-    ["source", "A name too long", "11 ASCII characters"],
-    ["source", "Añejo", "11 ASCII characters"],
-    ["source", "123456789", "8 digits"],
-    ["source", "+44", "15 digits"],
-    ["source", 60777, "short code"],
-    ["sourceTon", 256, "0 to 255"],
-    ["sourceNpi", -1, "0 to 255"],
+    ["from", "A name too long", "11 ASCII characters"],
+    ["from", "Añejo", "11 ASCII characters"],
+    ["from", "123456789", "8 digits"],
+    ["from", "+44", "15 digits"],
+    ["from.FR", { default: "Acme", FR: "+44" }, "short code"],
+    ["fromTon", 256, "0 to 255"],
+    ["fromNpi", -1, "0 to 255"],
     ["destinationTon", 1.5, "0 to 255"],
     ["destinationNpi", "1", "0 to 255"],
     ["window", 0, "1 to 1000"],
@@ -50,28 +49,40 @@ describe("options that cannot work are told at construction, with the mend", () 
     ["clock", {}, "now and after"],
   ])("%s: %j", (name, value, mend) => {
     const build = () => smppSender({ ...good, [name.split(".")[0] as string]: value } as SmppOptions);
-    if (mend === undefined) return expect(build).not.toThrow();
     expect(build).toThrow(`option \`${name}\` must be`);
     expect(build).toThrow(mend);
     if (name === "password" && typeof value === "string") expect(build).not.toThrow(value);
   });
 });
 
+it.each([
+  ["from", "", "non-empty string"],
+  ["from", 60777, "neither text, a map nor a function"],
+  ["from", {}, "is an empty map"],
+  ["from.fr", { fr: "Acme" }, "alpha-2 country in capitals"],
+])("%s as with the senders over HTTP: %j", (name, from, problem) => {
+  const build = () => smppSender({ ...good, from } as SmppOptions);
+  expect(build).toThrow(`smppSender: option ${name} `);
+  expect(build).toThrow(problem);
+});
+
 describe("messages that cannot be sent are rejected before anything is connected", () => {
   const clock = stoppedClock();
 
   it.each([
-    ["a source function that answers nonsense", { source: () => "A name too long" }, {}, "`source`"],
+    ["a function `from` that answers nonsense", { from: () => "A name too long" }, {}, "`from` answers"],
     [
-      "a source function that throws",
+      "a function `from` that throws",
       {
-        source: () => {
+        from: () => {
           throw new Error("+14155552671");
         },
       },
       {},
-      "`source` threw",
+      "`from` threw",
     ],
+    ["a map `from` without the country", { from: { GB: "Acme" } }, {}, "names no sender for US"],
+    ["a function `from` that names nobody", { from: () => undefined }, {}, "names no sender for US"],
     ["a destination that is not E.164", {}, { to: "4155552671" }, "E.164"],
     ["a deadline that has passed", {}, {}, "deadline"],
   ])("%s", async (name, options, change, reason) => {

@@ -18,7 +18,7 @@ async function setUp(change: Partial<SmppOptions> = {}) {
   const clock = stoppedClock();
   const receipts: Receipt[] = [];
   const onReceipt = (receipt: Receipt) => void receipts.push(receipt);
-  const sender = smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, source: "Acme", clock, onReceipt, ...change });
+  const sender = smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, from: "Acme", clock, onReceipt, ...change });
   senders.push(sender);
   return { peer, clock, receipts, sender, send: (to = "+14155552677", text = "Your code is 482913") => sender.send(aMessage({ to, text }), clock.context()) };
 }

@@ -31,7 +31,7 @@ async function setUp(change: Partial<SmppOptions> = {}, peerOptions: Parameters<
     port: peer.port,
     systemId,
     password,
-    source: "Acme",
+    from: "Acme",
     clock,
     logger: { info: line("info"), warn: line("warn"), error: line("error") },
     ...change,
@@ -82,14 +82,16 @@ describe("bind and submit", () => {
     ["60777", "60777", 3, 0],
     ["+447400123456", "447400123456", 1, 1],
     [(message: { country?: string }) => (message.country === "US" ? "60777" : "Acme"), "60777", 3, 0],
-  ])("source %s", async (source, address, ton, npi) => {
-    const { peer, send } = await setUp({ source } as Partial<SmppOptions>);
+    [{ US: "+15005550006", default: "Acme" }, "15005550006", 1, 1],
+    [{ GB: "+447400123456", default: "Acme" }, "Acme", 5, 0],
+  ])("from %j", async (from, address, ton, npi) => {
+    const { peer, send } = await setUp({ from } as Partial<SmppOptions>);
     await send();
     expect(peer.of("submit_sm")[0]).toMatchObject({ source_addr: address, source_addr_ton: ton, source_addr_npi: npi });
   });
 
   it("types of number and numbering plans as the options say", async () => {
-    const { peer, send } = await setUp({ sourceTon: 0, sourceNpi: 9, destinationTon: 2, destinationNpi: 8 });
+    const { peer, send } = await setUp({ fromTon: 0, fromNpi: 9, destinationTon: 2, destinationNpi: 8 });
     await send();
     expect(peer.of("submit_sm")[0]).toMatchObject({ source_addr_ton: 0, source_addr_npi: 9, dest_addr_ton: 2, dest_addr_npi: 8 });
   });

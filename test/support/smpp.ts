@@ -99,6 +99,7 @@ export function aMessage(change: Partial<SmsMessage> = {}): SmsMessage {
     attempt: 1,
     idempotency_key: randomUUID(),
     country: "US",
+    expires_at: Date.UTC(2100, 0, 1),
     ...change,
   };
 }

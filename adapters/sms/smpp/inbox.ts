@@ -1,7 +1,7 @@
 import type { Receipt } from "../../../src/ports/receipts.js";
-import type { Settings } from "./options.js";
 import type { Deliver } from "./pdu.js";
 import { isReceipt, readReceipt } from "./receipt.js";
+import type { Settings } from "./settings.js";
 import { statuses } from "./status.js";
 
 /** Where a deliver_sm or data_sm goes. */

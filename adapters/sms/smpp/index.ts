@@ -1,10 +1,11 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { receiptInbox } from "./inbox.js";
 import { keepBound, type LinkState } from "./link.js";
-import { readOptions, type SmppOptions } from "./options.js";
+import type { SmppOptions } from "./options.js";
 import { commands, readString, submitBody } from "./pdu.js";
 import { type ReceiptIds, submittedId } from "./receipt.js";
 import type { Answer } from "./session.js";
+import { readOptions } from "./settings.js";
 import { statuses, statusName } from "./status.js";
 import { encodeText } from "./text.js";
 import { type Answered, submitWindow } from "./window.js";

@@ -1,5 +1,5 @@
-import type { Settings } from "./options.js";
 import { openSession, type Session, type SessionEvents } from "./session.js";
+import type { Settings } from "./settings.js";
 import { statuses, statusName } from "./status.js";
 
 export type LinkState = "idle" | "connecting" | "bound" | "waiting" | "refused" | "closed";

@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Settings } from "./options.js";
 import { bindBody, commands, cString, type Deliver, emptyBody, encodePdu, type Pdu, pduReader, readData, readDeliver, responseBit } from "./pdu.js";
+import type { Settings } from "./settings.js";
 import { statuses } from "./status.js";
 
 /** The peer's answer to a request, or why there is none. */

@@ -1,0 +1,56 @@
+import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { openSenderId, type SenderId } from "../kit/carrier-options.js";
+import type { Address } from "./pdu.js";
+
+/** Type of number and numbering plan that go before those of the address's own kind. */
+export interface AddressKind {
+  readonly ton?: number | undefined;
+  readonly npi?: number | undefined;
+}
+
+/** The source address of a message; a sentence instead says why there is none. */
+export type SourceOf = (message: SmsMessage) => Address | string;
+
+/**
+ * Reads the option `from`. Absent: the message centre puts its own.
+ *
+ * @throws Error that names the option and the mend when `from` cannot name anyone, or names what is no address.
+ */
+export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind): SourceOf {
+  const addressOf = (text: string) => {
+    const address = sourceAddress(text);
+    return address && { ...address, ton: ton ?? address.ton, npi: npi ?? address.npi };
+  };
+  if (from === undefined) return () => ({ ton: ton ?? 0, npi: npi ?? 0, address: "" });
+
+  const senderIdOf = openSenderId("smppSender", from);
+  const fixed =
+    typeof from === "string"
+      ? [["from", from] as const]
+      : typeof from === "object"
+        ? Object.entries(from).map(([key, id]) => [`from.${key}`, id] as const)
+        : [];
+  for (const [option, text] of fixed) if (addressOf(text) === undefined) throw new Error(`smppSender: option \`${option}\` ${mend}`);
+
+  return (message) => {
+    let text: string | undefined;
+    try {
+      text = senderIdOf(message);
+    } catch {
+      return "the function `from` threw";
+    }
+    if (text === undefined) return `the option \`from\` names no sender for ${message.country ?? "a number without a country"}`;
+    return addressOf(text) ?? `what the function \`from\` answers ${mend}`;
+  };
+}
+
+const mend =
+  "must be + and up to 15 digits, a short code of up to 8 digits, or a name of up to 11 ASCII characters with a letter in it: give one of these, or leave it out";
+
+/** 1/1 (international, E.164) for `+` and digits, 3/0 (network specific) for a short code, 5/0 (alphanumeric) for a name. */
+function sourceAddress(text: string): Address | undefined {
+  if (/^\+\d{5,15}$/.test(text)) return { ton: 1, npi: 1, address: text.slice(1) };
+  if (/^\d{1,8}$/.test(text)) return { ton: 3, npi: 0, address: text };
+  if (/^(?=.*[A-Za-z])[ -~]{1,11}$/.test(text)) return { ton: 5, npi: 0, address: text };
+  return undefined;
+}

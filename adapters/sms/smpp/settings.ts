@@ -1,0 +1,116 @@
+import { type ConnectionOptions, createSecureContext } from "node:tls";
+import type { Clock } from "../../../src/ports/clock.js";
+import type { Logger } from "../../../src/ports/logger.js";
+import type { Receipt } from "../../../src/ports/receipts.js";
+import { openFrom, type SourceOf } from "./from.js";
+import type { SmppOptions } from "./options.js";
+import type { ReceiptIds } from "./receipt.js";
+
+/** The options with their defaults; durations in milliseconds. */
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: ConnectionOptions | undefined;
+  readonly systemId: string;
+  readonly password: string;
+  readonly systemType: string;
+  readonly serviceType: string;
+  readonly source: SourceOf;
+  readonly destination: { readonly ton: number; readonly npi: number };
+  readonly window: number;
+  readonly bindTimeout: number;
+  readonly responseTimeout: number;
+  readonly enquireLinkAfter: number;
+  readonly rebind: { readonly min: number; readonly max: number };
+  readonly throttlePause: number;
+  readonly drainTimeout: number;
+  readonly onReceipt: ((receipt: Receipt) => Promise<void> | void) | undefined;
+  readonly receiptIds: ReceiptIds;
+  readonly logger: Logger | undefined;
+  readonly clock: Clock;
+}
+
+/** Reads the options. @throws Error that names the option and the mend. */
+export function readOptions(options: SmppOptions): Settings {
+  if (typeof options !== "object" || options === null) throw new Error("smppSender needs options: smppSender({ host, systemId, password })");
+  const { tls = false, rebind = {}, onReceipt, receiptIds = "same", logger, clock } = options;
+
+  if (typeof tls !== "boolean" && (typeof tls !== "object" || tls === null)) throw fault("tls", "true, or options for tls.connect such as { ca }");
+  if (typeof tls === "object") readTls(tls);
+  if (typeof rebind !== "object" || rebind === null) throw fault("rebind", "{ min, max } in seconds");
+  if (onReceipt !== undefined && typeof onReceipt !== "function") throw fault("onReceipt", "a function that takes a receipt");
+  if (!["same", "hex-to-decimal", "decimal-to-hex"].includes(receiptIds)) throw fault("receiptIds", '"same", "hex-to-decimal" or "decimal-to-hex"');
+  if (logger !== undefined && typeof logger?.warn !== "function")
+    throw fault("logger", "an object with info, warn and error, such as console or a pino logger");
+  if (clock !== undefined && typeof clock?.after !== "function") throw fault("clock", "a Clock with now and after; leave it out for the system's");
+
+  const min = seconds("rebind.min", rebind.min, 1);
+  const max = seconds("rebind.max", rebind.max, Math.max(60, min / 1000));
+  if (max < min) throw fault("rebind.max", "at least rebind.min");
+
+  return {
+    host: text(options, "host", 253),
+    port: integer("port", options.port, 1, 65_535) ?? (tls ? 3550 : 2775),
+    tls: typeof tls === "boolean" ? (tls ? {} : undefined) : tls,
+    systemId: text(options, "systemId", 15),
+    password: text(options, "password", 64),
+    systemType: options.systemType === undefined ? "" : text(options, "systemType", 12),
+    serviceType: options.serviceType === undefined ? "" : text(options, "serviceType", 5),
+    source: openFrom(options.from, { ton: optionalOctet(options, "fromTon"), npi: optionalOctet(options, "fromNpi") }),
+    destination: { ton: optionalOctet(options, "destinationTon") ?? 1, npi: optionalOctet(options, "destinationNpi") ?? 1 },
+    window: integer("window", options.window, 1, 1000) ?? 10,
+    bindTimeout: seconds("bindTimeout", options.bindTimeout, 10),
+    responseTimeout: seconds("responseTimeout", options.responseTimeout, 10),
+    enquireLinkAfter: seconds("enquireLinkAfter", options.enquireLinkAfter, 30),
+    rebind: { min, max },
+    throttlePause: seconds("throttlePause", options.throttlePause, 1),
+    drainTimeout: seconds("drainTimeout", options.drainTimeout, 5),
+    onReceipt,
+    receiptIds,
+    logger,
+    clock: clock ?? systemClock,
+  };
+}
+
+const systemClock: Clock = {
+  now: Date.now,
+  after(ms, run, kind) {
+    const timer = setTimeout(run, ms);
+    if (kind === "background") timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Keys and certificates that cannot be read would otherwise be told at the first send. */
+function readTls(tls: ConnectionOptions): void {
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    throw fault("tls", `options that tls.connect takes (${(error as Error).message}); give ca, cert and key as PEM texts`);
+  }
+}
+
+function fault(option: string, mend: string): Error {
+  return new Error(`smppSender: option \`${option}\` must be ${mend}`);
+}
+
+function text(options: SmppOptions, name: "host" | "systemId" | "password" | "systemType" | "serviceType", longest: number): string {
+  const value: unknown = options[name];
+  if (typeof value === "string" && value.length <= longest && /^[!-~][ -~]*$/.test(value)) return value;
+  throw fault(name, `a text of 1 to ${longest} ASCII characters${value === undefined ? ", as your carrier gave it to you" : ""}`);
+}
+
+function integer(name: string, value: number | undefined, least: number, most: number): number | undefined {
+  if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= most)) throw fault(name, `a whole number from ${least} to ${most}`);
+  return value;
+}
+
+function optionalOctet(options: SmppOptions, name: "fromTon" | "fromNpi" | "destinationTon" | "destinationNpi"): number | undefined {
+  return integer(name, options[name], 0, 255);
+}
+
+/** Seconds in, milliseconds out. */
+function seconds(name: string, value: number | undefined, preset: number): number {
+  if (value !== undefined && !(typeof value === "number" && value > 0 && value <= 86_400)) throw fault(name, "a number of seconds above 0, at most 86400");
+  return (value ?? preset) * 1000;
+}
