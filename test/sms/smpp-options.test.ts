@@ -45,6 +45,9 @@ describe("options that cannot work are told at construction, with the mend", () 
     ["rebind.max", { min: 5, max: 1 }, "at least rebind.min"],
     ["onReceipt", "log", "a function"],
     ["receiptIds", "hex", '"same"'],
+    ["idSpace", "", "1 to 300 ASCII"],
+    ["receiptOffset", 120, '"+05:30"'],
+    ["receiptOffset", "CET", '"+05:30"'],
     ["logger", {}, "info, warn and error"],
     ["clock", {}, "now and after"],
   ])("%s: %j", (name, value, mend) => {

@@ -36,7 +36,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
 
   it("a text in the default alphabet, octet for octet", async () => {
     const { peer, send } = await setUp();
-    expect(await send(undefined, "Code {482913} @ £5 €")).toEqual({ outcome: "accepted", messageId: "perl-1" });
+    expect(await send(undefined, "Code {482913} @ £5 €")).toMatchObject({ outcome: "accepted", messageId: "perl-1" });
     const submit = peer.of("submit_sm")[0] as PerlPdu;
     expect(submit).toMatchObject({
       source_addr: Buffer.from("Acme").toString("hex"),
@@ -67,7 +67,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     const { peer, send, receipts } = await setUp();
     await send(to);
     await eventually(() => expect(peer.of("deliver_sm_resp")[0]).toMatchObject({ status: 0 }));
-    expect(receipts).toEqual([{ messageId: "perl-1", status: "undeliverable", error }]);
+    expect(receipts).toMatchObject([{ messageId: "perl-1", status: "undeliverable", error }]);
   });
 
   it.each([

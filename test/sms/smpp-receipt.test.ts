@@ -1,10 +1,16 @@
 import smpp from "smpp";
 import { describe, expect, it } from "vitest";
+import { type ReceiptIds, submittedId } from "../../adapters/sms/smpp/ids.js";
 import { type Deliver, readDeliver } from "../../adapters/sms/smpp/pdu.js";
-import { isReceipt, type ReceiptIds, readReceipt, submittedId } from "../../adapters/sms/smpp/receipt.js";
+import { isReceipt, readReceipt } from "../../adapters/sms/smpp/receipt.js";
+import { isFinal } from "../../src/domain/delivery.js";
 
 function deliver(fields: Record<string, unknown>): Deliver {
   return readDeliver(new smpp.PDU("deliver_sm", { esm_class: 4, ...fields }).toBuffer().subarray(16)) as Deliver;
+}
+
+function read(fields: Record<string, unknown>, { receiptIds = "same" as ReceiptIds, receiptOffset = undefined as number | undefined } = {}) {
+  return readReceipt(deliver(fields), { receiptIds, receiptOffset, idSpace: "here" });
 }
 
 const text = (stat: string, err = "000") =>
@@ -12,39 +18,79 @@ const text = (stat: string, err = "000") =>
 
 describe("states", () => {
   it.each([
-    ["DELIVRD", 2, "delivered", undefined],
-    ["ACCEPTD", 6, "submitted", undefined],
+    ["SCHEDLD", 0, "submitted", undefined],
     ["ENROUTE", 1, "in_transit", undefined],
+    ["DELIVRD", 2, "delivered", undefined],
     ["EXPIRED", 3, "undeliverable", "EXPIRED 034"],
     ["DELETED", 4, "undeliverable", "DELETED 034"],
     ["UNDELIV", 5, "undeliverable", "UNDELIV 034"],
-    ["REJECTD", 8, "undeliverable", "REJECTD 034"],
+    ["ACCEPTD", 6, "submitted", undefined],
     ["UNKNOWN", 7, "unknown", "UNKNOWN 034"],
+    ["REJECTD", 8, "undeliverable", "REJECTD 034"],
+    ["SKIPPED", 9, "undeliverable", "SKIPPED 034"],
   ])("%s, message_state %i: %s", (stat, state, status, error) => {
-    const expected = { status, ...(error !== undefined && { error }) };
-    expect(readReceipt(deliver({ short_message: text(stat, "034") }), "same")).toEqual({ messageId: "0A1f", ...expected });
-    expect(readReceipt(deliver({ receipted_message_id: "0A1f", message_state: state, short_message: "err:034" }), "same")).toEqual({
-      messageId: "0A1f",
-      ...expected,
-    });
+    const expected = { messageId: "a1f", idSpace: "here", status, ...(error !== undefined && { error }) };
+    expect(read({ short_message: text(stat, "034") })).toEqual(expected);
+    expect(read({ receipted_message_id: "0A1f", message_state: state, short_message: "err:034" })).toEqual(expected);
+  });
+
+  it.each([
+    ...[["SCHEDULED", "submitted"] as const, ["ACCEPTED", "submitted"] as const, ["ENQUEUD", "submitted"] as const, ["SUBMITD", "submitted"] as const],
+    ...[["BUFFRED", "in_transit"] as const, ["BUFFERED", "in_transit"] as const, ["SENT", "in_transit"] as const],
+    ...[["DELIVERED", "delivered"] as const, ["DELIVERD", "delivered"] as const],
+    ...["FAILED", "UNDELIVERABLE", "UNDELIVERED", "UNDELIVRD", "REJECTED", "EXPIRD", "CANCELLED", "SYSERR", "NOROUTE", "BLIST"].map(
+      (word) => [word, "undeliverable"] as const,
+    ),
+  ])("words that message centres write: %s is %s", (stat, status) => {
+    expect(read({ short_message: text(stat) })?.status).toBe(status);
+    expect(read({ short_message: text(stat.toLowerCase()) })?.status).toBe(status);
   });
 
   it("the parameter counts where the text differs", () => {
-    expect(readReceipt(deliver({ short_message: text("UNDELIV"), message_state: 2 }), "same")).toEqual({ messageId: "0A1f", status: "delivered" });
+    expect(read({ short_message: text("UNDELIV"), message_state: 2 })).toMatchObject({ status: "delivered" });
   });
 
-  it.each(["SKIPPED", "stat"])("a state that we do not know is unknown: %s", (stat) => {
-    expect(readReceipt(deliver({ short_message: text(stat) }), "same")).toMatchObject({ status: "unknown", error: stat.toUpperCase() });
+  it.each(["PDLIVRD", "stat"])("a word that is not known does not end a message's life: %s", (stat) => {
+    const receipt = read({ short_message: text(stat) });
+    expect(receipt).toMatchObject({ status: "unknown", error: stat.toUpperCase() });
+    expect(receipt && isFinal(receipt.status)).toBe(false);
+  });
+
+  it("a message_state that is not known leaves the word to the text", () => {
+    expect(read({ short_message: text("DELIVRD"), message_state: 77 })).toMatchObject({ status: "delivered" });
+    expect(read({ receipted_message_id: "1", message_state: 77 })).toEqual({ messageId: "1", idSpace: "here", status: "unknown" });
   });
 
   it("an error of 000 is none", () => {
-    expect(readReceipt(deliver({ short_message: text("EXPIRED") }), "same")).toMatchObject({ error: "EXPIRED" });
+    expect(read({ short_message: text("EXPIRED") })).toMatchObject({ error: "EXPIRED" });
   });
 
   it("lower case, no error, UCS-2", () => {
-    expect(readReceipt(deliver({ short_message: "id:77 stat:delivrd" }), "same")).toEqual({ messageId: "77", status: "delivered" });
-    expect(readReceipt(deliver({ data_coding: 8, short_message: Buffer.from("id:77 stat:DELIVRD", "utf16le").swap16() }), "same")).toEqual({
+    expect(read({ short_message: "id:77 stat:delivrd" })).toMatchObject({ messageId: "77", status: "delivered" });
+    expect(read({ data_coding: 8, short_message: Buffer.from("id:77 stat:DELIVRD", "utf16le").swap16() })).toMatchObject({
       messageId: "77",
+      status: "delivered",
+    });
+  });
+});
+
+describe("M3: when it was", () => {
+  it.each([
+    [0, "2611201201", "2026-11-20T12:01:00Z"],
+    [5.5, "2611201201", "2026-11-20T06:31:00Z"],
+    [-8, "261120120159", "2026-11-20T20:01:59Z"],
+  ])("the done date, where the offset of its clock is known: %d h, %s", (hours, date, at) => {
+    expect(read({ short_message: `id:1 done date:${date} stat:DELIVRD` }, { receiptOffset: hours * 3_600_000 })?.at).toBe(Date.parse(at));
+  });
+
+  it("left out where the offset is not known, for the date says no zone", () => {
+    expect(read({ short_message: text("DELIVRD") })).not.toHaveProperty("at");
+  });
+
+  it.each(["", "26112012", "2613201201", "tomorrow"])("left out where there is no such date: %j", (date) => {
+    expect(read({ short_message: `id:1 done date:${date} stat:DELIVRD` }, { receiptOffset: 0 })).toEqual({
+      messageId: "1",
+      idSpace: "here",
       status: "delivered",
     });
   });
@@ -62,33 +108,50 @@ describe("what is not a receipt", () => {
   });
 
   it.each(["", "stat:DELIVRD", "text: id:5 stat:DELIVRD"])("one that names no message is none: %j", (short_message) => {
-    expect(readReceipt(deliver({ short_message }), "same")).toBeUndefined();
+    expect(read({ short_message })).toBeUndefined();
   });
 });
 
 it("neither the text of the message nor a long word of the carrier gets into the receipt", () => {
-  const receipt = readReceipt(deliver({ short_message: `id:9 stat:UNDELIV err:14155552671 text:482913 err:482913` }), "same");
-  expect(receipt).toEqual({ messageId: "9", status: "undeliverable", error: "UNDELIV" });
+  const receipt = read({ short_message: "id:9 stat:UNDELIV err:14155552671 text:482913 err:482913" });
+  expect(receipt).toEqual({ messageId: "9", idSpace: "here", status: "undeliverable", error: "UNDELIV" });
+  expect(read({ short_message: "id:9 stat:14155552671" })).toEqual({ messageId: "9", idSpace: "here", status: "unknown" });
 });
 
-describe("message ids in two bases", () => {
+describe("message ids", () => {
   it.each([
-    ["same", "00Ff", "00Ff", "00Ff"],
+    ["same", "00Ff", "00FF", "ff"],
+    ["same", "000123", "123", "123"],
+    ["same", "123", "0000000123", "123"],
+    ["same", "0C000000D4AD1B52", "c000000d4ad1b52", "c000000d4ad1b52"],
+    ["same", "000", "0", "0"],
+    ["same", "8F14E45F-CEEA-467F-A9A1-0123456789AB", "8f14e45f-ceea-467f-a9a1-0123456789ab", "8f14e45f-ceea-467f-a9a1-0123456789ab"],
+    ["same", "SMSC-07", "smsc-07", "smsc-07"],
     ["hex-to-decimal", "255", "00FF", "255"],
     ["hex-to-decimal", "0255", "ff", "255"],
     ["decimal-to-hex", "00FF", "255", "ff"],
     ["decimal-to-hex", "123456789ABCDEF0123456789", "90144042682896311822508713865", "123456789abcdef0123456789"],
-    ["hex-to-decimal", "uuid-1", "uuid-1", "uuid-1"],
-  ] as [ReceiptIds, string, string, string][])("%s: answer %s, receipt %s → %s", (ids, submitted, receipted, reported) => {
-    expect(submittedId(submitted, ids)).toBe(reported);
-    expect(readReceipt(deliver({ short_message: `id:${receipted} stat:DELIVRD` }), ids)?.messageId).toBe(reported);
+    ["hex-to-decimal", "UUID-1", "uuid-1", "uuid-1"],
+  ] as [ReceiptIds, string, string, string][])("%s: answer %s and receipt %s meet in %s", (receiptIds, submitted, receipted, reported) => {
+    expect(submittedId(submitted, receiptIds)).toBe(reported);
+    expect(read({ short_message: `id:${receipted} stat:DELIVRD` }, { receiptIds })?.messageId).toBe(reported);
+    if (receiptIds === "same") expect(read({ receipted_message_id: receipted, message_state: 2 })?.messageId).toBe(reported);
+  });
+
+  it.each([
+    ["3Xk9aB", "3Xk9Ab"],
+    ["00g1", "g1"],
+  ])("ids that may be of two messages stay two: %s, %s", (one, other) => {
+    expect(submittedId(one, "same")).not.toBe(submittedId(other, "same"));
+    expect(submittedId(one, "same")).toBe(one);
   });
 
   it("the parameter is spelt as the answer was, unless it repeats the text", () => {
-    const read = (inText: string, parameter: string) =>
-      readReceipt(deliver({ short_message: `id:${inText} stat:DELIVRD`, receipted_message_id: parameter }), "decimal-to-hex");
-    expect(read("255", "FF")?.messageId).toBe("ff");
-    expect(read("255", "255")?.messageId).toBe("ff");
+    const named = (inText: string, parameter: string) =>
+      read({ short_message: `id:${inText} stat:DELIVRD`, receipted_message_id: parameter }, { receiptIds: "decimal-to-hex" })?.messageId;
+    expect(named("255", "FF")).toBe("ff");
+    expect(named("255", "255")).toBe("ff");
+    expect(named("0255", "255")).toBe("ff");
   });
 
   it("an answer without an id names none", () => {

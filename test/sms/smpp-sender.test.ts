@@ -40,6 +40,7 @@ async function setUp(change: Partial<SmppOptions> = {}, peerOptions: Parameters<
   return { peer, clock, log, sender, send: (message = aMessage(), ms?: number) => sender.send(message, clock.context(ms)) };
 }
 
+const spaceOf = (peer: Peer) => `smpp:${systemId}@127.0.0.1:${peer.port}`;
 const session = (peer: Peer) => peer.sessions[0] as PeerSession;
 const withhold = () => {};
 const answer = (status: number) => (pdu: PeerPdu, to: PeerSession) => void to.send(pdu.response({ command_status: status }));
@@ -168,8 +169,8 @@ describe("receipts", () => {
     const outcome = await send();
     expect(peer.of("submit_sm")[0]?.registered_delivery).toBe(1);
     expect((await deliver(peer, fields)).command_status).toBe(0);
-    expect(receipts).toEqual([{ messageId: "m1", status: "delivered" }]);
-    expect(outcome).toMatchObject({ messageId: "m1" });
+    expect(receipts).toEqual([{ messageId: "m1", idSpace: spaceOf(peer), status: "delivered" }]);
+    expect(outcome).toEqual({ outcome: "accepted", messageId: "m1", idSpace: spaceOf(peer) });
   });
 
   it("by data_sm too, and one that is cut short gets ESME_RINVCMDLEN", async () => {
@@ -182,8 +183,8 @@ describe("receipts", () => {
     expect((await data({ message_payload: "id:m1 stat:UNDELIV err:034" })).command_status).toBe(0);
     expect((await data({ esm_class: 0, message_payload: receiptText })).command_status).toBe(0);
     expect(receipts).toEqual([
-      { messageId: "m1", status: "delivered" },
-      { messageId: "m1", status: "undeliverable", error: "UNDELIV 034" },
+      { messageId: "m1", idSpace: spaceOf(peer), status: "delivered" },
+      { messageId: "m1", idSpace: spaceOf(peer), status: "undeliverable", error: "UNDELIV 034" },
     ]);
     session(peer).socket.write(Buffer.from("0000001200000103000000000000000741ff", "hex"));
     await eventually(() => expect(peer.of("data_sm_resp").at(-1)).toMatchObject({ command_status: 2, sequence_number: 7 }));
@@ -196,8 +197,42 @@ describe("receipts", () => {
     peer.on("submit_sm", (pdu, to) => void to.send(pdu.response({ message_id: "00FF" })));
     const outcome = await send();
     await deliver(peer, { esm_class: 4, short_message: "id:255 stat:UNDELIV err:034" });
-    expect(receipts).toEqual([{ messageId: "ff", status: "undeliverable", error: "UNDELIV 034" }]);
-    expect(outcome).toEqual({ outcome: "accepted", messageId: "ff" });
+    expect(receipts).toEqual([{ messageId: "ff", idSpace: spaceOf(peer), status: "undeliverable", error: "UNDELIV 034" }]);
+    expect(outcome).toEqual({ outcome: "accepted", messageId: "ff", idSpace: spaceOf(peer) });
+  });
+
+  it("ids that are padded, or in other case, meet", async () => {
+    const receipts: Receipt[] = [];
+    const { peer, send } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt) });
+    peer.on("submit_sm", (pdu, to) => void to.send(pdu.response({ message_id: "00000A1F" })));
+    const outcome = await send();
+    await deliver(peer, { esm_class: 4, short_message: "id:a1f stat:DELIVRD" });
+    expect(outcome).toMatchObject({ messageId: receipts[0]?.messageId });
+  });
+
+  it("M2: outcome and receipt say what the id is unique in: the account at this host, or the option `idSpace`", async () => {
+    const receipts: Receipt[] = [];
+    const onReceipt = (receipt: Receipt) => void receipts.push(receipt);
+    const one = await setUp({ onReceipt });
+    const other = await setUp({ onReceipt, idSpace: "acme-transactional" });
+    expect(await one.send()).toEqual({ outcome: "accepted", messageId: "m1", idSpace: `smpp:${systemId}@127.0.0.1:${one.peer.port}` });
+    expect(await other.send()).toEqual({ outcome: "accepted", messageId: "m1", idSpace: "acme-transactional" });
+    await deliver(one.peer, { esm_class: 4, short_message: receiptText });
+    await deliver(other.peer, { esm_class: 4, short_message: receiptText });
+    expect(receipts.map(({ idSpace }) => idSpace)).toEqual([spaceOf(one.peer), "acme-transactional"]);
+  });
+
+  it("M2: without `onReceipt` no receipt comes, so the id need not be kept: no `idSpace`", async () => {
+    const { send } = await setUp({ idSpace: "acme-transactional" });
+    expect(await send()).toEqual({ outcome: "accepted", messageId: "m1" });
+  });
+
+  it("the time of a receipt, where `receiptOffset` says whose it is", async () => {
+    const receipts: Receipt[] = [];
+    const { peer, sender } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt), receiptOffset: "+05:30" });
+    await sender.connect();
+    await deliver(peer, { esm_class: 4, short_message: receiptText });
+    expect(receipts).toMatchObject([{ at: Date.UTC(2026, 10, 20, 6, 31) }]);
   });
 
   it("the acknowledgement waits for onReceipt", async () => {
@@ -679,8 +714,8 @@ describe("close", () => {
     expect(await goodbyes()).toBe(0);
     session(peer).send((held[1] as PeerPdu).response({ message_id: "b" }));
     expect(await Promise.all(sends)).toEqual([
-      { outcome: "accepted", messageId: "a" },
-      { outcome: "accepted", messageId: "b" },
+      { outcome: "accepted", messageId: "a", idSpace: spaceOf(peer) },
+      { outcome: "accepted", messageId: "b", idSpace: spaceOf(peer) },
     ]);
     expect(await goodbyes()).toBe(0);
     finish();

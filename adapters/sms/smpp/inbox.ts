@@ -13,7 +13,8 @@ export interface Inbox {
 }
 
 /** Hands receipts to the option `onReceipt`; messages from phones are acknowledged and dropped. `done` is called after each receipt. */
-export function receiptInbox({ onReceipt, receiptIds, logger }: Settings, done: () => void): Inbox {
+export function receiptInbox(settings: Settings, done: () => void): Inbox {
+  const { onReceipt, logger } = settings;
   let underWay = 0;
 
   async function take(handle: NonNullable<Settings["onReceipt"]>, receipt: Receipt, reply: (status: number) => void): Promise<void> {
@@ -37,7 +38,7 @@ export function receiptInbox({ onReceipt, receiptIds, logger }: Settings, done: 
       } else if (onReceipt === undefined || !isReceipt(delivered)) {
         reply(statuses.ok);
       } else {
-        const receipt = readReceipt(delivered, receiptIds);
+        const receipt = readReceipt(delivered, settings);
         if (receipt !== undefined) return void take(onReceipt, receipt, reply);
         logger?.warn({}, "a receipt of the SMPP peer names no message; it is dropped");
         reply(statuses.ok);

@@ -1,9 +1,9 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import { type ReceiptIds, submittedId } from "./ids.js";
 import { receiptInbox } from "./inbox.js";
 import { keepBound, type LinkState } from "./link.js";
 import type { SmppOptions } from "./options.js";
 import { commands, readString, submitBody } from "./pdu.js";
-import { type ReceiptIds, submittedId } from "./receipt.js";
 import type { Answer } from "./session.js";
 import { readOptions } from "./settings.js";
 import { statuses, statusName } from "./status.js";
@@ -120,7 +120,8 @@ export function smppSender(options: SmppOptions): SmppSender {
     if (answer.status === statuses.unknownError) return { outcome: "unknown", reason: statusName(answer.status) };
     if (answeredBy(answer) !== "accepted") return notSent(statusName(answer.status));
     const messageId = submittedId(readString(answer.body), receiptIds);
-    return { outcome: "accepted", ...(messageId !== undefined && { messageId }) };
+    if (messageId === undefined) return { outcome: "accepted" };
+    return { outcome: "accepted", messageId, ...(settings.onReceipt !== undefined && { idSpace: settings.idSpace }) };
   }
 
   /** The body of a message's submit_sm, or what is wrong with the message. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../../src/ports/clock.js";
 import type { Logger } from "../../../src/ports/logger.js";
 import type { Receipt } from "../../../src/ports/receipts.js";
 import type { SenderId } from "../kit/carrier-options.js";
-import type { ReceiptIds } from "./receipt.js";
+import type { ReceiptIds } from "./ids.js";
 
 /** Options of `smppSender`. Durations are in seconds. */
 export interface SmppOptions {
@@ -50,6 +50,16 @@ export interface SmppOptions {
   readonly onReceipt?: (receipt: Receipt) => Promise<void> | void;
   /** Default: `"same"`. */
   readonly receiptIds?: ReceiptIds;
+  /**
+   * What the message ids are unique in: receipts find the message of that id in this space alone. Give the same to all connections of one account whose receipts may come on another connection, host or bind, and another to each
+   * account. Receipts of messages that were sent under another `idSpace` find nothing. Default: `smpp:<systemId>@<host>:<port>`.
+   */
+  readonly idSpace?: string;
+  /**
+   * Where the clock of the receipts' `done date` stands, as an offset from UTC such as `+05:30`: the date says no zone. It is one offset for the whole year, so not for a message centre that changes to summer time.
+   * Default: none, and receipts say no time.
+   */
+  readonly receiptOffset?: string;
   /** Hears of binds, refused binds, lost connections, throttling and unreadable receipts. Default: nobody. */
   readonly logger?: Logger;
   /** Default: the system's. */

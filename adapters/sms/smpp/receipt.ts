@@ -1,29 +1,23 @@
 import type { DeliveryStatus, Receipt } from "../../../src/ports/receipts.js";
+import { receiptedId } from "./ids.js";
 import { type Deliver, readString, tags } from "./pdu.js";
+import type { Settings } from "./settings.js";
 import { decodeText } from "./text.js";
 
-/**
- * How the message ids of receipts are spelt: `same` as in the answers to submits, or in another base than there. With the other two, ids of answers are reported without leading zeros and in lower case,
- * and those of receipts are converted to match: `hex-to-decimal` for hexadecimal receipts and decimal answers, `decimal-to-hex` for decimal receipts and hexadecimal answers.
- */
-export type ReceiptIds = "same" | "hex-to-decimal" | "decimal-to-hex";
+/** message_state (SMPP 3.4, 5.2.28; SMPP 5.0, 4.7.15, which adds the first and the last), the values 0 to 9 → its spelling in a receipt's text. */
+const states = ["SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV", "ACCEPTD", "UNKNOWN", "REJECTD", "SKIPPED"];
 
-/** `stat:` of a receipt's text (SMPP 3.4, appendix B, in its usual spellings) → our word. */
-const byText: Readonly<Record<string, DeliveryStatus>> = {
-  ACCEPTD: "submitted",
-  ACCEPTED: "submitted",
-  ENROUTE: "in_transit",
-  DELIVRD: "delivered",
-  DELIVERED: "delivered",
-  EXPIRED: "undeliverable",
-  DELETED: "undeliverable",
-  UNDELIV: "undeliverable",
-  REJECTD: "undeliverable",
-  REJECTED: "undeliverable",
+/** `stat:` of a receipt's text → our word: the spellings of SMPP 3.4, appendix B, their full words, and what message centres write instead. */
+const statuses: Readonly<Record<Exclude<DeliveryStatus, "unknown">, readonly string[]>> = {
+  submitted: ["ACCEPTD", "ACCEPTED", "SCHEDLD", "SCHEDULED", "SUBMITD", "SUBMITTED", "ENQUEUD", "STAGED"],
+  in_transit: ["ENROUTE", "BUFFRED", "BUFFERED", "SENT"],
+  delivered: ["DELIVRD", "DELIVERED", "DELIVERD", "DLIVRD"],
+  undeliverable: [
+    ...["UNDELIV", "UNDELIVERABLE", "UNDELIVERED", "UNDELIVRD", "UNDLIVRD", "FAILED", "FAIL", "SYSERR", "NOROUTE", "NOCRED"],
+    ...["EXPIRED", "EXPIRD", "DELETED", "CANCELLED", "CANCELED", "REJECTD", "REJECTED", "REJECT", "BLIST", "SKIPPED"],
+  ],
 };
-
-/** message_state (SMPP 3.4, 5.2.28), the values 1 to 8 → its spelling in a receipt's text. */
-const states = ["ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV", "ACCEPTD", "UNKNOWN", "REJECTD"];
+const byWord = new Map(Object.entries(statuses).flatMap(([status, words]) => words.map((word) => [word, status as DeliveryStatus] as const)));
 
 /** Bits of esm_class (5.2.12) that only a message centre sets: its receipt for the final outcome and its intermediate notification. */
 const receiptBits = 0x04 | 0x20;
@@ -36,47 +30,40 @@ export function isReceipt({ esmClass, parameters }: Deliver): boolean {
 }
 
 /**
- * Reads a receipt: from the parameters receipted_message_id and message_state, and from the text `id:… stat:… err:…` what they leave open. `undefined` when neither names a message.
- * The time in the text has no zone, so it is left out.
+ * Reads a receipt: from the parameters receipted_message_id and message_state, and from the text `id:… done date:… stat:… err:…` what they leave open. `undefined` when neither names a message.
+ * A word that is not known is `unknown`, which ends nothing: a later receipt can still tell what became of the message.
  */
-export function readReceipt(deliver: Deliver, ids: ReceiptIds): Receipt | undefined {
+export function readReceipt(
+  deliver: Deliver,
+  { receiptIds, receiptOffset, idSpace }: Pick<Settings, "receiptIds" | "receiptOffset" | "idSpace">,
+): Receipt | undefined {
   // What follows `text:` is the start of the message, code perhaps included.
   const text = decodeText(deliver.dataCoding, deliver.text).split(/\btext:/i, 1)[0] as string;
   const field = (name: string) => new RegExp(`(?:^|\\s)${name}:\\s*([^\\s\\0]+)`, "i").exec(text)?.[1];
 
   const named = deliver.parameters.get(tags.receiptedMessageId);
-  const messageId = receiptedId(named && readString(named), field("id"), ids);
+  const messageId = receiptedId(named && readString(named), field("id"), receiptIds);
   if (messageId === undefined) return undefined;
 
   const state = deliver.parameters.get(tags.messageState)?.[0];
-  const stat = state === undefined ? field("stat")?.toUpperCase() : states[state - 1];
-  const status = byText[stat ?? ""] ?? "unknown";
-  const error = [stat, field("err")].filter((part) => part !== undefined && /^[\w.-]{1,8}$/.test(part) && !/^0+$/.test(part)).join(" ");
+  const stat = states[state ?? -1] ?? field("stat")?.toUpperCase();
+  const status = byWord.get(stat ?? "") ?? "unknown";
+  const at = receiptOffset === undefined ? undefined : timeOf(field("done date"), receiptOffset);
+  const error = [sayable(stat, /^[A-Z][\w.-]{0,15}$/), sayable(field("err"), /^[\w.-]{1,8}$/)].filter((part) => part !== undefined).join(" ");
   const failed = status === "undeliverable" || status === "unknown";
-  return { messageId, status, ...(failed && error !== "" && { error }) };
+  return { messageId, idSpace, status, ...(at !== undefined && { at }), ...(failed && error !== "" && { error }) };
 }
 
-/** The id of an answer to a submit as it is reported; `undefined` when the peer gave none. */
-export function submittedId(id: string, ids: ReceiptIds): string | undefined {
-  if (id === "") return undefined;
-  if (ids === "hex-to-decimal") return inBase(id, decimal, 10);
-  if (ids === "decimal-to-hex") return inBase(id, hexadecimal, 16);
-  return id;
+/** A word of the message centre, unless it says nothing (all zeros) or may hold more than a word. */
+function sayable(word: string | undefined, form: RegExp): string | undefined {
+  return word !== undefined && form.test(word) && !/^0+$/.test(word) ? word : undefined;
 }
 
-/** The parameter is by definition the id of the answer, so it is converted only where it repeats the text, whose base is the other one. */
-function receiptedId(named: string | undefined, inText: string | undefined, ids: ReceiptIds): string | undefined {
-  if (named && named !== inText) return submittedId(named, ids);
-  if (inText === undefined) return undefined;
-  if (ids === "hex-to-decimal") return inBase(inText, hexadecimal, 10);
-  if (ids === "decimal-to-hex") return inBase(inText, decimal, 16);
-  return inText;
-}
-
-const decimal = { digits: /^\d{1,64}$/, prefix: "" } as const;
-const hexadecimal = { digits: /^[\da-f]{1,64}$/i, prefix: "0x" } as const;
-
-/** An id of the given digits in another base; one that has other characters stays as it is. */
-function inBase(id: string, { digits, prefix }: { readonly digits: RegExp; readonly prefix: string }, base: 10 | 16): string {
-  return digits.test(id) ? BigInt(prefix + id).toString(base) : id;
+/** `YYMMDDhhmm`, with seconds or without (SMPP 3.4, appendix B), at an offset from UTC → milliseconds since the epoch. */
+function timeOf(date: string | undefined, offset: number): number | undefined {
+  const parts = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?$/.exec(date ?? "");
+  if (parts === null) return undefined;
+  const [year, month, day, hour, minute, second] = parts.slice(1).map((part = "00") => part);
+  const at = Date.parse(`20${year}-${month}-${day}T${hour}:${minute}:${second}Z`) - offset;
+  return Number.isNaN(at) ? undefined : at;
 }

@@ -3,8 +3,8 @@ import type { Clock } from "../../../src/ports/clock.js";
 import type { Logger } from "../../../src/ports/logger.js";
 import type { Receipt } from "../../../src/ports/receipts.js";
 import { openFrom, type SourceOf } from "./from.js";
+import type { ReceiptIds } from "./ids.js";
 import type { SmppOptions } from "./options.js";
-import type { ReceiptIds } from "./receipt.js";
 
 /** The options with their defaults; durations in milliseconds. */
 export interface Settings {
@@ -26,6 +26,9 @@ export interface Settings {
   readonly drainTimeout: number;
   readonly onReceipt: ((receipt: Receipt) => Promise<void> | void) | undefined;
   readonly receiptIds: ReceiptIds;
+  /** Milliseconds that the clock of the receipts is ahead of UTC. */
+  readonly receiptOffset: number | undefined;
+  readonly idSpace: string;
   readonly logger: Logger | undefined;
   readonly clock: Clock;
 }
@@ -48,11 +51,14 @@ export function readOptions(options: SmppOptions): Settings {
   const max = seconds("rebind.max", rebind.max, Math.max(60, min / 1000));
   if (max < min) throw fault("rebind.max", "at least rebind.min");
 
+  const host = text(options, "host", 253);
+  const port = integer("port", options.port, 1, 65_535) ?? (tls ? 3550 : 2775);
+  const systemId = text(options, "systemId", 15);
   return {
-    host: text(options, "host", 253),
-    port: integer("port", options.port, 1, 65_535) ?? (tls ? 3550 : 2775),
+    host,
+    port,
     tls: typeof tls === "boolean" ? (tls ? {} : undefined) : tls,
-    systemId: text(options, "systemId", 15),
+    systemId,
     password: text(options, "password", 64),
     systemType: options.systemType === undefined ? "" : text(options, "systemType", 12),
     serviceType: options.serviceType === undefined ? "" : text(options, "serviceType", 5),
@@ -67,6 +73,8 @@ export function readOptions(options: SmppOptions): Settings {
     drainTimeout: seconds("drainTimeout", options.drainTimeout, 5),
     onReceipt,
     receiptIds,
+    receiptOffset: offset(options.receiptOffset),
+    idSpace: options.idSpace === undefined ? `smpp:${systemId}@${host}:${port}` : text(options, "idSpace", 300),
     logger,
     clock: clock ?? systemClock,
   };
@@ -94,7 +102,7 @@ function fault(option: string, mend: string): Error {
   return new Error(`smppSender: option \`${option}\` must be ${mend}`);
 }
 
-function text(options: SmppOptions, name: "host" | "systemId" | "password" | "systemType" | "serviceType", longest: number): string {
+function text(options: SmppOptions, name: "host" | "systemId" | "password" | "systemType" | "serviceType" | "idSpace", longest: number): string {
   const value: unknown = options[name];
   if (typeof value === "string" && value.length <= longest && /^[!-~][ -~]*$/.test(value)) return value;
   throw fault(name, `a text of 1 to ${longest} ASCII characters${value === undefined ? ", as your carrier gave it to you" : ""}`);
@@ -113,4 +121,12 @@ function optionalOctet(options: SmppOptions, name: "fromTon" | "fromNpi" | "dest
 function seconds(name: string, value: number | undefined, preset: number): number {
   if (value !== undefined && !(typeof value === "number" && value > 0 && value <= 86_400)) throw fault(name, "a number of seconds above 0, at most 86400");
   return (value ?? preset) * 1000;
+}
+
+/** `+02:00` in, milliseconds out. */
+function offset(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const [, sign, hours, minutes] = /^([+-])(0\d|1[0-4]):([0-5]\d)$/.exec(value) ?? [];
+  if (sign === undefined) throw fault("receiptOffset", 'an offset from UTC such as "+00:00" or "+05:30"');
+  return Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
