@@ -48,9 +48,9 @@ const answer = (status: number) => (pdu: PeerPdu, to: PeerSession) => void to.se
 describe("bind and submit", () => {
   it("connects at the first send, binds as a transceiver, and the message is accepted with the peer's id", async () => {
     const { peer, sender, send } = await setUp({ systemType: "otp", serviceType: "CMT" });
-    expect(sender.status()).toEqual({ state: "idle", queued: 0, outstanding: 0, window: 10 });
+    expect(sender.status()).toEqual({ state: "idle", queued: 0, outstanding: 0, window: 10, receipts: 0 });
     expect(await send()).toEqual({ outcome: "accepted", messageId: "m1" });
-    expect(sender.status()).toEqual({ state: "bound", queued: 0, outstanding: 0, window: 10 });
+    expect(sender.status()).toEqual({ state: "bound", queued: 0, outstanding: 0, window: 10, receipts: 0 });
     expect(peer.of("bind_transceiver")).toHaveLength(1);
     expect(peer.seen[0]).toMatchObject({ system_id: systemId, password, system_type: "otp", interface_version: 0x34 });
     expect(peer.of("submit_sm")[0]).toMatchObject({
@@ -486,7 +486,7 @@ describe("connections that fail", () => {
     const again = await startPeer({ port: peer.port });
     peers.push(again);
     clock.advance(1_000);
-    await eventually(() => expect(sender.status()).toEqual({ state: "bound", queued: 0, outstanding: 0, window: 10 }));
+    await eventually(() => expect(sender.status()).toEqual({ state: "bound", queued: 0, outstanding: 0, window: 10, receipts: 0 }));
     expect(await send()).toMatchObject({ outcome: "accepted" });
     expect(again.of("submit_sm")).toHaveLength(1);
   });

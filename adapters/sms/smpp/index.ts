@@ -22,6 +22,8 @@ export interface SmppStatus {
   readonly outstanding: number;
   /** Messages that may be outstanding now: fewer than the option says after the peer throttled. */
   readonly window: number;
+  /** Receipts that `onReceipt` has not finished with. */
+  readonly receipts: number;
 }
 
 export interface SmppSender extends SmsSender {
@@ -56,8 +58,11 @@ export function smppSender(options: SmppOptions): SmppSender {
   let closed = false;
   let onQuiet = () => {};
 
-  const inbox = receiptInbox(settings, checkQuiet);
-  const link = keepBound(settings, inbox.deliver, () => {
+  const inbox = receiptInbox(settings, () => {
+    if (!inbox.full) link.readOn();
+    checkQuiet();
+  });
+  const link = keepBound(settings, { deliver: inbox.deliver, full: () => inbox.full }, () => {
     submits.pump();
     for (const [giveUp, dueAt] of [...waiting]) if (isHopeless(dueAt)) giveUp();
   });
@@ -170,6 +175,7 @@ export function smppSender(options: SmppOptions): SmppSender {
       queued: submits.queued,
       outstanding: submits.outstanding,
       window: submits.size,
+      receipts: inbox.underWay,
     }),
     close() {
       closing ??= drain();

@@ -19,6 +19,8 @@ export interface Link {
   connect(): Promise<void>;
   /** No further attempt; what is not bound ends at once. */
   retire(): void;
+  /** Reads again after a pause. */
+  readOn(): void;
   unbind(): Promise<void>;
   /** Ends the session at once. */
   cut(reason: string): void;
@@ -28,7 +30,7 @@ export interface Link {
 const passing: readonly number[] = [statuses.alreadyBound, statuses.systemError, statuses.queueFull, statuses.throttled];
 
 /** `changed` is called after each change of `state`. */
-export function keepBound(settings: Settings, deliver: SessionEvents["deliver"], changed: () => void): Link {
+export function keepBound(settings: Settings, { deliver, full }: Pick<SessionEvents, "deliver" | "full">, changed: () => void): Link {
   const { clock, logger, rebind } = settings;
   const peer = { host: settings.host, port: settings.port };
   const watchers = new Set<() => void>();
@@ -43,7 +45,7 @@ export function keepBound(settings: Settings, deliver: SessionEvents["deliver"],
   function attempt(): void {
     cancelAttempt();
     enter("connecting");
-    session = openSession(settings, { bound, deliver, ended });
+    session = openSession(settings, { bound, deliver, full, ended });
   }
 
   function bound(): void {
@@ -110,6 +112,7 @@ export function keepBound(settings: Settings, deliver: SessionEvents["deliver"],
       if (session === undefined) enter("closed");
       else if (!session.bound()) session.destroy("the sender is closed");
     },
+    readOn: () => session?.readOn(),
     unbind: () => new Promise((resolve) => (session === undefined ? resolve() : session.unbind(resolve))),
     cut: (reason) => session?.destroy(reason),
   };

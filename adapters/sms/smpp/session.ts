@@ -11,6 +11,8 @@ export interface SessionEvents {
   bound(): void;
   /** A deliver_sm or data_sm, `undefined` where it is cut short; `reply` takes the command_status to give the peer. */
   deliver(delivered: Deliver | undefined, reply: (status: number) => void): void;
+  /** Whether no more may be read just now; asked after each read. `readOn` ends the pause. */
+  full(): boolean;
   /** Once, at the end, whatever ended it. `refusal`: the status with which the peer refused the bind. */
   ended(reason: string, refusal?: number): void;
 }
@@ -21,6 +23,8 @@ export interface Session {
   bound(): boolean;
   /** Writes a request, for which the session must be bound. `done` is called exactly once. */
   request(command: number, body: Buffer, done: (answer: Answer) => void): void;
+  /** Reads again after a pause. */
+  readOn(): void;
   /** Says goodbye; `done` once the session has ended. */
   unbind(done: () => void): void;
   /** Ends it at once. */
@@ -39,6 +43,8 @@ export function openSession(settings: Settings, events: SessionEvents): Session 
   let sequence = 0;
   let heardAt = clock.now();
   let probing = false;
+  /** When reading was last held back, in milliseconds since the epoch. */
+  let heldAt = Number.NEGATIVE_INFINITY;
   let cancelProbe = () => {};
 
   // Server name indication takes names alone, and tls.connect does not take it from `host`.
@@ -65,6 +71,7 @@ export function openSession(settings: Settings, events: SessionEvents): Session 
     const { pdus, fault } = read(chunk);
     for (const pdu of pdus) if (phase !== "ended") receive(pdu);
     if (fault !== undefined) destroy(fault);
+    if (phase !== "ended" && events.full()) hold();
   });
   socket.on("error", (error: NodeJS.ErrnoException) => end(error.code === undefined ? error.message : `${error.code} at ${host}:${port}`));
   socket.on("close", () => end("the peer closed the connection"));
@@ -72,12 +79,24 @@ export function openSession(settings: Settings, events: SessionEvents): Session 
   function end(reason: string, refusal?: number): void {
     if (phase === "ended") return;
     phase = "ended";
+    readOn();
     cancelBind();
     cancelProbe();
     const open = [...pending.values()];
     pending.clear();
     events.ended(reason, refusal);
     for (const done of open) done({ lost: `connection lost: ${reason}` });
+  }
+
+  function hold(): void {
+    heldAt = clock.now();
+    socket.pause();
+  }
+
+  function readOn(): void {
+    if (!socket.isPaused()) return;
+    heldAt = clock.now();
+    socket.resume();
   }
 
   function destroy(reason: string): void {
@@ -168,15 +187,19 @@ export function openSession(settings: Settings, events: SessionEvents): Session 
   function probe(): void {
     if (probing || phase !== "bound") return;
     probing = true;
+    const askedAt = clock.now();
     request(commands.enquireLink, emptyBody, (answer) => {
       probing = false;
-      if ("lost" in answer) destroy("the peer did not answer enquire_link");
+      // What was not read for a while may be all that keeps the answer back.
+      const held = socket.isPaused() || heldAt >= askedAt;
+      if ("lost" in answer && !held) destroy("the peer did not answer enquire_link");
     });
   }
 
   return {
     bound: () => phase === "bound",
     request,
+    readOn,
     unbind(done) {
       if (phase !== "bound") {
         destroy("closed");

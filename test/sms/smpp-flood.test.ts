@@ -1,0 +1,225 @@
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { type SmppOptions, smppSender } from "../../adapters/sms/smpp/index.js";
+import type { Receipt } from "../../src/ports/receipts.js";
+import { aMessage, eventually, type Peer, type PeerPdu, type PeerSession, password, startPeer, stoppedClock, systemId } from "../support/smpp.js";
+
+const peers: Peer[] = [];
+const closings: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const peer of peers.splice(0)) await peer.stop();
+  for (const close of closings.splice(0)) await close();
+});
+
+/** A bound sender on a clock that only the test moves, and its peer. */
+async function setUp(onReceipt: (receipt: Receipt) => Promise<void>, change: Partial<SmppOptions> = {}) {
+  const peer = await startPeer();
+  peers.push(peer);
+  const clock = stoppedClock();
+  const warnings: string[] = [];
+  const logger = { info: () => {}, warn: (_: unknown, message: string) => void warnings.push(message), error: () => {} };
+  const sender = smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, clock, logger, onReceipt, ...change });
+  closings.push(() => {
+    const closed = sender.close();
+    clock.advance(5_000);
+    return closed;
+  });
+  await sender.connect();
+  const statuses: number[] = [];
+  /** Sends receipts without waiting for answers, as a message centre does that comes back after hours. */
+  const flood = (count: number) => {
+    for (let receipt = 0; receipt < count; receipt += 1) {
+      const fields = { esm_class: 4, short_message: `id:r${receipt} stat:DELIVRD` };
+      (peer.sessions[0] as PeerSession).deliver_sm(fields, ({ command_status }) => void statuses.push(command_status));
+    }
+  };
+  return { peer, clock, sender, warnings, statuses, flood };
+}
+
+/** Lets the event loop go round, so that whatever lies in a socket is read, unless nobody reads. */
+async function goRound(times = 100): Promise<void> {
+  for (let time = 0; time < times; time += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The queue, the calls under way, and what one read of the socket (64 KiB) may bring above them. */
+const bound = 1_000 + 16 + 65_536 / 50;
+
+describe("M9: many receipts at once", () => {
+  it("at most 16 calls of `onReceipt` at a time; all are handed on, in order, and acknowledged", async () => {
+    const taken: string[] = [];
+    let running = 0;
+    let most = 0;
+    const { statuses, flood } = await setUp(async ({ messageId = "" }) => {
+      most = Math.max(most, (running += 1));
+      taken.push(messageId);
+      await goRound(1);
+      running -= 1;
+    });
+    flood(5_000);
+    await eventually(() => expect(statuses).toHaveLength(5_000));
+    expect(most).toBe(16);
+    expect(new Set(statuses)).toEqual(new Set([0]));
+    expect(taken).toEqual(Array.from({ length: 5_000 }, (_, receipt) => `r${receipt}`));
+  });
+
+  it("with a thousand waiting the connection is not read, and read on when there is room", async () => {
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const { sender, statuses, flood } = await setUp(() => gate);
+    flood(20_000);
+    await eventually(() => expect(sender.status().receipts).toBeGreaterThan(1_000));
+    await goRound();
+    expect(sender.status().receipts).toBeLessThanOrEqual(bound);
+    open();
+    await eventually(() => expect(statuses).toHaveLength(20_000));
+    expect(new Set(statuses)).toEqual(new Set([0]));
+  });
+
+  it("a store that hangs: after 3 s they go back (ESME_RX_T_APPN), further ones at once, and a submit is answered; when it comes back receipts are taken again", async () => {
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const taken = new Set<string | undefined>();
+    const { peer, clock, sender, warnings, statuses, flood } = await setUp(({ messageId }) => {
+      taken.add(messageId);
+      return gate;
+    });
+    flood(20_000);
+    await eventually(() => expect(sender.status().receipts).toBeGreaterThan(1_000));
+    const outcome = sender.send(aMessage(), clock.context());
+    await eventually(() => expect(peer.of("submit_sm")).toHaveLength(1));
+    await goRound();
+    expect(sender.status().outstanding).toBe(1);
+
+    clock.advance(2_999);
+    await goRound();
+    expect(statuses).toEqual([]);
+    clock.advance(1);
+    expect(await outcome).toMatchObject({ outcome: "accepted" });
+    await eventually(() => expect(statuses).toHaveLength(20_000));
+    expect(new Set(statuses)).toEqual(new Set([0x64]));
+    expect(taken.size).toBe(16);
+    expect(sender.status().receipts).toBe(16);
+    expect(warnings).toEqual(["receipts wait too long for onReceipt; the SMPP peer is asked to deliver them again"]);
+
+    open();
+    await eventually(() => expect(sender.status().receipts).toBe(0));
+    flood(100);
+    await eventually(() => expect(statuses).toHaveLength(20_100));
+    expect(new Set(statuses.slice(20_000))).toEqual(new Set([0]));
+  });
+
+  it("a slow one: what waited 3 s goes back, the others are taken, and nothing is answered twice", async () => {
+    const gates: (() => void)[] = [];
+    const { clock, statuses, flood } = await setUp(() => new Promise((resolve) => gates.push(resolve)));
+    flood(32);
+    await eventually(() => expect(gates).toHaveLength(16));
+    clock.advance(2_000);
+    for (const open of gates.splice(0)) open();
+    await eventually(() => expect(statuses).toHaveLength(16));
+    clock.advance(1_000);
+    await eventually(() => expect(statuses).toHaveLength(32));
+    expect(statuses.filter((status) => status === 0x64)).toHaveLength(16);
+    for (const open of gates.splice(0)) open();
+    flood(1);
+    await eventually(() => expect(gates).toHaveLength(1));
+    gates[0]?.();
+    await eventually(() => expect(statuses).toHaveLength(33));
+    expect(statuses.at(-1)).toBe(0);
+  });
+
+  it("a connection that is not read is not taken for dead", async () => {
+    const { clock, sender, peer, flood } = await setUp(() => new Promise(() => {}), { responseTimeout: 2 });
+    flood(20_000);
+    await eventually(() => expect(sender.status().receipts).toBeGreaterThan(1_000));
+    const outcome = sender.send(aMessage(), clock.context(60_000));
+    await eventually(() => expect(peer.of("submit_sm")).toHaveLength(1));
+    clock.advance(2_000);
+    expect(await outcome).toMatchObject({ outcome: "unknown" });
+    await eventually(() => expect(peer.of("enquire_link")).toHaveLength(1));
+    clock.advance(2_000);
+    expect(sender.status().state).toBe("bound");
+  });
+});
+
+const adapter = new URL("../../adapters/sms/smpp/index.ts", import.meta.url).href;
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** In a process of its own, so that its memory is the sender's alone: takes `count` receipts slowly, and sends a message for every thousandth. It prints what it saw. */
+const taker = (port: number, count: number) => `
+  import { smppSender } from ${JSON.stringify(adapter)};
+  const seen = new Set();
+  const submits = [];
+  const heap = () => (gc(), process.memoryUsage().heapUsed);
+  let running = 0, most = 0, mostQueued = 0, mostHeap = 0, answered = 0, answeredMeanwhile = 0;
+  const sender = smppSender({
+    ...${JSON.stringify({ host: "127.0.0.1", port, systemId, password })},
+    async onReceipt({ messageId }) {
+      most = Math.max(most, ++running);
+      mostQueued = Math.max(mostQueued, sender.status().receipts);
+      for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+      running--;
+      seen.add(messageId);
+      if (seen.size % 1000 === 0) submit();
+      if (seen.size % 5000 === 0) mostHeap = Math.max(mostHeap, heap());
+      if (seen.size === ${count}) void finish();
+    },
+  });
+  function submit() {
+    const message = { to: "+14155552671", text: "Hello", code: "1", authentication_uuid: "a", customer_uuid: "c", attempt: 1, idempotency_key: "k", expires_at: Date.now() + 600_000 };
+    const sent = sender.send(message, { signal: new AbortController().signal, deadline: Date.now() + 60_000, timeLeft: 60_000 });
+    void sent.then(() => { answered++; if (seen.size < ${count}) answeredMeanwhile++; });
+    submits.push(sent);
+  }
+  async function finish() {
+    const outcomes = (await Promise.all(submits)).map(({ outcome }) => outcome);
+    await sender.close();
+    console.log(JSON.stringify({ most, mostQueued, grown: mostHeap - before, outcomes, answeredMeanwhile }));
+  }
+  await sender.connect();
+  const before = heap();
+  console.log("bound");`;
+
+it("M9: 50,000 receipts for a slow `onReceipt`: none lost, calls and memory bounded, submits answered meanwhile", async () => {
+  const count = 50_000;
+  const peer = await startPeer();
+  peers.push(peer);
+  const module = taker(peer.port, count);
+  const child = spawn(process.execPath, ["--expose-gc", "--import", "tsx", "--input-type=module", "-e", module], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    expect((await lines.next()).value).toBe("bound");
+
+    // A message centre with a window five times as large as the queue, which repeats what is given back.
+    const session = peer.sessions[0] as PeerSession;
+    const waiting = Array.from(
+      { length: count },
+      (_, receipt) => `id:${receipt} sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:DELIVRD err:000`,
+    );
+    const deliver = () => {
+      const short_message = waiting.pop();
+      if (short_message === undefined) return;
+      const answered = ({ command_status }: PeerPdu) => {
+        if (command_status !== 0) waiting.push(short_message);
+        deliver();
+      };
+      session.deliver_sm({ esm_class: 4, source_addr: "14155552671", destination_addr: "Acme", short_message }, answered);
+    };
+    for (let outstanding = 0; outstanding < 5_000; outstanding += 1) deliver();
+
+    const { most, mostQueued, grown, outcomes, answeredMeanwhile } = JSON.parse((await lines.next()).value as string);
+    expect(most).toBe(16);
+    expect(mostQueued).toBeGreaterThan(1_000);
+    expect(mostQueued).toBeLessThanOrEqual(bound);
+    expect(outcomes).toEqual(Array(50).fill("accepted"));
+    expect(answeredMeanwhile).toBeGreaterThan(40);
+    expect(grown).toBeLessThan(32 * 2 ** 20);
+  } finally {
+    child.kill();
+  }
+});
