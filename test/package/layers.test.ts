@@ -64,8 +64,8 @@ describe("the rule itself", () => {
     ["adapters/http/express.ts", `import { read } from "./node.js";\nimport type { HttpHandler } from "../../src/http/message.js";`],
     ["adapters/http/express.ts", `import { type HttpBody, type HttpHandler } from "../../src/http/message.js";\nimport type { Router } from "express";`],
     ["adapters/sms/smpp/text.ts", `import { gsmCodes } from "../../../src/domain/gsm.js";`],
-    ["adapters/sms/smpp/from.ts", `import { openSenderId } from "../kit/carrier-options.js";`],
-    ["adapters/sms/twilio.ts", `import { openSenderId } from "./kit/carrier-options.js";`],
+    ["adapters/sms/smpp/from.ts", `import { openSenderId } from "../kit/sender-id.js";`],
+    ["adapters/sms/twilio.ts", `import { openSenderId } from "./kit/sender-id.js";`],
     ["adapters/store/redis/index.ts", `import read from "./read.lua";`],
   ];
   test.each(allowed)("accepts, in %s, %s", (path, text) => {

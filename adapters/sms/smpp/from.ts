@@ -1,5 +1,5 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
-import { openSenderId, type SenderId } from "../kit/carrier-options.js";
+import { openSenderId, type SenderId } from "../kit/sender-id.js";
 import type { Address } from "./pdu.js";
 
 /** Type of number and numbering plan that go before those of the address's own kind. */
@@ -23,7 +23,7 @@ export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind):
   };
   if (from === undefined) return () => ({ ton: ton ?? 0, npi: npi ?? 0, address: "" });
 
-  const senderIdOf = openSenderId("smppSender", from);
+  const senders = openSenderId("smppSender", from, true);
   const fixed =
     typeof from === "string"
       ? [["from", from] as const]
@@ -35,7 +35,7 @@ export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind):
   return (message) => {
     let text: string | undefined;
     try {
-      text = senderIdOf(message);
+      text = senders.of(message);
     } catch {
       return "the function `from` threw";
     }
