@@ -156,6 +156,28 @@ describe("phoneproof dev --sender", { timeout: 20_000 }, () => {
     }
   });
 
+  test("twilio with a messaging service instead of a sender; with neither, both are named", async () => {
+    const carrier = await startCarrier(twilioCarrier, "accepts");
+    const { TWILIO_FROM: _, ...account } = credentials["twilio"] as Record<string, string>;
+    try {
+      await withDemo(
+        ["--port", "0", "--sender", "twilio"],
+        async (demo) => {
+          await post(demo, "authentication", { phone_number: "+14155552671" });
+          expect(carrier.taken).toMatchObject([{ from: "MG0123" }]);
+        },
+        { ...account, TWILIO_MESSAGING_SERVICE_SID: "MG0123", TWILIO_BASE_URL: carrier.url },
+      );
+    } finally {
+      await carrier.close();
+    }
+    const { code, stderr } = await runCommand(command.path, ["dev", "--sender", "twilio"], account);
+    expect(code).toBe(2);
+    expect(stderr.split("\n")[0]).toBe(
+      "phoneproof: --sender twilio needs the environment variable TWILIO_FROM or TWILIO_MESSAGING_SERVICE_SID: set it and start again",
+    );
+  });
+
   test("a message that the carrier rejects is not shown, and the terminal says why", async () => {
     const carrier = await startCarrier(twilioCarrier, "refuses");
     try {

@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import { createVerifier, type SmsSender, type VerifierOptions } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
+import { numberOf, secret, setUp } from "../support/verifier.js";
+
+const sender = (more: Partial<SmsSender> = {}): SmsSender => ({ send: async () => ({ outcome: "accepted" }), ...more });
+const make = (options: Partial<VerifierOptions>) => () =>
+  createVerifier({
+    store: memoryStore(),
+    sender: sender(),
+    secret,
+    countries: ["FR", "DE"],
+    customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: ["k".repeat(40)] }],
+    callbacks: { worker: false },
+    ...options,
+  });
+const onlyIn = (...countries: string[]) => sender({ reaches: (country) => countries.includes(country) });
+
+describe("`from: { FR }` with other countries allowed", () => {
+  it("names the countries that nobody sends from in", () => {
+    expect(make({ sender: onlyIn("FR") })).toThrow(
+      "sender has nobody to send from in DE, which countries allows: add them, or a default, to the sender's option from; or take them out of countries",
+    );
+    expect(make({ sender: onlyIn("FR", "DE") })).not.toThrow();
+    expect(make({ sender: onlyIn("FR"), countries: "all" })).toThrow(/nobody to send from in AC, AD, AE, AF, AG and 239 more/);
+  });
+
+  it("through a router: where none of the routes of a country has anyone", () => {
+    const routes = (...all: { name: string; sender: SmsSender; countries?: string[] }[]) => router({ routes: all });
+    expect(make({ sender: routes({ name: "a", sender: onlyIn("FR") }, { name: "b", sender: onlyIn("DE") }) })).not.toThrow();
+    expect(make({ sender: routes({ name: "a", sender: onlyIn("FR") }, { name: "b", sender: onlyIn("DE"), countries: ["FR"] }) })).toThrow(
+      /nobody to send from in DE,/,
+    );
+    expect(make({ sender: routes({ name: "a", sender: onlyIn("FR"), countries: ["FR"] }) }), "a country without a route is told at the send").not.toThrow();
+  });
+});
+
+describe("a sender whose provider has no source although `receipts` is set", () => {
+  const source = (provider: string) => ({ provider, read: async () => ({ receipts: [] }) });
+  const receipts = (...providers: string[]) => ({ baseUrl: "https://api.example.com", sources: providers.map(source) });
+  const asking = (...providers: string[]) => sender({ receiptProviders: providers });
+
+  it("is named, with the mend", () => {
+    expect(make({ sender: asking("twilio"), receipts: receipts("vonage") })).toThrow(
+      "receipts.sources has none of twilio, whose receipts the sender asks for: add it (phoneproof/senders/twilio), or give the sender receipts: false",
+    );
+    expect(make({ sender: asking("twilio"), receipts: receipts("vonage", "twilio") })).not.toThrow();
+    expect(make({ sender: asking("twilio") }), "no receipts are taken at all").not.toThrow();
+    const both = router({ routes: ["twilio", "plivo"].map((name) => ({ name, sender: asking(name) })) });
+    expect(make({ sender: both, receipts: receipts("twilio") })).toThrow(/receipts\.sources has none of plivo/);
+  });
+
+  it("two sources of one provider are a fault too", () => {
+    expect(make({ receipts: receipts("twilio", "twilio", "twilio") })).toThrow(
+      /receipts\.sources has more than one source of twilio: give one of them all its secrets/,
+    );
+  });
+});
+
+describe("registered texts: `message.registered: { IN: { text, ids, autofill: false } }`, sent to the byte", () => {
+  const registered = { IN: { text: "{code} is your OTP for ACME. Do not share it.", ids: { entity: "1101", template: "1107" } } };
+  const indian = "+919876543210";
+
+  it("in that country, whatever `text` says and whatever the device would like; with its ids", async () => {
+    const { create, box } = setUp({ message: { text: ({ code }) => `Hello ${code}`, domain: "example.com", registered } });
+    await create({ phone_number: indian, device_type: "WEB" });
+    await create({ phone_number: indian, device_type: "ANDROID", app_realm: "FA+9qCX9VSu", app_version: "1" });
+    for (const message of box.messages) {
+      expect(message.text).toBe(`${message.code} is your OTP for ACME. Do not share it.`);
+      expect(message.registered).toEqual({ entity: "1101", template: "1107" });
+    }
+    expect(box.messages).toHaveLength(2);
+  });
+
+  it("elsewhere the usual text, and no ids", async () => {
+    const { create, box } = setUp({ message: { registered } });
+    await create();
+    expect(box.messages[0]?.text).toBe(`Your verification code is ${box.code()}`);
+    expect(box.messages[0]).not.toHaveProperty("registered");
+  });
+
+  it("with autofill the last line is part of what was registered", async () => {
+    const { create, box } = setUp({ message: { domain: "example.com", registered: { IN: { text: "{code} is your OTP.", autofill: true } } } });
+    await create({ phone_number: indian, device_type: "WEB" });
+    expect(box.messages[0]?.text).toBe(`${box.code()} is your OTP.\n\n@example.com #${box.code()}`);
+    expect(box.messages[0]).not.toHaveProperty("registered");
+  });
+
+  it.each<[string, object, RegExp]>([
+    ["without a code", { IN: { text: "Hello" } }, /message\.registered\.IN\.text must contain \{code\}/],
+    ["of two segments", { IN: { text: `{code} ${"a".repeat(160)}` } }, /message\.registered\.IN\.text costs 2 SMS segments/],
+    ["in no country", { India: { text: "{code}" } }, /message\.registered/],
+    ["with ids that are none", { IN: { text: "{code}", ids: { entity: "" } } }, /message\.registered\.IN\.ids\.entity/],
+  ])("%s: a fault with its path", (_, wrong, message) => {
+    expect(make({ message: { registered: wrong } })).toThrow(message);
+  });
+});
+
+describe("a message says when its code ends, which a retry does not extend", () => {
+  it("expires_at", async () => {
+    const { create, retry, box, clock } = setUp();
+    const { authentication_uuid, expires_at } = await create();
+    clock.advance(31_000);
+    await retry(authentication_uuid);
+    expect(box.messages.map((message) => message.expires_at)).toEqual([Date.parse(expires_at), Date.parse(expires_at)]);
+    expect(box.messages[1]?.to).toBe(numberOf(1));
+  });
+});
