@@ -1,6 +1,7 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { contextKey } from "./aws-receipts.js";
-import { type CarrierOptions, type CarrierRequest, carrierSender, framedSender, type Made, type SenderOptions } from "./kit/carrier-sender.js";
+import { type CarrierOptions, type CarrierRequest, carrierSender } from "./kit/carrier-sender.js";
+import { framedSender, type Made, type SenderOptions } from "./kit/framed-sender.js";
 import { isRecord, pick } from "./kit/json.js";
 import { optionFault, requireText } from "./kit/option-fault.js";
 import { acceptedAs, errorToken, failureOf, notSent, withCode } from "./kit/outcomes.js";

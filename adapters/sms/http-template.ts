@@ -1,6 +1,6 @@
 import { isGsm7 } from "../../src/domain/gsm.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
-import { digits } from "./kit/carrier-sender.js";
+import { digits } from "./kit/spelling.js";
 
 /**
  * Text with placeholders: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`, `{from}`, `{country}`, `{authentication_uuid}`, `{attempt}`;

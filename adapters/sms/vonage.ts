@@ -1,12 +1,13 @@
 import { createPrivateKey, type KeyObject, randomUUID, sign } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { basicAuth, type CarrierOptions, carrierSender, digits } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { isRecord, pick } from "./kit/json.js";
 import { optionFault, requireText } from "./kit/option-fault.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
+import { basicAuth, digits } from "./kit/spelling.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface VonageSenderOptions extends CarrierOptions {

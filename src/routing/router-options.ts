@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { CountryCode } from "../domain/countries.js";
 import { systemClock } from "../engine/clock/system-clock.js";
 import { consoleLogger } from "../engine/console-logger.js";
 import type { Clock } from "../ports/clock.js";
@@ -14,7 +15,7 @@ export interface RouteOptions {
   readonly name: string;
   readonly sender: SmsSender;
   /** ISO 3166-1 alpha-2 codes. Default `"all"`, numbers without a country included. */
-  readonly countries?: readonly string[] | "all" | undefined;
+  readonly countries?: readonly CountryCode[] | "all" | undefined;
   /** Beginnings of numbers, for example `"+3361"`. Default: all numbers. */
   readonly prefixes?: readonly string[] | undefined;
   /** `MCC` or `MCC-MNC`, for example `"208"` or `"208-01"`; needs the option `network`. Default: all networks, unknown ones included. */
@@ -24,7 +25,7 @@ export interface RouteOptions {
   /** Share of the traffic among routes of the same priority. Default 1. */
   readonly weight?: number | undefined;
   /** What a message costs, in the unit of `policy.limits.spend`; or one price for each country, `{ default: 0.08, FR: 0.05 }`. Default: not known. */
-  readonly price?: number | Readonly<Record<string, number>> | undefined;
+  readonly price?: number | { readonly [country in CountryCode | "default"]?: number } | undefined;
 }
 
 /** When the router holds a route for worse than the others of a country. Durations are seconds. */

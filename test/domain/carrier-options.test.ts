@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { createVerifier, type SmsSender, type VerifierOptions } from "../../src/index.js";
+import { type CountryCode, createVerifier, type SmsSender, type VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { numberOf, secret, setUp } from "../support/verifier.js";
 
@@ -27,7 +27,7 @@ describe("`from: { FR }` with other countries allowed", () => {
   });
 
   it("through a router: where none of the routes of a country has anyone", () => {
-    const routes = (...all: { name: string; sender: SmsSender; countries?: string[] }[]) => router({ routes: all });
+    const routes = (...all: { name: string; sender: SmsSender; countries?: CountryCode[] }[]) => router({ routes: all });
     expect(make({ sender: routes({ name: "a", sender: onlyIn("FR") }, { name: "b", sender: onlyIn("DE") }) })).not.toThrow();
     expect(make({ sender: routes({ name: "a", sender: onlyIn("FR") }, { name: "b", sender: onlyIn("DE"), countries: ["FR"] }) })).toThrow(
       /nobody to send from in DE,/,

@@ -84,7 +84,7 @@ describe("which route", () => {
     const outcomes = ["accepted", "rejected", "unknown"] as const;
     const some = fc.array(
       fc.record({
-        countries: fc.subarray(["FR", "US", "DE"], { minLength: 1 }),
+        countries: fc.subarray<"FR" | "US" | "DE">(["FR", "US", "DE"], { minLength: 1 }),
         outcome: fc.constantFrom(...outcomes),
         priority: fc.integer({ min: 0, max: 2 }),
       }),

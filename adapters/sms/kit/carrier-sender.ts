@@ -1,96 +1,14 @@
 import type { Feedback, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
-import { type Extra, type Fields, openExtra } from "./extra.js";
+import { framedSender, type Made, type SenderFrame, type SenderOptions } from "./framed-sender.js";
 import { parseJson } from "./json.js";
 import { optionFault } from "./option-fault.js";
-import { discreet, errorToken, failureOf, notSent, withCode } from "./outcomes.js";
-import { openSenderId, type SenderId } from "./sender-id.js";
+import { errorToken, failureOf, notSent, withCode } from "./outcomes.js";
 import { connectionCode, isHeader, neverConnected, openTransport, readText, type Transport, type TransportOptions } from "./transport.js";
-
-/** Options that every sender of the kit takes. */
-export interface SenderOptions<V = unknown> {
-  /** Whom messages come from. */
-  readonly from?: SenderId;
-  /** Further fields of the request. */
-  readonly extra?: Extra<V>;
-  /** `false`: messages ask for no receipts, also where the verifier takes some. Default: `true`. */
-  readonly receipts?: boolean;
-}
 
 /** Options that every sender over HTTP takes. */
 export interface CarrierOptions<V = unknown> extends SenderOptions<V>, TransportOptions {
   /** `true`: tells the carrier of each code that was typed, where it listens to that: the sender's page says how. Default: `false`. */
   readonly conversions?: boolean;
-}
-
-/** What the options make of one message. */
-export interface Made<V = unknown> {
-  /** Undefined only where the carrier chooses. */
-  readonly from: string | undefined;
-  readonly extra: Fields<V>;
-  /** Seconds until the code ends, at least 1: after that the message is of no use. */
-  readonly ttl: number;
-  /** The time by the verifier's clock, in milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/** What is the same in every sender. */
-export interface SenderFrame<V = unknown> {
-  /** As its receipt source names it: lower-case letters. */
-  readonly provider: string;
-  /** Which other option names the sender where `from` does not: one of the two is needed. `true`: the carrier chooses by itself where there is no `from`. Absent: `from` is needed. */
-  readonly fromElse?: string | true;
-  /** The carrier also takes senders of its own making, such as an ARN. */
-  readonly fromAnyForm?: boolean;
-  /** Whether messages ask for receipts that a source over HTTP reads. Default: `true`. */
-  readonly asksForReceipts?: boolean;
-  /** Hands one message over. What it throws before the carrier can have heard of it says `outcome: "rejected"`. */
-  hand(message: SmsMessage, made: Made<V>, context: SendContext): Promise<SendOutcome>;
-}
-
-/**
- * A sender around `hand`: names whom the message comes from, and its further fields; refuses what is too late; names the provider in the receipt URL; and keeps code and number out of reasons.
- *
- * @throws TypeError for a `from` or `extra` that cannot be used.
- */
-export function framedSender<V>(name: string, options: SenderOptions<V>, frame: SenderFrame<V>): SmsSender {
-  const { provider, fromElse } = frame;
-  const other = typeof fromElse === "string" && (options as Readonly<Record<string, unknown>>)[fromElse] !== undefined;
-  if (options.from === undefined && fromElse !== true && !other) {
-    const more = fromElse === undefined ? "or a function of the message" : `a function of the message, or a ${fromElse}`;
-    throw optionFault(name, "from", "is missing", `Pass a sender id or number, a map by country, ${more}.`);
-  }
-  const senders = options.from === undefined ? undefined : openSenderId(name, options.from, frame.fromAnyForm);
-  const extraOf = openExtra(name, options.extra);
-  const takes = options.receipts !== false;
-
-  const prepare = (sent: SmsMessage, { deadline, timeLeft }: SendContext): { message: SmsMessage; made: Made<V> } | SendOutcome => {
-    const now = deadline - timeLeft;
-    if (sent.expires_at <= now) return notSent("its code has ended");
-    const message = takes ? forProvider(sent, provider) : withoutReceipts(sent);
-    let from: string | undefined;
-    try {
-      from = senders?.of(message);
-    } catch (error) {
-      return notSent(`option from failed: ${failureOf(error)}`);
-    }
-    if (from === undefined && senders !== undefined && !other)
-      return notSent(`option from names no sender for ${message.country ?? "a number without a country"}`);
-    try {
-      return { message, made: { from, extra: extraOf(message), ttl: Math.max(1, Math.floor((message.expires_at - now) / 1000)), now } };
-    } catch (error) {
-      return notSent(`option extra failed: ${failureOf(error)}`);
-    }
-  };
-
-  return {
-    ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider] }),
-    reaches: (country) => other || senders?.has(country) !== false,
-    async send(sent, context) {
-      if (context.signal.aborted) return notSent("the time for it was over");
-      const prepared = prepare(sent, context);
-      return discreet("outcome" in prepared ? prepared : await frame.hand(prepared.message, prepared.made, context), sent);
-    },
-  };
 }
 
 /** What a sender asks of its carrier. At most one of `json`, `form` and `body`. */
@@ -242,23 +160,4 @@ function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
 /** 408 and 499 may come from something between us and a carrier that took the message, 409 from an earlier twin of it. */
 function surelyNotSent(status: number): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 499;
-}
-
-/** Its receipt URL as the carrier is told it. */
-function forProvider(message: SmsMessage, provider: string): SmsMessage {
-  return message.receipt_url === undefined ? message : { ...message, receipt_url: message.receipt_url.replace("{provider}", provider) };
-}
-
-function withoutReceipts({ receipt_url, receipt_reference, ...message }: SmsMessage): SmsMessage {
-  return message;
-}
-
-/** `+14155552671` as `14155552671`, for carriers that want it so. */
-export function digits(number: string): string {
-  return number.replace(/^\+/, "");
-}
-
-/** The value of an `authorization` header for basic authentication. */
-export function basicAuth(user: string, password: string): string {
-  return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }

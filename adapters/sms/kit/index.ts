@@ -3,20 +3,9 @@
 export type { DeliveryStatus, Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "../../../src/ports/receipts.js";
 export type { RegisteredIds, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 export type { ByCountry } from "./by-country.js";
-export {
-  basicAuth,
-  type CarrierAnswer,
-  type CarrierApi,
-  type CarrierOptions,
-  type CarrierRequest,
-  carrierSender,
-  digits,
-  framedSender,
-  type Made,
-  type SenderFrame,
-  type SenderOptions,
-} from "./carrier-sender.js";
+export { type CarrierAnswer, type CarrierApi, type CarrierOptions, type CarrierRequest, carrierSender } from "./carrier-sender.js";
 export type { Extra, Fields } from "./extra.js";
+export { framedSender, type Made, type SenderFrame, type SenderOptions } from "./framed-sender.js";
 export { isRecord, parseJson, pick } from "./json.js";
 export { optionFault, requireText } from "./option-fault.js";
 export { acceptedAs, errorToken, failureOf, idToken, notSent, rejectedWith, withCode } from "./outcomes.js";
@@ -39,5 +28,6 @@ export {
 } from "./report.js";
 export type { SenderId } from "./sender-id.js";
 export { claimTime, readJwt, sameText, sha256Hex } from "./signature.js";
+export { basicAuth, digits } from "./spelling.js";
 export type { Fetch, FetchAnswer, TransportOptions } from "./transport.js";
 export type { Variables } from "./variables.js";

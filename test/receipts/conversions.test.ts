@@ -1,0 +1,89 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { twilioSender } from "../../adapters/sms/twilio.js";
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import { router } from "../../src/routing/router.js";
+import { secret, setUp } from "../support/verifier.js";
+
+/** A sender by Twilio whose requests are kept; `answer` decides what becomes of each conversion. */
+function twilio(answer: () => Promise<Response> = async () => Response.json({}, { status: 201 })) {
+  const sent: string[] = [];
+  const told: string[] = [];
+  const sender = twilioSender({
+    accountSid: "AC1",
+    authToken: "t",
+    from: "+15005550006",
+    conversions: true,
+    fetch: async (url, { body = "" }) => {
+      if (url.endsWith("/Feedback.json")) {
+        told.push(url.split("/").at(-2) ?? "");
+        return answer();
+      }
+      sent.push(new URLSearchParams(body).get("Body") ?? "");
+      return Response.json({ sid: `SM${sent.length}`, status: "queued" }, { status: 201 });
+    },
+  });
+  return { sender, told, code: (at = -1) => /\d{6}/.exec(sent.at(at) ?? "")?.[0] as string };
+}
+
+const turns = async () => {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+describe("conversion told back to carriers that ask for it, off the request path, the message id kept in the record", () => {
+  it("the right code tells it once, of the message that held it; wrong codes and repeats tell nothing", async () => {
+    const { sender, told, code } = twilio();
+    const { create, check, retry, clock } = setUp({ sender });
+    const { authentication_uuid: id } = await create();
+    clock.advance(31_000);
+    await retry(id);
+    expect((await check(id, code(-1) === "000000" ? "111111" : "000000")).status).toBe("invalid");
+    expect(told).toEqual([]);
+    expect((await check(id, code(0))).status).toBe("valid");
+    await turns();
+    expect((await check(id, code(0))).status).toBe("already_validated");
+    await turns();
+    expect(told).toEqual(["SM1"]);
+  });
+
+  it("in another process that shares the store, and through a router", async () => {
+    const store = memoryStore({ name: randomUUID() });
+    const customers = [{ customer_uuid: randomUUID(), keys: ["k".repeat(40)] }];
+    const [one, two] = [twilio(), twilio()];
+    const make = ({ sender }: ReturnType<typeof twilio>) => setUp({ store, customers, secret, sender: router({ routes: [{ name: "twilio", sender }] }) });
+    const [first, second] = [make(one), make(two)];
+    const customer_uuid = customers[0]?.customer_uuid as string;
+    const { authentication_uuid } = await first.create({ customer_uuid });
+    expect(await second.verifier.check({ customer_uuid, authentication_uuid, check_code: one.code() })).toMatchObject({ status: "valid" });
+    await turns();
+    expect([one.told, two.told]).toEqual([[], ["SM1"]]);
+  });
+
+  it("a carrier that hangs, fails or throws holds no check up; its failure is in the log", async () => {
+    for (const answer of [() => new Promise<Response>(() => {}), () => Promise.reject(new Error("down")), async () => new Response("", { status: 500 })]) {
+      const { sender, told, code } = twilio(answer);
+      const { create, check, log } = setUp({ sender });
+      const { authentication_uuid } = await create();
+      expect((await check(authentication_uuid, code())).status).toBe("valid");
+      await turns();
+      expect(told).toEqual(["SM1"]);
+      expect(JSON.stringify(log.lines)).not.toContain(code());
+    }
+  });
+
+  it("without conversions an accepted send writes nothing more", async () => {
+    const store = memoryStore({ name: randomUUID() });
+    const commits: unknown[] = [];
+    const commit = store.commit.bind(store);
+    store.commit = (change) => {
+      commits.push(change);
+      return commit(change);
+    };
+    const plain = setUp({ store });
+    await plain.create();
+    expect(commits).toHaveLength(1);
+    const { sender } = twilio();
+    await setUp({ store, sender }).create();
+    expect(commits).toHaveLength(3);
+  });
+});
