@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { africasTalkingReceipts } from "../../adapters/sms/africastalking.js";
 import { awsReceipts } from "../../adapters/sms/aws.js";
@@ -220,7 +221,12 @@ const signed: Readonly<Record<string, Signed>> = {
       delivered: "delivered",
       sending_failed: "undeliverable",
       delivery_failed: "undeliverable",
+      expired: "undeliverable",
+      cancelled: "undeliverable",
+      GW_REJECT: "undeliverable",
       delivery_unconfirmed: "unknown",
+      gw_timeout: "unknown",
+      dlr_timeout: "unknown",
     },
     lifetime: 5 * minute,
   },
@@ -433,6 +439,26 @@ describe("what carriers say of failures", () => {
     expect(reading.receipts).toHaveLength(1);
     expect(reading.receipts[0]?.error).toBe(error);
   });
+});
+
+it("plivo: a signature of the main account's token counts as V3; a bad V3 never makes way for a good V2", async () => {
+  const { source } = signed["plivo"]!;
+  const request = await good(signed["plivo"]!);
+  const v3 = request.header("x-plivo-signature-v3");
+  const named = (names: Record<string, string | undefined>) => ({
+    ...request,
+    header: (asked: string) => (asked in names ? names[asked] : request.header(asked)),
+  });
+  expect(await source.read(named({ "x-plivo-signature-v3": undefined, "x-plivo-signature-ma-v3": v3 }), now)).toHaveProperty("receipts.length", 1);
+  expect(await source.read(named({ "x-plivo-signature-v3": "AAAA", "x-plivo-signature-ma-v3": v3 }), now)).toHaveProperty("receipts.length", 1);
+  const v2 = createHmac("sha256", "plivo-auth-token")
+    .update(`${request.url.replace(/\?.*/, "")}1`)
+    .digest("base64");
+  const both = { "x-plivo-signature-v2": v2, "x-plivo-signature-v2-nonce": "1" };
+  expect(await source.read(named({ ...both, "x-plivo-signature-v3": undefined, "x-plivo-signature-v3-nonce": undefined }), now)).toMatchObject({
+    vouched: false,
+  });
+  expect(await source.read(named({ ...both, "x-plivo-signature-v3": "AAAA" }), now)).toMatchObject({ refused: "signature" });
 });
 
 it("aws: a final TEXT_SUCCESSFUL is the last word where the carrier gives no other: delivered", async () => {
