@@ -1,9 +1,13 @@
 import { execFile } from "node:child_process";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { atMost, median, number, type Part, type Row } from "./report.js";
 
 const rounds = 9;
+
+const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** What the entry depends on; tsyringe throws when reflect-metadata is not there before it. */
 const parts = ["reflect-metadata/lite", "tsyringe", "zod", "libphonenumber-js/max", "ipaddr.js"];
@@ -46,6 +50,37 @@ export const importsPart: Part = {
   },
 };
 
+/** What a user has: the entry and a store. */
+const whole = ["phoneproof", "phoneproof/memory"];
+
+/** Files read by an import, as a user has it: dependencies included. */
+export async function loadRows(): Promise<Row[]> {
+  const hook = `export async function load(url, context, next) { process._rawDebug(url); return next(url, context); }`;
+  const code = `import { createRequire, register } from "node:module";
+        register("data:text/javascript,${encodeURIComponent(hook)}");
+    for (const name of ${JSON.stringify(whole)}) await import(name);
+    for (const file of Object.keys(createRequire(import.meta.url).cache)) process._rawDebug("file://" + file);`;
+  const { stderr } = await run(["--input-type=module", "-e", code]);
+  const files = new Set(stderr.split("\n").filter((line) => line.startsWith("file:")));
+  return [atMost(`files loaded by the ESM import of ${whole.join(" and ")}`, files.size, 60, "")];
+}
+
+/** The size of the production `node_modules`: what the lock file does not mark as for development or for peers. */
+export async function packageRows(): Promise<Row[]> {
+  const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as { packages: Record<string, Partial<Record<string, unknown>>> };
+  const spared = ["dev", "devOptional", "optional", "peer"];
+  const folders = Object.keys(lock.packages).filter((folder) => folder !== "" && !spared.some((mark) => lock.packages[folder]?.[mark]));
+  let [bytes, files] = [0, 0];
+  for (const folder of folders) {
+    for (const entry of await readdir(join(root, folder), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      files++;
+      bytes += (await stat(join(entry.parentPath, entry.name))).size;
+    }
+  }
+  return [atMost("production node_modules: files", files, 2_122, ""), atMost("production node_modules: megabytes", bytes / 1e6, 24, "")];
+}
+
 function alone(part: string): string[] {
   return part === "tsyringe" ? ["reflect-metadata/lite", part] : [part];
 }
@@ -76,5 +111,9 @@ async function packagesOf(name: string): Promise<readonly string[]> {
 
 async function evaluate(kind: "import" | "require", code: string): Promise<string> {
   const type = kind === "import" ? "module" : "commonjs";
-  return (await promisify(execFile)(process.execPath, [`--input-type=${type}`, "-e", code], { cwd: fileURLToPath(new URL("..", import.meta.url)) })).stdout;
+  return (await run([`--input-type=${type}`, "-e", code])).stdout;
+}
+
+function run(args: readonly string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  return promisify(execFile)(process.execPath, args, { cwd: root });
 }

@@ -66,9 +66,9 @@ export function answerCalls(methods: Readonly<Record<string, (argument: never) =
   process.once("disconnect", () => process.exit());
 }
 
-/** Runs one exported function of a file of this folder in a fresh process, with a garbage collector that can be called, and answers what it answers. */
-export async function runAlone<R>(file: string, name: string, argument?: unknown): Promise<R> {
-  const child = startChild("./alone.ts", [new URL(file, import.meta.url).href, name], ["--expose-gc"]);
+/** Runs one exported function of a file of this folder in a fresh process, by default with a garbage collector that can be called, and answers what it answers. */
+export async function runAlone<R>(file: string, name: string, argument?: unknown, flags: readonly string[] = ["--expose-gc"]): Promise<R> {
+  const child = startChild("./alone.ts", [new URL(file, import.meta.url).href, name], flags);
   try {
     return await child.call<R>("run", argument);
   } finally {

@@ -14,6 +14,8 @@ export interface Part {
   /** What selects it on the command line. */
   readonly name: string;
   readonly title: string;
+  /** The bench fails where a target of this part is not reached. */
+  readonly gates?: true;
   measure(): Promise<readonly Row[]>;
 }
 

@@ -28,7 +28,7 @@ export const highCeiling = { limits: { spend: [{ amount: 1e6, per: "day" as cons
 
 /** The spam rules off: nobody verifies what is measured. */
 const off = { mode: "off" as const };
-const noSpamRules = { range: off, crowd: off, country: off, newCountries: off, address: off, strangeNetwork: off, signals: off };
+export const noSpamRules = { range: off, crowd: off, country: off, newCountries: off, address: off, strangeNetwork: off, signals: off };
 
 /** A verifier on the default policy but for its spam rules, whose sender keeps the codes and takes no time. */
 export function benchVerifier(store: Store, options: Partial<VerifierOptions> = {}): { readonly verifier: Verifier; readonly codes: Map<string, string> } {
