@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { defineConfig, type Options } from "tsup";
 import { rawText } from "./src/dev/raw-text.js";
 
@@ -13,6 +14,23 @@ const siblings: NonNullable<Options["esbuildPlugins"]>[number] = {
     );
   },
 };
+
+/** Packages of many small files: nearly two hundred, whose loading one by one takes longer than everything else in an import. ES modules have them inside; `require` is quick with files, and takes them from where they are installed. */
+const inside = ["zod", "libphonenumber-js"];
+
+const outsideOfCommonJs: NonNullable<Options["esbuildPlugins"]>[number] = {
+  name: "outside of CommonJS",
+  setup(build) {
+    if (build.initialOptions.format !== "cjs") return;
+    build.onResolve({ filter: new RegExp(`^(${inside.join("|")})(/|$)`) }, ({ path }) => ({ path, external: true }));
+  },
+};
+
+/** Whoever passes on a package passes on its licence. */
+async function writeLicences(): Promise<void> {
+  const licences = await Promise.all(inside.map(async (name) => `${name}\n\n${await readFile(`node_modules/${name}/LICENSE`, "utf8")}`));
+  await writeFile("dist/LICENSES.txt", `The files of this folder contain parts of these packages.\n\n${licences.join("\n\n")}`);
+}
 
 /** One entry for each subpath of `exports` in package.json. The command (`dist/dev.js`) is built apart, by `npm run build:dev`. */
 export default defineConfig({
@@ -54,5 +72,7 @@ export default defineConfig({
   removeNodeProtocol: false,
   dts: true,
   loader: { ".lua": "text" },
-  esbuildPlugins: [rawText(), siblings],
+  noExternal: inside,
+  esbuildPlugins: [rawText(), siblings, outsideOfCommonJs],
+  onSuccess: writeLicences,
 });

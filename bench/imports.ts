@@ -9,9 +9,6 @@ const rounds = 9;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What the entry depends on; tsyringe throws when reflect-metadata is not there before it. */
-const parts = ["reflect-metadata/lite", "tsyringe", "zod", "libphonenumber-js/max", "ipaddr.js"];
-
 const adapters = ["memory", "redis", "mongo", "express", "fastify", "next", "fetch", "node", "senders/console", "testing"].map((name) => `phoneproof/${name}`);
 
 /** Import times in processes of their own. */
@@ -19,24 +16,19 @@ export const importsPart: Part = {
   name: "imports",
   title: "Time to import, each in a fresh process; medians of interleaved rounds",
   async measure() {
-    const esm = await measureAll("import", [["phoneproof"], parts, ...parts.map(alone), ...adapters.map((name) => [name])]);
-    const cjs = await measureAll("require", [["phoneproof"], parts]);
+    const esm = await measureAll("import", [whole, ...adapters.map((name) => [name])]);
+    const cjs = await measureAll("require", [whole]);
     const of = (times: ReadonlyMap<string, number>, names: readonly string[]) => times.get(names.join()) ?? Number.NaN;
-    const entry = of(esm, ["phoneproof"]);
-    const together = of(esm, parts);
-    const required = of(cjs, ["phoneproof"]);
-    const requiredTogether = of(cjs, parts);
+    const [imported, required] = [of(esm, whole), of(cjs, whole)];
     const rows: Row[] = [
-      atMost("import phoneproof, above its dependencies", entry - together, 15, " ms", ` (${number(entry)} ms against ${number(together)} ms)`),
       atMost(
-        "require phoneproof, above its dependencies",
-        required - requiredTogether,
-        15,
-        " ms",
-        ` (${number(required)} ms against ${number(requiredTogether)} ms)`,
+        `${whole.join(" and ")}, dependencies included: import against require`,
+        imported / required,
+        1,
+        " ×",
+        ` (${number(imported)} ms against ${number(required)})`,
       ),
     ];
-    for (const part of parts) rows.push({ figure: alone(part).join(" + "), measured: `${number(of(esm, alone(part)))} ms` });
     for (const adapter of adapters) {
       const packages = await packagesOf(adapter);
       const wanted = adapter === "phoneproof/testing" ? {} : { target: "no package", reached: packages.length === 0 };
@@ -79,10 +71,6 @@ export async function packageRows(): Promise<Row[]> {
     }
   }
   return [atMost("production node_modules: files", files, 2_122, ""), atMost("production node_modules: megabytes", bytes / 1e6, 24, "")];
-}
-
-function alone(part: string): string[] {
-  return part === "tsyringe" ? ["reflect-metadata/lite", part] : [part];
 }
 
 /** Milliseconds from the start of the process until everything is there, less those of a process that loads nothing. */
