@@ -2,6 +2,7 @@ import "reflect-metadata/lite";
 import { container, type DependencyContainer, instanceCachingFactory } from "tsyringe";
 import { guardedSender } from "./callbacks/guarded-sender.js";
 import { leaseTime } from "./domain/delivery.js";
+import { milliseconds } from "./domain/policy.js";
 import { createAlarms } from "./engine/alarms.js";
 import { createOutbox, type Outbox } from "./engine/callbacks/outbox.js";
 import { systemClock } from "./engine/clock/system-clock.js";
@@ -55,7 +56,14 @@ export function compose(options: VerifierOptions): Composed {
   register<Accounts>(tokens.accounts, () => createAccounts(customersOf(options.customers), settings, clock, logger));
   register<Parts>(tokens.parts, (inner) => {
     const codes = createCodes(settings.secrets, settings.pepper);
-    const records = createRecords({ store: options.store, codes, clock, logger, holdsEvents: settings.deliver ? leaseTime : undefined });
+    const records = createRecords({
+      store: options.store,
+      codes,
+      clock,
+      logger,
+      holdsEvents: settings.deliver ? leaseTime : undefined,
+      lifetime: milliseconds(settings.policy.lifetime),
+    });
     const base = { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
     const beside = (work: Promise<unknown>) => {

@@ -8,6 +8,7 @@ import type { RecordWrite, Store, StoredRecord } from "../../ports/store.js";
 import { type StoreBudget, unavailable } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
+import { lastUsed } from "./last-used.js";
 
 /** An authentication as it was read or written last, with the tokens that a commit needs. */
 export interface Held {
@@ -60,22 +61,52 @@ export interface RecordsOptions {
   readonly logger: Logger;
   /** Whether this process delivers the events that it writes; then it holds them from the write on, for so many milliseconds. */
   readonly holdsEvents: number | undefined;
+  /** Milliseconds from a creation to its end: nothing is remembered for longer than twice that. */
+  readonly lifetime: number;
 }
 
-export function createRecords({ store, codes, clock, logger, holdsEvents }: RecordsOptions): Records {
-  const recent = lastUsed<Held>(4096);
+/** What the remembered texts take, and up to twice that: those of more than 100,000 authentications. */
+const rememberedBytes = 64 * 1024 * 1024;
 
-  const remember = (held: Held): Held => {
-    const known = recent.get(held.auth.id);
+/** What a text takes beside its length: its id, and its place in a map. */
+const besideText = 160;
+
+/** A record as one string: an object for each would take more than what it holds. Neither tokens nor data of ours have a line break in them. */
+function inOnePiece({ customer, keepUntil, tokens, data }: StoredRecord): string {
+  return [customer, keepUntil, tokens.join(), data].join("\n");
+}
+
+function heldIn(id: string, text: string | undefined): Held | undefined {
+  if (text === undefined) return undefined;
+  const [customer = "", keepUntil, written = "", data = ""] = text.split("\n");
+  const tokens = written.split(",");
+  return { auth: decodeRecord({ customer, id, keepUntil: Number(keepUntil), tokens, data }), tokens };
+}
+
+export function createRecords({ store, codes, clock, logger, holdsEvents, lifetime }: RecordsOptions): Records {
+  const age = lifetime;
+  const now = () => clock.now();
+  /** Ready for use, which most are used soon; of more, the text that is written anyway takes less. */
+  const recent = lastUsed<Held>(4_096, age, now);
+  const texts = lastUsed<string>(rememberedBytes, age, now);
+
+  const keep = (held: Held, record: StoredRecord): void => {
+    const text = inOnePiece(record);
+    recent.set(record.id, held, 1);
+    texts.set(record.id, text, besideText + text.length);
+  };
+
+  const remember = (held: Held, record: StoredRecord): Held => {
+    const known = recent.get(record.id);
     // The same write, with what was noted since.
     if (known !== undefined && known.tokens[0] === held.tokens[0] && known.auth.customer === held.auth.customer) return known;
-    recent.set(held.auth.id, held);
+    keep(held, record);
     return held;
   };
 
   const read = (record: StoredRecord): Held => {
     try {
-      return remember({ auth: decodeRecord(record), tokens: record.tokens });
+      return remember({ auth: decodeRecord(record), tokens: record.tokens }, record);
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
       logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it is left as it is");
@@ -116,7 +147,8 @@ export function createRecords({ store, codes, clock, logger, holdsEvents }: Reco
         const written = [token, ...tokens].slice(0, keptTokens);
         const record = { customer, id, keepUntil, now, tokens: written, data, ...(wake !== undefined && { wakeAt: wake }) };
         const result = await budget.call(() => store.commit({ claims, asks, record, expected: tokens[0] ?? null }));
-        if (result.done) return { done: true, held: remember({ auth: next, tokens: written }), answer: result };
+        if (result.done)
+          return { done: true, held: remember({ auth: next, tokens: written }, { customer, id, keepUntil, tokens: written, data }), answer: result };
         if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count } };
         const { current } = result;
         const ended = current !== undefined && isForgotten(current, clock.now());
@@ -134,27 +166,14 @@ export function createRecords({ store, codes, clock, logger, holdsEvents }: Reco
 
     note(from, to) {
       const held = recent.get(from.id);
-      if (held?.auth === from) recent.set(from.id, { ...held, auth: to });
+      if (held?.auth !== from) return;
+      const { customer, id, keepUntil } = to;
+      keep({ ...held, auth: to }, { customer, id, keepUntil, tokens: held.tokens, data: encodeRecord(to) });
     },
 
     recall(customer, id) {
-      const held = recent.get(id);
+      const held = recent.get(id) ?? heldIn(id, texts.get(id));
       return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, clock.now()) ? undefined : held;
-    },
-  };
-}
-
-/** The last `size` entries that were set, and up to as many before them. Two generations: a Map used as a list of the last used walks its holes. */
-function lastUsed<T>(size: number): { get(key: string): T | undefined; set(key: string, value: T): void } {
-  let young = new Map<string, T>();
-  let old = new Map<string, T>();
-  return {
-    get: (key) => young.get(key) ?? old.get(key),
-    set(key, value) {
-      young.set(key, value);
-      if (young.size < size) return;
-      old = young;
-      young = new Map();
     },
   };
 }

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { numberOf, setUp } from "../support/verifier.js";
+
+test("a check takes one step where this process made the authentication, however many it made since", async () => {
+  const { store } = setUp();
+  let finds = 0;
+  const set = setUp({
+    store: {
+      find: (customer, id) => {
+        finds++;
+        return store.find(customer, id);
+      },
+      commit: (change) => store.commit(change),
+      members: (window, limit) => store.members(window, limit),
+      tally: (adds, reads) => store.tally(adds, reads),
+      lease: (until, limit, leaseUntil) => store.lease(until, limit, leaseUntil),
+      get: (key) => store.get(key),
+      put: (key, value, life) => store.put(key, value, life),
+    },
+  });
+  const { authentication_uuid } = await set.create();
+  const code = set.box.code();
+  for (let others = 1; others <= 8_500; others++) await set.create({ phone_number: numberOf(others + 1) });
+  expect(await set.check(authentication_uuid, set.wrong())).toMatchObject({ status: "invalid" });
+  expect(await set.check(authentication_uuid, code)).toMatchObject({ status: "valid" });
+  expect(finds).toBe(0);
+});
