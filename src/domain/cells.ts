@@ -23,14 +23,21 @@ export interface Answer {
   readonly asked: readonly number[];
 }
 
-/** Gathers what one attempt claims and asks of the cells of a customer, each sum once. */
+/** What is known of the verifications in a cell over some length. */
+export interface VerifiedCount {
+  readonly verified: number;
+  /** Messages that those had. */
+  readonly messages: number;
+}
+
+/** Gathers what one attempt claims and asks of the cells of a customer. Each sum is to be named once. */
 export interface Questions {
   readonly claims: readonly SumClaim[];
   readonly asks: readonly Ask[];
-  /** Counts a message in the cell, and asks for what was counted and verified over `length`. */
-  count(cell: string, length: number): Read<CellCount>;
+  /** Counts a message in the cell, and asks for what was counted and verified over `length`. `closed`: the question for what was verified, where it is asked already. */
+  count(cell: string, length: number, closed?: Read<VerifiedCount>): Read<CellCount>;
   /** Asks how many were verified in the cell over `length`, and how many messages those had. */
-  verified(cell: string, length: number): Read<{ readonly verified: number; readonly messages: number }>;
+  verified(cell: string, length: number): Read<VerifiedCount>;
   /** Asks for a plain sum. */
   plain(sum: string, length: number): Read<number>;
 }
@@ -38,14 +45,8 @@ export interface Questions {
 export function askCells(customer: string, moment: Moment): Questions {
   const claims: SumClaim[] = [];
   const asks: Ask[] = [];
-  const places = new Map<string, number>();
-  const once = (sum: string, add: () => number): number => {
-    let at = places.get(sum);
-    if (at === undefined) places.set(sum, (at = add()));
-    return at;
-  };
-  const ask = (sum: string, length: number) => once(sum, () => asks.push({ sum, since: sinceOf(moment, length) }) - 1);
-  const verified = (cell: string, length: number): Read<{ readonly verified: number; readonly messages: number }> => {
+  const ask = (sum: string, length: number) => asks.push({ sum, since: sinceOf(moment, length) }) - 1;
+  const verified = (cell: string, length: number): Read<VerifiedCount> => {
     const at = ask(nameOf(customer, "v", cell, length), length);
     return ({ asked }) => {
       const packed = asked[at] ?? 0;
@@ -56,10 +57,8 @@ export function askCells(customer: string, moment: Moment): Questions {
     claims,
     asks,
     verified,
-    count(cell, length) {
-      const sum = nameOf(customer, "o", cell, length);
-      const at = once(sum, () => claims.push(messageClaim(customer, cell, 1, length, moment)) - 1);
-      const closed = verified(cell, length);
+    count(cell, length, closed = verified(cell, length)) {
+      const at = claims.push(messageClaim(customer, cell, 1, length, moment)) - 1;
       return (answer) => {
         const sent = (answer.counts[at] ?? 1) - 1;
         const { verified: times, messages } = closed(answer);
@@ -95,5 +94,6 @@ export function plainClaim(customer: string, sum: string, length: number, moment
 
 /** `o` for what was sent, `v` for what was verified; a cell counted over several lengths is as many sums. */
 function nameOf(customer: string, what: "o" | "v", cell: string, length: number): string {
-  return `${customer}:${what}${length === day ? "" : length / hour}:${cell}`;
+  const kind = length === day ? `${what}:` : `${what}${length / hour}:`;
+  return `${customer}:${kind}${cell}`;
 }

@@ -53,8 +53,9 @@ export function sinceOf({ now, skew }: Moment, length: number): number {
 }
 
 /** So much more in a sum over `length` milliseconds. */
-export function sumClaim(sum: string, weight: number, length: number, moment: Moment): SumClaim {
+export function sumClaim(sum: string, weight: number, length: number, moment: Moment, limit?: number): SumClaim {
   const { now } = moment;
   const since = sinceOf(moment, length);
-  return { sum, weight, now, since, keepUntil: now + 2 * (now - since) };
+  const keepUntil = now + 2 * (now - since);
+  return limit === undefined ? { sum, weight, now, since, keepUntil } : { sum, weight, now, since, keepUntil, limit };
 }

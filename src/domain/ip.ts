@@ -2,6 +2,7 @@ import ipaddr from "ipaddr.js";
 
 /** What the caps count an address by: IPv4 whole, also where an IPv6 address stands for it, "IPv6 by /64" (contract.md, Limits). `ip` must be an IP address. */
 export function addressKey(ip: string): string {
+  if (plainIpv4.test(ip)) return ip;
   const address = ipaddr.parse(ip);
   if (address.kind() === "ipv4") return address.toString();
   const { parts } = address as ipaddr.IPv6;
@@ -11,10 +12,16 @@ export function addressKey(ip: string): string {
   return `${network.join(":")}::/64`;
 }
 
-/** The surroundings of an address: IPv4 by /16, "IPv6 /32" (contract.md, strange network). `ip` must be an IP address. */
-export function networkKey(ip: string): string {
-  return addressKey(ip).split(/[.:]/).slice(0, 2).join(".");
+/** The one spelling of an IPv4 address that is its own key. */
+const plainIpv4 = /^(?:(?:0|[1-9]\d{0,2})\.){3}(?:0|[1-9]\d{0,2})$/;
+
+/** The surroundings of an address, by its key: IPv4 by /16, "IPv6 /32" (contract.md, strange network). */
+export function networkOf(key: string): string {
+  const [, first = "", second = ""] = twoParts.exec(key) ?? [];
+  return `${first}.${second}`;
 }
+
+const twoParts = /^([^.:]*)[.:]([^.:]*)/;
 
 /** The halves of the IPv4 address that an IPv6 address is made of. Whoever holds that one has all /64s made of it (6to4: 65,536), or shares a /64 with all others (NAT64: the whole internet). */
 function wrappedIpv4(parts: readonly number[]): readonly number[] | undefined {

@@ -1,7 +1,7 @@
 import { type Claim, type Moment, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
-import { type Cap, type GrowingCap, milliseconds, type Policy } from "./policy.js";
+import { type Cap, type GrowingCap, type Limits, milliseconds, type Policy } from "./policy.js";
 import { hour } from "./time.js";
 
 /** One rule's claim, with what people are told of it. */
@@ -37,34 +37,40 @@ export type Mask = (text: string) => string;
 
 /** Caps that count sends, "retries included": per number and per customer (contract.md, Limits). */
 export function sendCharges(subject: SendSubject, { limits }: Policy, moment: Moment, mask: Mask): Charge[] {
-  const { customer, number } = subject;
-  return [
-    ...caps("perNumber", `${customer}:n:${mask(number)}`, memberOf(subject), limits.perNumber, moment),
-    ...caps("perCustomer", `${customer}:c`, memberOf(subject), limits.perCustomer, moment),
-  ];
+  return chargesOfSend(subject, mask(subject.number), memberOf(subject), limits, moment);
+}
+
+function chargesOfSend({ customer }: SendSubject, number: string, member: string, limits: Limits, moment: Moment): Charge[] {
+  const charges: Charge[] = [];
+  perNumber(charges, `${customer}:n:${number}`, member, limits.perNumber, moment);
+  perCustomer(charges, `${customer}:c`, member, limits.perCustomer, moment);
+  return charges;
 }
 
 /** Caps of a create: those of its send, those "per device_id" (contract.md, Limits), and those per ip that the operator has set. */
-export function createCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
-  const { customer, number, deviceId, ip } = subject;
-  const { limits } = policy;
-  const list = sendCharges(subject, policy, moment, mask);
-  if (deviceId !== undefined) {
+export function createCharges(subject: CreateSubject, { limits }: Policy, moment: Moment, mask: Mask): Charge[] {
+  const { customer, deviceId, ip } = subject;
+  const number = mask(subject.number);
+  const member = memberOf(subject);
+  const charges = chargesOfSend(subject, number, member, limits, moment);
+  if (deviceId !== undefined && limits.perDevice.length + limits.numbersPerDevice.length > 0) {
     const device = mask(deviceId);
-    list.push(...caps("perDevice", `${customer}:d:${device}`, memberOf(subject), limits.perDevice, moment));
-    list.push(...caps("numbersPerDevice", `${customer}:dn:${device}`, mask(number), limits.numbersPerDevice, moment, true));
+    perDevice(charges, `${customer}:d:${device}`, member, limits.perDevice, moment);
+    numbersPerDevice(charges, `${customer}:dn:${device}`, number, limits.numbersPerDevice, moment);
   }
   if (ip !== undefined && limits.perIp.length + limits.numbersPerIp.length > 0) {
     const address = mask(addressKey(ip));
-    list.push(...caps("perIp", `${customer}:i:${address}`, memberOf(subject), limits.perIp, moment));
-    list.push(...caps("numbersPerIp", `${customer}:in:${address}`, mask(number), limits.numbersPerIp, moment, true));
+    perIp(charges, `${customer}:i:${address}`, member, limits.perIp, moment);
+    numbersPerIp(charges, `${customer}:in:${address}`, number, limits.numbersPerIp, moment);
   }
-  return list;
+  return charges;
 }
 
 /** "lookups have a ceiling" (contract.md, Fields). */
 export function lookupCharges(customer: string, member: string, policy: Policy, moment: Moment): Charge[] {
-  return caps("lookups", `${customer}:l`, member, policy.limits.lookups, moment);
+  const charges: Charge[] = [];
+  lookups(charges, `${customer}:l`, member, policy.limits.lookups, moment);
+  return charges;
 }
 
 /** Refused creates that are kept: of one number, and of one customer, per hour. */
@@ -76,7 +82,7 @@ export function refusedClaims(
   moment: Moment,
   mask: Mask,
 ): Claim[] {
-  const ofCustomer = { ...sumClaim(`${customer}:r`, 1, hour, moment), limit: keptRefusals.ofCustomer };
+  const ofCustomer = sumClaim(`${customer}:r`, 1, hour, moment, keptRefusals.ofCustomer);
   if (request !== undefined) return [ofCustomer];
   const { now, since, keepUntil } = ofCustomer;
   const member = `${id}/${createdAt.toString(36)}`;
@@ -95,19 +101,53 @@ function isOneMessages(member: string): boolean {
 /** The largest cap that is counted member by member, and so to the millisecond; a larger one is a sum, and may refuse up to a twelfth of its length longer than it must. */
 const largestExact = 100;
 
+/** What of a cap does not change with the request. */
+interface PlannedCap {
+  readonly rule: string;
+  readonly cap: GrowingCap;
+  /** Milliseconds. */
+  readonly length: number;
+  /** Of a cap that is counted member by member: how long the window must be kept for the longest such cap on it, in milliseconds. */
+  readonly keptFor?: number;
+}
+
+/** Adds the charges of one rule's caps. */
+type CapRule = (charges: Charge[], window: string, member: string, caps: readonly GrowingCap[], moment: Moment) => void;
+
 /** `distinct`: the same member is to count once. */
-function caps(rule: string, window: string, member: string, list: readonly GrowingCap[], moment: Moment, distinct = false): Charge[] {
-  const { now } = moment;
-  const sinceFor = (cap: Cap) => sinceOf(moment, milliseconds(cap.window));
+function capRule(rule: string, distinct = false): CapRule {
+  const plans = new WeakMap<readonly GrowingCap[], readonly PlannedCap[]>();
+  return (charges, window, member, caps, moment) => {
+    let plan = plans.get(caps);
+    if (plan === undefined) plans.set(caps, (plan = plannedCaps(rule, caps, distinct)));
+    for (const planned of plan) charges.push(chargeOf(planned, window, member, moment));
+  };
+}
+
+const perNumber = capRule("perNumber");
+const perCustomer = capRule("perCustomer");
+const perDevice = capRule("perDevice");
+const numbersPerDevice = capRule("numbersPerDevice", true);
+const perIp = capRule("perIp");
+const numbersPerIp = capRule("numbersPerIp", true);
+const lookups = capRule("lookups");
+
+function plannedCaps(rule: string, caps: readonly GrowingCap[], distinct: boolean): PlannedCap[] {
   const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (limit <= largestExact && perVerified === 0);
-  const longest = now - Math.min(now, ...list.filter(isExact).map(sinceFor));
-  return list.map((cap): Charge => {
-    const { limit, perVerified = 0, window: seconds } = cap;
-    const told = { rule: `${rule} ${limit}/${seconds}s`, threshold: limit };
-    if (isExact(cap)) return { ...told, claim: { window, member, limit, now, since: sinceFor(cap), keepUntil: now + longest } };
-    const claim = sumClaim(`${window}:${seconds}`, 1, milliseconds(seconds), moment);
-    return perVerified > 0 ? { ...told, perVerified, claim } : { ...told, claim: { ...claim, limit } };
-  });
+  const lengthOf = (cap: Cap) => milliseconds(cap.window);
+  const keptFor = Math.max(0, ...caps.filter(isExact).map(lengthOf));
+  return caps.map((cap) => ({ rule: `${rule} ${cap.limit}/${cap.window}s`, cap, length: lengthOf(cap), ...(isExact(cap) && { keptFor }) }));
+}
+
+function chargeOf({ rule, cap, length, keptFor }: PlannedCap, window: string, member: string, moment: Moment): Charge {
+  const { limit, perVerified = 0 } = cap;
+  if (keptFor !== undefined) {
+    const { now, skew } = moment;
+    return { rule, threshold: limit, claim: { window, member, limit, now, since: sinceOf(moment, length), keepUntil: now + keptFor + 2 * skew } };
+  }
+  const sum = `${window}:${cap.window}`;
+  if (perVerified > 0) return { rule, threshold: limit, perVerified, claim: sumClaim(sum, 1, length, moment) };
+  return { rule, threshold: limit, claim: sumClaim(sum, 1, length, moment, limit) };
 }
 
 /** Judges a cap that grows, once it is known how many verified: the refusal, or `undefined`. `count`: with what is judged. */

@@ -1,7 +1,7 @@
-import { type Answer, creditCells, messageClaim, type Questions, type Read } from "./cells.js";
+import { type Answer, creditCells, messageClaim, type Questions, type Read, type VerifiedCount } from "./cells.js";
 import type { Moment, SumClaim } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
-import { addressKey, networkKey } from "./ip.js";
+import { addressKey, networkOf } from "./ip.js";
 import type { Mask } from "./quota.js";
 import type { Credit, SpamPolicy } from "./spam-policy.js";
 import { day, hour, week } from "./time.js";
@@ -29,8 +29,9 @@ export function originOf(
 ): Origin | undefined {
   const cells = Object.entries(own).map(([rule, cell]) => [rule, mask(`cell ${cell}`)]);
   if (ip === undefined && cells.length === 0 && !flags.pot && !flags.safe) return undefined;
+  const address = ip === undefined ? undefined : addressKey(ip);
   return {
-    ...(ip !== undefined && { a: mask(addressKey(ip)).slice(0, 11), w: mask(`network ${networkKey(ip)}`).slice(0, 11) }),
+    ...(address !== undefined && { a: mask(address).slice(0, 11), w: mask(`network ${networkOf(address)}`).slice(0, 11) }),
     ...(cells.length > 0 && { u: Object.fromEntries(cells) }),
     ...(flags.pot && { p: 1 as const }),
     ...(flags.safe && { s: 1 as const }),
@@ -119,7 +120,7 @@ export function spamQuestion(questions: Questions, subject: CellSubject, policy:
       rule("newCountries", policy.newCountries.mode, (answer) => (proven(answer) ? undefined : credit(count, policy.newCountries)(answer)));
     }
     if (policy.strangeNetwork.mode !== "off") {
-      alarm = countryAlarm(questions, country, policy.strangeNetwork);
+      alarm = countryAlarm(questions, country, weekly, policy.strangeNetwork);
       if (origin.w !== undefined) {
         const there = questions.verified(networkCell(country, origin.w), week);
         rule("strangeNetwork", policy.strangeNetwork.mode, (answer) => (there(answer).verified === 0 ? alarm(answer) : undefined));
@@ -166,13 +167,14 @@ export function creditClaims({ customer, number, country, origin }: CellSubject,
           { cell: countryCell(country), length: week },
           ...(origin.w === undefined ? [] : [{ cell: networkCell(country, origin.w), length: week }]),
         ];
+  const self = numberCell(number, mask);
   const cells = [
     ...rangesOf(number, mask).map((cell) => ({ cell, length: day })),
     ...places,
     ...(origin.a === undefined ? [] : [{ cell: addressCell(origin.a), length: day }]),
     ...Object.entries(origin.u ?? {}).map(([name, value]) => ({ cell: ownCell(name, value), length: day })),
-    { cell: numberCell(number, mask), length: trustedFor },
-    { cell: numberCell(number, mask), length: day },
+    { cell: self, length: trustedFor },
+    { cell: self, length: day },
     { cell: customerCell, length: day },
   ];
   return creditCells(customer, cells, messages, moment);
@@ -198,9 +200,14 @@ export function potReturn(customer: string, moment: Moment): SumClaim {
 export const refusedSum = (country: string) => `x:${country}`;
 
 /** "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share × verified)" (contract.md, Limits). */
-function countryAlarm(questions: Questions, country: string, { base, factor }: { readonly base: number; readonly factor: number }): Read<Measured | undefined> {
+function countryAlarm(
+  questions: Questions,
+  country: string,
+  weekly: Read<VerifiedCount>,
+  { base, factor }: { readonly base: number; readonly factor: number },
+): Read<Measured | undefined> {
   const now = questions.count(countryCell(country), hour);
-  const usual = questions.count(countryCell(country), week);
+  const usual = questions.count(countryCell(country), week, weekly);
   const refused = questions.plain(refusedSum(country), hour);
   return (answer) => {
     const { open, verified } = now(answer);

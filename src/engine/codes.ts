@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { createHmac, createSecretKey, type KeyObject, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 
 /** Everything that is drawn at random or keyed with a secret. */
 export interface Codes {
@@ -11,7 +11,7 @@ export interface Codes {
   /** Digests of a text under each secret, the current one first; `purpose` keeps the uses apart. */
   fingerprints(purpose: string, text: string): readonly string[];
   /** "An idempotency key makes the id (a UUID from a keyed hash of customer and key)" (architecture.md, rule 5): the id under each secret, the current one first. */
-  idsFor(customer: string, key: string): readonly string[];
+  idsFor(customer: string, name: string): readonly string[];
   /** "Window names hold no number, address or device in clear: a keyed hash" (contract.md, Limits), the first 96 bits of it. */
   mask(text: string): string;
   /** A new random UUID. */
@@ -29,9 +29,12 @@ const maskLength = 16;
 /** `secrets`: the current one first. `pepper`: keys the names of windows. Default: the current secret. */
 export function createCodes(secrets: readonly string[], pepper = secrets[0] as string): Codes {
   const random = randomPool();
-  const keyed = (secret: string, purpose: string, text: string) =>
-    createHmac("sha256", secret).update(`${purpose}\0${text}`).digest("base64url").slice(0, digestLength);
-  const current = secrets[0] as string;
+  // A key that is made once spares each digest that work.
+  const keys = secrets.map(keyOf);
+  const current = keys[0] as KeyObject;
+  const windowKey = keyOf(pepper);
+  const keyed = (key: KeyObject, purpose: string, text: string) =>
+    createHmac("sha256", key).update(`${purpose}\0${text}`).digest("base64url").slice(0, digestLength);
 
   return {
     draw: (length) => String(randomInt(10 ** length)).padStart(length, "0"),
@@ -40,18 +43,22 @@ export function createCodes(secrets: readonly string[], pepper = secrets[0] as s
       if (digests.length === 0) return -1;
       const held = digests.map((digest) => Buffer.from(digest));
       let found = -1;
-      for (const secret of secrets) {
-        const made = Buffer.from(keyed(secret, "code", `${id}\0${code}`));
+      for (const key of keys) {
+        const made = Buffer.from(keyed(key, "code", `${id}\0${code}`));
         for (const [at, digest] of held.entries()) if (digest.length === made.length && timingSafeEqual(digest, made)) found = at;
       }
       return found;
     },
-    fingerprints: (purpose, text) => secrets.map((secret) => keyed(secret, purpose, text)),
-    idsFor: (customer, key) => secrets.map((secret) => toUuid(Buffer.from(keyed(secret, "id", `${customer}\0${key}`), "base64url"))),
-    mask: (text) => keyed(pepper, "window", text).slice(0, maskLength),
+    fingerprints: (purpose, text) => keys.map((key) => keyed(key, purpose, text)),
+    idsFor: (customer, name) => keys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"))),
+    mask: (text) => keyed(windowKey, "window", text).slice(0, maskLength),
     newId: () => toUuid(random(16)),
     newToken: () => random(8).toString("base64url"),
   };
+}
+
+function keyOf(secret: string): KeyObject {
+  return createSecretKey(secret, "utf8");
 }
 
 /** Random bytes from the platform, fetched 4 KiB at a time: a call into the CSPRNG costs more than its bytes. No byte is handed out twice. */
