@@ -1,6 +1,7 @@
 import type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
 import { type Authentication, blankOf, isVoid, withDecision, withoutSendThatNeverWas } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
+import type { ListWord } from "../domain/lists.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { milliseconds } from "../domain/policy.js";
 import { createCharges, refusedClaims } from "../domain/quota.js";
@@ -15,10 +16,11 @@ import { blockedNumber, readDestination } from "./door/destination.js";
 import { askIpInfo, askOwnRules, type OwnWord, withListed } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
-import { admission, type Granted, type Pass, passed } from "./sending/admission.js";
+import { admission, type Granted, type Pass, passed, type Refusal } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
+import { allSoon, type Soon, soon } from "./soon.js";
 import { creation, type Decided, transition } from "./transition.js";
 
 /** What a create came to: what is stored, and the send to make for it, when this very create was granted it. */
@@ -41,44 +43,61 @@ interface Asked {
 /**
  * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our spam rules → `spam_detected`, else the code is sent and the status is `pending`. The three outcomes all make an authentication with an id and `expires_at`" (contract.md).
  */
-export async function createAuthentication(
+export function createAuthentication(
   parts: Parts,
   account: Account,
   request: CreateAuthenticationRequest,
   idempotencyKey?: string,
-): Promise<AuthenticationResponse> {
-  const { codes, records, settings, clock } = parts;
+): Soon<AuthenticationResponse> {
+  const { codes, settings, clock } = parts;
   const phone = readDestination(parts, request.phone_number);
   const budget = newBudget(parts);
   const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
+  const create = () => {
+    const id = key?.id ?? codes.newId();
+    const now = clock.now();
+    return soon(
+      budget.aside(() => askAround(parts, account, request, phone, id, now)),
+      ({ listed, own, ipInfo, proof }) => {
+        const asked = { request, phone, id, own: withListed(own, listed, now), pass: { proof, safe: listed.safe }, ipInfo, fingerprint: key?.fingerprint };
+        return commitAndSend(parts, account, budget, asked, key);
+      },
+    );
+  };
+  if (key === undefined) return create();
   const asksOthers = settings.spamRules.length > 0 || settings.lists.block !== undefined || request.proof !== undefined;
-  const known = await key?.before(budget, asksOthers);
-  if (known !== undefined) return toResponse(known);
+  return key.before(budget, asksOthers).then((known) => (known === undefined ? create() : toResponse(known)));
+}
 
-  const id = key?.id ?? codes.newId();
-  const now = clock.now();
-  const { listed, own, ipInfo, proof } = await budget.aside(() => askAround(parts, account, request, phone, id, now));
-  const asked: Asked = { request, phone, id, own: withListed(own, listed, now), pass: { proof, safe: listed.safe }, ipInfo, fingerprint: key?.fingerprint };
+async function commitAndSend(parts: Parts, account: Account, budget: StoreBudget, asked: Asked, key: KeyedRequest | undefined): Promise<AuthenticationResponse> {
   const decide = (held: Held | undefined): Decided<Created> =>
     held === undefined || isVoid(held.auth) ? newCreate(parts, account, asked) : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
-  const { auth, sending } = await takingBack(parts, async (trying) => {
-    const created = await creation(records, budget, account.customer, id, (held) => trying(decide(held), held));
-    return admitted(parts, budget, created);
-  });
+  const { auth, sending } = await takingBack(parts, (trying) =>
+    creation(parts.records, budget, account.customer, asked.id, (held) => trying(decide(held), held)).then((created) => admitted(parts, budget, created)),
+  );
   if (sending !== undefined) await handOver(parts, budget, account.policy, sending);
   return toResponse(auth);
 }
 
+/** What others than the store say of a create. */
+interface Around {
+  readonly listed: ListWord;
+  readonly own: OwnWord;
+  readonly ipInfo: IpInfo | undefined;
+  readonly proof: boolean;
+}
+
 /** What others than the store are asked of a create: lists, the caller's own rules and resolver, the challenge. */
-async function askAround(parts: Parts, account: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string, now: number) {
-  const listed = await parts.lists.judge({ number: phone.number, ip: request.ip, deviceId: request.device_id });
-  if (listed.block?.kind === "number") throw blockedNumber();
-  const [own, ipInfo, proof] = await Promise.all([
-    askOwnRules(parts, () => attemptOf(request, phone, id, now)),
-    askIpInfo(parts, account, request.ip),
-    listed.block === undefined && meetsChallenge(parts, request.proof, request.ip),
-  ]);
-  return { listed, own, ipInfo, proof };
+function askAround(parts: Parts, account: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string, now: number): Soon<Around> {
+  return soon(parts.lists.judge({ number: phone.number, ip: request.ip, deviceId: request.device_id }), (listed) => {
+    if (listed.block?.kind === "number") throw blockedNumber();
+    const answers = allSoon<[OwnWord, IpInfo | undefined, boolean]>([
+      askOwnRules(parts, () => attemptOf(request, phone, id, now)),
+      askIpInfo(parts, account, request.ip),
+      listed.block === undefined && meetsChallenge(parts, request.proof, request.ip),
+    ]);
+    return soon(answers, ([own, ipInfo, proof]) => ({ listed, own, ipInfo, proof }));
+  });
 }
 
 function newCreate(parts: Parts, account: Account, { request, phone, id, own, pass, ipInfo, fingerprint }: Asked): Decided<Created> {
@@ -124,17 +143,22 @@ function newCreate(parts: Parts, account: Account, { request, phone, id, own, pa
   };
 }
 
+interface Admitted {
+  readonly auth: Authentication;
+  readonly sending?: Sending | undefined;
+}
+
 /** The verdict on a create that is written down: it goes, or it is settled as refused and taken out of all that counted it. */
-async function admitted(
-  parts: Parts,
-  budget: StoreBudget,
-  { auth, granted }: Created,
-): Promise<{ readonly auth: Authentication; readonly sending?: Sending | undefined }> {
+function admitted(parts: Parts, budget: StoreBudget, { auth, granted }: Created): Soon<Admitted> {
   if (granted === undefined) return { auth };
-  const { verdict, moment } = granted;
   const sending = passed(parts, granted);
-  if (verdict.refusal === undefined) return { auth, sending };
-  const { status, decisions } = verdict.refusal;
+  const { refusal } = granted.verdict;
+  return refusal === undefined ? { auth, sending } : settleRefused(parts, budget, auth, granted, refusal);
+}
+
+async function settleRefused(parts: Parts, budget: StoreBudget, auth: Authentication, granted: Granted, refusal: Refusal): Promise<Admitted> {
+  const { moment } = granted;
+  const { status, decisions } = refusal;
   const returned = granted.returned();
   const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
     const next = refused(withoutSendThatNeverWas(current, auth.attempts, blankOf(auth)), status, decisions);

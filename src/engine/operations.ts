@@ -11,6 +11,7 @@ import { type Explanation, explainAuthentication } from "./explain.js";
 import { lookupNumber } from "./lookup.js";
 import type { Parts } from "./parts.js";
 import { retryAuthentication } from "./retry.js";
+import { promised, type Soon, soon } from "./soon.js";
 
 export interface CallOptions {
   /** 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a second count" (contract.md, Idempotency-Key). Read by create and check. */
@@ -28,33 +29,54 @@ export interface Operations {
 
 export function createOperations(parts: Parts, accounts: Accounts): Operations {
   /** "`account_invalid` (customer_uuid is not the key's customer)" (contract.md, wire rule 5). */
-  const admit = async (customerUuid: string, caller: Account | undefined): Promise<Account> => {
+  const admit = (customerUuid: string, caller: Account | undefined): Soon<Account> => {
     if (caller === undefined) return accounts.byUuid(customerUuid);
     if (caller.customer !== customerUuid) throw new VerifierError("account_invalid", "customer_uuid is not the customer that the API key belongs to.");
     return caller;
   };
 
+  /** The request, whoever calls, and the operation, which begins at once where the caller is known. */
+  const run = <Request extends { readonly customer_uuid: string }, R>(
+    read: () => Request,
+    caller: Account | undefined,
+    operation: (account: Account, request: Request) => Soon<R>,
+  ): Promise<R> =>
+    promised(() => {
+      const request = read();
+      return soon(admit(request.customer_uuid, caller), (account) => operation(account, request));
+    });
+
   return {
-    async createAuthentication(input, { idempotencyKey }, caller) {
-      const request = parseCreate(input, parts.settings);
-      return createAuthentication(parts, await admit(request.customer_uuid, caller), request, soundKey(idempotencyKey));
-    },
-    async retry(input, _options, caller) {
-      const request = parseRetry(input);
-      return retryAuthentication(parts, await admit(request.customer_uuid, caller), request);
-    },
-    async check(input, { idempotencyKey }, caller) {
-      const request = parseCheck(input);
-      return checkAuthentication(parts, await admit(request.customer_uuid, caller), request, soundKey(idempotencyKey));
-    },
-    async lookup(input, _options, caller) {
-      const request = parseLookup(input);
-      return lookupNumber(parts, await admit(request.customer_uuid, caller), request);
-    },
-    async explain(input) {
-      const request = parseRetry(input);
-      return explainAuthentication(parts, await admit(request.customer_uuid, undefined), request);
-    },
+    createAuthentication: (input, { idempotencyKey }, caller) =>
+      run(
+        () => parseCreate(input, parts.settings),
+        caller,
+        (account, request) => createAuthentication(parts, account, request, soundKey(idempotencyKey)),
+      ),
+    retry: (input, _options, caller) =>
+      run(
+        () => parseRetry(input),
+        caller,
+        (account, request) => retryAuthentication(parts, account, request),
+      ),
+    check: (input, { idempotencyKey }, caller) =>
+      run(
+        () => parseCheck(input),
+        caller,
+        (account, request) => checkAuthentication(parts, account, request, soundKey(idempotencyKey)),
+      ),
+    lookup: (input, _options, caller) =>
+      run(
+        () => parseLookup(input),
+        caller,
+        (account, request) => lookupNumber(parts, account, request),
+      ),
+    explain: (input) =>
+      run(
+        () => parseRetry(input),
+        undefined,
+        (account, request) => explainAuthentication(parts, account, request),
+      ),
   };
 }
 

@@ -30,10 +30,11 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
   const { policy, customer } = account;
   const budget = newBudget(parts);
   const own = await askOwn(parts, account, request, budget);
-  const retried = await takingBack(parts, async (trying) => {
-    const first = await transition(records, budget, customer, request.authentication_uuid, (auth, held) => trying(decide(parts, account, auth, own), held));
-    return first && admitted(parts, budget, first);
-  });
+  const retried = await takingBack(parts, (trying) =>
+    transition(records, budget, customer, request.authentication_uuid, (auth, held) => trying(decide(parts, account, auth, own), held)).then(
+      (first) => first && admitted(parts, budget, first),
+    ),
+  );
   if (retried === undefined) throw unknownAuthentication();
   if (retried.sending === undefined) return toResponse(parts, retried.auth, retried.status, policy);
   const { result, auth } = await handOver(parts, budget, policy, retried.sending);
@@ -57,7 +58,7 @@ async function askOwn(parts: Parts, { customer, policy }: Account, { authenticat
   if (held === undefined || decideRetry(held.auth, now, policy) !== "approved") return silent;
   const { id, number, attempts, deviceType } = held.auth;
   const phone = readAgain(parts, number);
-  const listed = await budget.aside(async () => parts.lists.judge({ number }));
+  const listed = await budget.aside(() => parts.lists.judge({ number }));
   const own = await budget.aside(() =>
     askOwnRules(parts, () => ({
       customer_uuid: customer,

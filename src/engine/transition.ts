@@ -3,6 +3,7 @@ import type { Answer } from "../domain/cells.js";
 import type { Ask, Claim } from "../domain/claim.js";
 import { type StoreBudget, unavailable } from "./clock/budget.js";
 import type { Held, Records } from "./records/records.js";
+import { promised } from "./soon.js";
 
 /** What a rule decided: the result, and what to write if it changes anything. */
 export interface Decided<R> {
@@ -28,7 +29,7 @@ const maxRaces = 32;
  *
  * It starts from the record that this process still holds, if it does: a commit proves that one fresh, and a decision that writes nothing reads first.
  */
-export async function transition<R>(
+export function transition<R>(
   records: Records,
   budget: StoreBudget,
   customer: string,
@@ -36,22 +37,16 @@ export async function transition<R>(
   decide: (auth: Authentication, held: Held) => Decided<R>,
 ): Promise<R | undefined> {
   const recalled = records.recall(customer, id);
-  const first = recalled ?? (await records.find(budget, customer, id));
-  return loop(records, budget, customer, id, (held) => held && decide(held.auth, held), first, recalled === undefined);
+  const from = (first: Held | undefined) => loop(records, budget, customer, id, (held) => held && decide(held.auth, held), first, recalled === undefined);
+  return recalled === undefined ? records.find(budget, customer, id).then(from) : from(recalled);
 }
 
 /** The same where there need be no record: it is taken that there is none, until a lost race tells. */
-export async function creation<R>(
-  records: Records,
-  budget: StoreBudget,
-  customer: string,
-  id: string,
-  decide: (held: Held | undefined) => Decided<R>,
-): Promise<R> {
-  return (await loop(records, budget, customer, id, decide, undefined, true)) as R;
+export function creation<R>(records: Records, budget: StoreBudget, customer: string, id: string, decide: (held: Held | undefined) => Decided<R>): Promise<R> {
+  return loop(records, budget, customer, id, decide, undefined, true) as Promise<R>;
 }
 
-async function loop<R>(
+function loop<R>(
   records: Records,
   budget: StoreBudget,
   customer: string,
@@ -60,22 +55,21 @@ async function loop<R>(
   first: Held | undefined,
   isFresh: boolean,
 ): Promise<R | undefined> {
-  let held = first;
-  let fresh = isFresh;
-  for (let race = 0; race < maxRaces; race++) {
-    let decided = decide(held);
-    let lost: { readonly held?: Held | undefined } | undefined;
-    while (decided?.next !== undefined && lost === undefined) {
-      const { result, next, claims = [], asks = [], token, refused, answered }: Decided<R> = decided;
-      const committed = await records.commit(budget, { next: next as Authentication, before: held, claims, asks, ...(token !== undefined && { token }) });
-      if (committed.done) return answered === undefined ? result : answered(committed.answer);
-      if (committed.refused === undefined) lost = committed;
-      else decided = refused?.(committed.refused.by, committed.refused.count);
-    }
-    if (lost !== undefined) held = lost.held;
-    else if (fresh) return decided?.result;
-    else held = await records.find(budget, customer, id);
-    fresh = true;
-  }
-  throw unavailable(new Error(`lost ${maxRaces} races for authentication ${id}`));
+  /** `fresh`: `held` was read or came back in this very transition. */
+  const race = (held: Held | undefined, fresh: boolean, lost: number): Promise<R | undefined> => {
+    if (lost === maxRaces) return Promise.reject(unavailable(new Error(`lost ${maxRaces} races for authentication ${id}`)));
+    const settle = (decided: Decided<R> | undefined): Promise<R | undefined> => {
+      if (decided?.next === undefined) {
+        return fresh ? Promise.resolve(decided?.result) : records.find(budget, customer, id).then((found) => race(found, true, lost + 1));
+      }
+      const { result, next, claims, asks, token, refused, answered } = decided;
+      return records.commit(budget, { next, before: held, claims, asks, token }).then((committed) => {
+        if (committed.done) return answered === undefined ? result : answered(committed.answer);
+        if (committed.refused === undefined) return race(committed.held, true, lost + 1);
+        return settle(refused?.(committed.refused.by, committed.refused.count));
+      });
+    };
+    return settle(decide(held));
+  };
+  return promised(() => race(first, isFresh, 0));
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { defaultPolicy } from "../../src/domain/policy.js";
 import { createAccounts, generateApiKey } from "../../src/engine/door/account.js";
+import { promised } from "../../src/engine/soon.js";
 import { VerifierError } from "../../src/errors.js";
 import { readOptions } from "../../src/options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
@@ -21,8 +22,8 @@ function accountsOf(answer: () => unknown) {
 /** What the source's answer comes to, by key, by UUID and where secrets are asked for: a fault's code, or the result. */
 async function outcomes(answer: () => unknown) {
   const accounts = accountsOf(answer);
-  const asked = [accounts.byKey(key), accounts.byUuid(uuid), accounts.webhookSecrets(uuid)];
-  return Promise.all(asked.map((one) => one.catch((error: unknown) => (error instanceof VerifierError ? error.code : error))));
+  const asked = [() => accounts.byKey(key), () => accounts.byUuid(uuid), () => accounts.webhookSecrets(uuid)];
+  return Promise.all(asked.map((one) => promised<unknown>(one).catch((error: unknown) => (error instanceof VerifierError ? error.code : error))));
 }
 
 beforeEach(() => void (reported = []));

@@ -1,38 +1,59 @@
 import { VerifierError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
+import type { Soon } from "../soon.js";
 
 /** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (architecture.md, rule 8). */
 export interface StoreBudget {
   /** Waits for a store call; rejects with `unavailable` when it fails or the time is used up. */
   call<T>(work: () => Promise<T>): Promise<T>;
-  /** Waits for something that is not a store call; the time it takes is not charged. */
-  aside<T>(work: () => Promise<T>): Promise<T>;
+  /** Something that is not a store call; the time it takes is not charged. */
+  aside<T>(work: () => Soon<T>): Soon<T>;
 }
 
 /** A budget for one request. `timeout` in milliseconds. */
 export function storeBudget(clock: Clock, logger: Logger, timeout: number): StoreBudget {
-  let deadline = clock.now() + timeout;
-  return {
-    async call(work) {
-      const left = deadline - clock.now();
-      if (left <= 0) throw unavailable(new Error(`the store used up its ${timeout} ms`));
-      try {
-        return await withTimeout(clock, left, work);
-      } catch (cause) {
-        logger.error({ err: cause }, "the store failed");
-        throw unavailable(cause);
-      }
-    },
-    async aside(work) {
-      const started = clock.now();
-      try {
-        return await work();
-      } finally {
-        deadline += Math.max(0, clock.now() - started);
-      }
-    },
-  };
+  return new Budget(clock, logger, timeout);
+}
+
+class Budget implements StoreBudget {
+  #deadline: number;
+
+  constructor(
+    readonly clock: Clock,
+    readonly logger: Logger,
+    readonly timeout: number,
+  ) {
+    this.#deadline = clock.now() + timeout;
+  }
+
+  call<T>(work: () => Promise<T>): Promise<T> {
+    const left = this.#deadline - this.clock.now();
+    if (left <= 0) return Promise.reject(unavailable(new Error(`the store used up its ${this.timeout} ms`)));
+    return withTimeout(this.clock, left, work, (cause) => {
+      this.logger.error({ err: cause }, "the store failed");
+      return unavailable(cause);
+    });
+  }
+
+  aside<T>(work: () => Soon<T>): Soon<T> {
+    const started = this.clock.now();
+    const goOn = () => {
+      this.#deadline += Math.max(0, this.clock.now() - started);
+    };
+    const value = work();
+    if (!(value instanceof Promise)) return value;
+    return value.then(
+      (one) => {
+        goOn();
+        return one;
+      },
+      (error) => {
+        goOn();
+        throw error;
+      },
+    );
+  }
 }
 
 /** The answer to every store fault: nothing internal in the message. */
@@ -45,20 +66,25 @@ export class TimedOut extends Error {
   override readonly name = "TimedOut";
 }
 
-/** The result of `work`, or a rejection with `TimedOut` after `ms`. What `work` does later is ignored. */
-export function withTimeout<T>(clock: Clock, ms: number, work: () => PromiseLike<T> | T): Promise<T> {
+/** The result of `work`, or a rejection with `TimedOut` after `ms`. What `work` does later is ignored. `failure`: what to reject with instead. */
+export function withTimeout<T>(clock: Clock, ms: number, work: () => PromiseLike<T> | T, failure = (error: unknown) => error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = clock.after(ms, () => reject(new TimedOut(`no answer within ${ms} ms`)));
-    const settle = <A>(finish: (value: A) => void) => {
-      return (value: A) => {
-        cancel();
-        finish(value);
-      };
+    let over = false;
+    const fail = (error: unknown) => {
+      if (over) return;
+      over = true;
+      cancel();
+      reject(failure(error));
     };
+    const cancel = clock.after(ms, () => fail(new TimedOut(`no answer within ${ms} ms`)));
     try {
-      Promise.resolve(work()).then(settle(resolve), settle(reject));
+      Promise.resolve(work()).then((value) => {
+        over = true;
+        cancel();
+        resolve(value);
+      }, fail);
     } catch (error) {
-      settle(reject)(error);
+      fail(error);
     }
   });
 }

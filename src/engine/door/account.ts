@@ -7,6 +7,7 @@ import type { Customer, Customers } from "../../ports/customers.js";
 import type { Logger } from "../../ports/logger.js";
 import { derivedWebhookSecret } from "../callbacks/webhook.js";
 import { unavailable, withTimeout } from "../clock/budget.js";
+import { type Soon, soon } from "../soon.js";
 
 /** A customer that was let in, with the policy that holds for it. */
 export interface Account {
@@ -18,9 +19,9 @@ export interface Account {
 /** Who may call. */
 export interface Accounts {
   /** By the value of the x-api-key header. Throws `forbidden`: "Missing or wrong API key: 403" (contract.md, wire rule 6). */
-  byKey(apiKey: string | undefined): Promise<Account>;
+  byKey(apiKey: string | undefined): Soon<Account>;
   /** By UUID, for direct calls. Throws `account_invalid`. */
-  byUuid(customerUuid: string): Promise<Account>;
+  byUuid(customerUuid: string): Soon<Account>;
   /** Secrets that sign a customer's callbacks, the current one first: its own, or those made of the verifier's secrets. */
   webhookSecrets(customerUuid: string): Promise<readonly string[]>;
 }
@@ -43,17 +44,26 @@ export function createAccounts(source: Customers, settings: Settings, clock: Clo
   const policies = new WeakMap<object, Policy>();
 
   /** What is `read` of the customer that the source answers. A source that fails, takes longer than the store may, or answers what is no customer is answered 503, as a store is. */
-  const ask = async <T>(question: () => ReturnType<Customers["find"]>, read: (customer: Customer) => T, uuid?: string): Promise<T | undefined> => {
-    try {
-      const answer = question();
-      const found = isThenable(answer) ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
+  const ask = <T>(question: () => ReturnType<Customers["find"]>, read: (customer: Customer) => T, uuid?: string): Soon<T | undefined> => {
+    const judge = (found: Customer | null | undefined): T | undefined => {
       if (found === undefined || found === null) return undefined;
       const customer = readCustomer(found);
       if (uuid !== undefined && customer.customer_uuid !== uuid) throw new Error("the customer source was asked for one customer and answered another");
       return read(customer);
-    } catch (cause) {
+    };
+    const fail = (cause: unknown): never => {
       logger.error({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) }, "the customer source failed");
       throw unavailable(cause);
+    };
+    try {
+      const answer = question();
+      return isThenable(answer)
+        ? withTimeout(clock, settings.storeTimeout, () => answer)
+            .then(judge)
+            .catch(fail)
+        : judge(answer);
+    } catch (cause) {
+      return fail(cause);
     }
   };
 
@@ -65,17 +75,22 @@ export function createAccounts(source: Customers, settings: Settings, clock: Clo
   };
 
   return {
-    async byKey(apiKey) {
+    byKey(apiKey) {
       // Longer than any key: not worth hashing.
       const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512;
-      const known = sound ? await ask(() => source.findByKeyDigest(keyDigest(apiKey)), account) : undefined;
-      if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
-      return known;
+      return soon(sound ? ask(() => source.findByKeyDigest(keyDigest(apiKey)), account) : undefined, (known) => {
+        if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
+        return known;
+      });
     },
-    async byUuid(customerUuid) {
-      const known = await ask(() => source.find(customerUuid), account, customerUuid);
-      if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
-      return known;
+    byUuid(customerUuid) {
+      return soon(
+        ask(() => source.find(customerUuid), account, customerUuid),
+        (known) => {
+          if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
+          return known;
+        },
+      );
     },
     async webhookSecrets(customerUuid) {
       const own = await ask(

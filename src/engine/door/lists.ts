@@ -1,17 +1,18 @@
 import { judgeLists, type ListIndex, type ListQuestion, type ListSubject, type ListWord, readingList } from "../../domain/lists.js";
 import { TimedOut, withTimeout } from "../clock/budget.js";
 import type { BaseParts, Parts } from "../parts.js";
+import { allSoon, type Soon, soon } from "../soon.js";
 
 /** The block list and the safe list. */
 export interface Lists {
   /** At once, but for the first question to a source: that is waited for, `storeTimeout` at most. */
-  judge(subject: ListSubject): ListWord | Promise<ListWord>;
+  judge(subject: ListSubject): Soon<ListWord>;
 }
 
 type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
 
 /** What is held of a list: `undefined` while it is not known. */
-type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
+type Held = () => Soon<ListIndex | undefined>;
 
 export function createLists(parts: Needed, beside: Parts["beside"]): Lists {
   const { lists } = parts.settings;
@@ -22,12 +23,7 @@ export function createLists(parts: Needed, beside: Parts["beside"]): Lists {
   const block = held("block");
   const safe = held("safe");
   return {
-    judge(subject) {
-      const blocked = block();
-      const passed = safe();
-      if (!(blocked instanceof Promise) && !(passed instanceof Promise)) return judgeLists(blocked, passed, subject);
-      return Promise.all([blocked, passed]).then(([one, other]) => judgeLists(one, other, subject));
-    },
+    judge: (subject) => soon(allSoon([block(), safe()]), ([blocked, passed]) => judgeLists(blocked, passed, subject)),
   };
 }
 

@@ -21,10 +21,10 @@ export interface Writing {
   readonly next: Authentication;
   /** What `next` was decided on; absent: there was no record. */
   readonly before?: Held | undefined;
-  readonly claims?: readonly Claim[];
-  readonly asks?: readonly Ask[];
+  readonly claims?: readonly Claim[] | undefined;
+  readonly asks?: readonly Ask[] | undefined;
   /** Of this write, to know it again. Default: a new one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
 }
 
 export type Committed =
@@ -50,6 +50,8 @@ export interface Records {
 
 /** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
 const keptTokens = 16;
+
+const none: readonly never[] = [];
 
 /** How often an ended record, or one that vanishes just then, is got out of the way of a new one. */
 const maxRounds = 10;
@@ -137,26 +139,28 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
       return record === undefined || isForgotten(record, clock.now()) ? undefined : read(record);
     },
 
-    async commit(budget, { next, before, claims = [], asks = [], token = codes.newToken() }) {
+    commit(budget, { next, before, claims, asks, token = codes.newToken() }) {
       const { customer, id, keepUntil } = next;
       const data = encodeRecord(next);
       const now = clock.now();
-      const wake = wakeOf(next, before, now);
-      let tokens = before?.tokens ?? [];
-      for (let round = 0; ; round++) {
-        const written = [token, ...tokens].slice(0, keptTokens);
-        const record = { customer, id, keepUntil, now, tokens: written, data, ...(wake !== undefined && { wakeAt: wake }) };
-        const result = await budget.call(() => store.commit({ claims, asks, record, expected: tokens[0] ?? null }));
-        if (result.done)
-          return { done: true, held: remember({ auth: next, tokens: written }, { customer, id, keepUntil, tokens: written, data }), answer: result };
-        if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count } };
-        const { current } = result;
-        const ended = current !== undefined && isForgotten(current, clock.now());
-        if (current !== undefined && !ended) return { done: false, held: read(current) };
-        if (before !== undefined || round === maxRounds) return { done: false };
-        // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
-        tokens = current?.tokens ?? [];
-      }
+      const wakeAt = wakeOf(next, before, now);
+      const write = (over: readonly string[], round: number): Promise<Committed> => {
+        const tokens = over.length === 0 ? [token] : [token, ...over.slice(0, keptTokens - 1)];
+        const record: RecordWrite = wakeAt === undefined ? { customer, id, keepUntil, now, tokens, data } : { customer, id, keepUntil, now, tokens, data, wakeAt };
+        return budget
+          .call(() => store.commit({ claims: claims ?? none, asks: asks ?? none, record, expected: over[0] ?? null }))
+          .then((result): Committed | Promise<Committed> => {
+            if (result.done) return { done: true, held: remember({ auth: next, tokens }, record), answer: result };
+            if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count } };
+            const { current } = result;
+            const ended = current !== undefined && isForgotten(current, clock.now());
+            if (current !== undefined && !ended) return { done: false, held: read(current) };
+            if (before !== undefined || round === maxRounds) return { done: false };
+            // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
+            return write(current?.tokens ?? none, round + 1);
+          });
+      };
+      return write(before?.tokens ?? none, 0);
     },
 
     async lease(budget, until, limit, leaseUntil) {

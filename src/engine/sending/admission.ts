@@ -20,10 +20,16 @@ export interface Pass {
   readonly safe: boolean;
 }
 
+/** Why a message must not be sent. */
+export interface Refusal {
+  readonly status: "rate_limited" | "spam_detected";
+  readonly decisions: readonly Decision[];
+}
+
 /** What the counts said of a message that is written down and not sent yet. */
 interface Verdict {
   /** Why it must not be sent; absent: it goes. */
-  readonly refusal?: { readonly status: "rate_limited" | "spam_detected"; readonly decisions: readonly Decision[] };
+  readonly refusal?: Refusal;
   /** What rules that only watch would have refused it for. */
   readonly shadow: readonly Decision[];
   /** Caps of the customer, and ceilings, that are used to four fifths. */

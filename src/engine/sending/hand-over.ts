@@ -42,7 +42,8 @@ export async function handOver(
     // What was settled before, by a write whose answer was lost, is not settled again.
     return { result: next ?? current, next, claims: settled === undefined ? [] : correction };
   };
-  const settled = await store(parts, budget, auth, settle);
+  const local = settle(auth);
+  const settled = local.next === undefined ? auth : await store(parts, budget, auth, local.result, settle);
   if (report.indexed !== undefined) await listen(parts, budget, report.indexed, { customer: auth.customer, id: auth.id, attempt });
   return { result, auth: settled };
 }
@@ -63,27 +64,26 @@ function correctionOf({ settings }: Parts, { limits }: Policy, { next, maxPrice 
   return spendCorrection(next.customer, maxPrice, spent, limits.spend, { at: next.lastSendAt, skew: settings.clockSkew });
 }
 
-/** Settles on what is stored, if there is anything to write. A store fault costs the request nothing: the record as it should be comes back all the same, and the write is insisted on beside it. */
+/** Settles on what is stored. A store fault costs the request nothing: the record as it should be comes back all the same, and the write is insisted on beside it. */
 async function store(
   parts: Parts,
   budget: StoreBudget,
   auth: Authentication,
+  local: Authentication,
   settle: (current: Authentication) => Decided<Authentication>,
 ): Promise<Authentication> {
   const { clock, logger, settings, records, outbox } = parts;
-  const local = settle(auth);
-  if (local.next === undefined) return auth;
   const write = async (within: StoreBudget) => {
     const stored = await transition(records, within, auth.customer, auth.id, settle);
     outbox.deliverSoon(stored ?? auth);
     return stored;
   };
   try {
-    return (await write(budget)) ?? local.result;
+    return (await write(budget)) ?? local;
   } catch {
     const again = insist(clock, () => write(storeBudget(clock, logger, settings.storeTimeout)), 1);
     parts.beside(again.catch((err) => logger.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")));
-    return local.result;
+    return local;
   }
 }
 
@@ -102,7 +102,7 @@ async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: Tes
 }
 
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (contract.md, send outcome). */
-async function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SentReport> {
+function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SentReport> {
   const abort = lazyAbort();
   const context = {
     get signal() {
@@ -111,21 +111,23 @@ async function send({ sender, clock, logger, settings }: Parts, message: SmsMess
     deadline: clock.now() + settings.sendTimeout,
     timeLeft: settings.sendTimeout,
   };
-  const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to) };
-  try {
-    const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
+  const told = (fields: Record<string, unknown>, words: string) =>
+    logger.warn({ authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), ...fields }, words);
+  const answered = (answer: unknown): SentReport => {
     const outcome = outcomeOf(answer);
-    const report = { result: outcome ?? "unknown", ...routeOf(answer, clock.now()) };
-    if (outcome === "rejected") logger.warn({ ...fields, reason: reasonOf(answer, message) }, "the sender rejected a message");
-    else if (outcome !== "accepted")
-      logger.warn({ ...fields, reason: reasonOf(answer, message) }, "a sender's answer left the outcome unknown; it counts as sent");
-    return report;
-  } catch (error) {
+    if (outcome === "rejected") told({ reason: reasonOf(answer, message) }, "the sender rejected a message");
+    else if (outcome !== "accepted") told({ reason: reasonOf(answer, message) }, "a sender's answer left the outcome unknown; it counts as sent");
+    return { result: outcome ?? "unknown", ...routeOf(answer, clock.now()) };
+  };
+  const failed = (error: unknown): SentReport => {
     if (error instanceof TimedOut) abort.now(error);
     const outcome = outcomeOf(error) === "rejected" ? "rejected" : "unknown";
-    logger.warn({ ...fields, outcome, reason: reasonOf(error, message) }, "the sender failed");
+    told({ outcome, reason: reasonOf(error, message) }, "the sender failed");
     return { result: outcome };
-  }
+  };
+  return withTimeout(clock, settings.sendTimeout, () => sender.send(message, context))
+    .then(answered)
+    .catch(failed);
 }
 
 /** An AbortController that is made when somebody asks for its signal: most senders in tests, and those that have a time limit of their own, never do. */

@@ -20,21 +20,17 @@ interface Tried {
  * Runs what commits a send. Where its answer is lost or late the request fails, nothing is sent, and the commit is taken back beside the request, whether it has landed, never will, or lands later:
  * "no send that never was may cost a retry or push a live code out" (architecture.md, rule 5). `trying` is told each decision before it is committed.
  */
-export async function takingBack<R>(
-  parts: Parts,
-  run: (trying: <D extends Decided<unknown>>(decided: D, before: Held | undefined) => D) => Promise<R>,
-): Promise<R> {
+export function takingBack<R>(parts: Parts, run: (trying: <D extends Decided<unknown>>(decided: D, before: Held | undefined) => D) => Promise<R>): Promise<R> {
   let tried: Tried | undefined;
-  try {
-    return await run((decided, before) => {
-      const { next, token, claims = [] } = decided;
-      tried = next === undefined || token === undefined ? undefined : { token, next, before, claims };
-      return decided;
-    });
-  } catch (cause) {
+  const running = run((decided, before) => {
+    const { next, token, claims = [] } = decided;
+    tried = next === undefined || token === undefined ? undefined : { token, next, before, claims };
+    return decided;
+  });
+  return running.catch((cause: unknown) => {
     if (tried !== undefined && cause instanceof VerifierError && cause.code === "unavailable") parts.beside(takeBack(parts, tried));
     throw cause;
-  }
+  });
 }
 
 async function takeBack(parts: Parts, tried: Tried): Promise<void> {

@@ -1,0 +1,22 @@
+/** A value that is there, or comes. Most of what may have to be waited for is there, and each wait costs more than the work it waits for. */
+export type Soon<T> = T | Promise<T>;
+
+/** Goes on with a value: at once where it is there. */
+export function soon<T, R>(value: Soon<T>, next: (value: T) => Soon<R>): Soon<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/** Several values, side by side. */
+export function allSoon<T extends readonly unknown[]>(values: { readonly [K in keyof T]: Soon<T[K]> }): Soon<T> {
+  return values.some((value) => value instanceof Promise) ? (Promise.all(values) as unknown as Promise<T>) : (values as unknown as T);
+}
+
+/** A promise of what work comes to; what it throws at once rejects as what it throws later does. */
+export function promised<T>(work: () => Soon<T>): Promise<T> {
+  try {
+    const value = work();
+    return value instanceof Promise ? value : Promise.resolve(value);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
