@@ -88,9 +88,9 @@ export async function measureMade({ spamRules }: { readonly spamRules: boolean }
   return made;
 }
 
-/** Bytes in all spaces. */
+/** Bytes in the young generation: what a table of a hundred thousand takes when it doubles, once, is told by the bytes of what is kept. */
 function heapUsed(): number {
-  return getHeapSpaceStatistics().reduce((sum, { space_used_size }) => sum + space_used_size, 0);
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_used_size ?? Number.NaN;
 }
 
 /** Promises that async hooks tell of for each, what runs on beside the answer included, less those of the loop itself. */

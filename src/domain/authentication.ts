@@ -127,7 +127,7 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
     sent: auth.sent + 1,
     retries: auth.attempts === 0 ? 0 : auth.retries + 1,
     lastSendAt: now,
-    sends: [...auth.sends, { attempt, digest, state: "undecided" as const, at: now, ...(route !== undefined && { route }) }].slice(-keptSends),
+    sends: [...auth.sends.slice(1 - keptSends), { attempt, digest, state: "undecided", at: now, ...(route !== undefined && { route }) }],
     ...(auth.callbackUrl !== undefined && { settleBy }),
   };
 }

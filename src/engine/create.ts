@@ -7,7 +7,7 @@ import { milliseconds } from "../domain/policy.js";
 import { createCharges, refusedClaims } from "../domain/quota.js";
 import { type IpInfo, signalDecisions } from "../domain/signals.js";
 import type { SpamAttempt } from "../domain/spam.js";
-import { originOf } from "../domain/spam-rules.js";
+import { type Origin, originOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
@@ -22,6 +22,8 @@ import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
 import { allSoon, type Soon, soon } from "./soon.js";
 import { creation, type Decided, transition } from "./transition.js";
+
+const none: readonly never[] = [];
 
 /** What a create came to: what is stored, and the send to make for it, when this very create was granted it. */
 interface Created {
@@ -69,7 +71,13 @@ export function createAuthentication(
   return key.before(budget, asksOthers).then((known) => (known === undefined ? create() : toResponse(known)));
 }
 
-async function commitAndSend(parts: Parts, account: Account, budget: StoreBudget, asked: Asked, key: KeyedRequest | undefined): Promise<AuthenticationResponse> {
+async function commitAndSend(
+  parts: Parts,
+  account: Account,
+  budget: StoreBudget,
+  asked: Asked,
+  key: KeyedRequest | undefined,
+): Promise<AuthenticationResponse> {
   const decide = (held: Held | undefined): Decided<Created> =>
     held === undefined || isVoid(held.auth) ? newCreate(parts, account, asked) : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
   const { auth, sending } = await takingBack(parts, (trying) =>
@@ -100,7 +108,8 @@ function askAround(parts: Parts, account: Account, request: CreateAuthentication
   });
 }
 
-function newCreate(parts: Parts, account: Account, { request, phone, id, own, pass, ipInfo, fingerprint }: Asked): Decided<Created> {
+function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Created> {
+  const { request, phone, id, own, pass, ipInfo } = asked;
   const { settings, clock, codes, countries } = parts;
   const { policy, customer } = account;
   const now = clock.now();
@@ -108,12 +117,7 @@ function newCreate(parts: Parts, account: Account, { request, phone, id, own, pa
   const { country, number } = phone;
   const isNew = policy.spam.newCountries.mode !== "off" && country !== undefined && !pass.safe && !countries.isProven(customer, country, now);
   const origin = originOf(request.ip, own.cells, { pot: isNew, safe: pass.safe }, codes.mask);
-  const blank: Authentication = {
-    ...newAuthentication(account, request, phone, id, now),
-    decisions: own.decisions,
-    ...(origin !== undefined && { origin }),
-    ...(fingerprint !== undefined && { request: fingerprint }),
-  };
+  const blank = newAuthentication(account, asked, origin, now);
   const refuse = (status: AuthenticationStatus, decisions: readonly Decision[]): Decided<Created> => {
     const next = refused(blank, status, decisions);
     const result = { auth: next };
@@ -173,7 +177,12 @@ async function settleRefused(parts: Parts, budget: StoreBudget, auth: Authentica
   return { auth: settled ?? refused(blankOf(auth), status, decisions) };
 }
 
-function newAuthentication({ customer, policy }: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string, now: number): Authentication {
+function newAuthentication(
+  { customer, policy }: Account,
+  { request, phone, id, own, fingerprint }: Asked,
+  origin: Origin | undefined,
+  now: number,
+): Authentication {
   const expiresAt = now + milliseconds(policy.lifetime);
   return {
     customer,
@@ -190,11 +199,13 @@ function newAuthentication({ customer, policy }: Account, request: CreateAuthent
     lastSendAt: now,
     wrongChecks: 0,
     validated: false,
-    sends: [],
-    decisions: [],
-    checks: [],
+    sends: none,
+    decisions: own.decisions,
+    checks: none,
     events: 0,
-    outbox: [],
+    outbox: none,
+    ...(origin !== undefined && { origin }),
+    ...(fingerprint !== undefined && { request: fingerprint }),
     ...(request.device_type !== undefined && { deviceType: request.device_type }),
     ...(request.app_realm !== undefined && { appRealm: request.app_realm }),
     ...(request.callback_url !== undefined && { callbackUrl: request.callback_url }),

@@ -87,26 +87,30 @@ function partOf(key: string): number {
   return (hash ^ (hash >>> 8) ^ (hash >>> 16)) & (partCount - 1);
 }
 
-/** Rows that are to be written together, or not at all. */
+/** Rows that are to be written together, or not at all: a few, so that a list is searched faster than a map is made. */
 export class Draft<Row> {
-  readonly #rows = new Map<string, Row>();
+  readonly #keys: string[] = [];
+  readonly #rows: Row[] = [];
   /** How much more the table will weigh. */
   more = 0;
 
   constructor(readonly table: Table<Row>) {}
 
   get(key: string): Row | undefined {
-    return this.#rows.get(key) ?? this.table.get(key);
+    const place = this.#keys.indexOf(key);
+    return place < 0 ? this.table.get(key) : this.#rows[place];
   }
 
   /** `before` is what `get` answers. */
   set(key: string, row: Row | undefined, before: Row | undefined): void {
     if (row === undefined || row === before) return;
-    this.#rows.set(key, row);
+    const place = this.#keys.indexOf(key);
+    const at = place < 0 ? this.#keys.push(key) - 1 : place;
+    this.#rows[at] = row;
     this.more += this.table.weightOf(row) - (before === undefined ? 0 : this.table.weightOf(before));
   }
 
   write(): void {
-    for (const [key, row] of this.#rows) this.table.set(key, row);
+    for (let at = 0; at < this.#keys.length; at++) this.table.set(this.#keys[at] as string, this.#rows[at] as Row);
   }
 }

@@ -146,7 +146,8 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
       const wakeAt = wakeOf(next, before, now);
       const write = (over: readonly string[], round: number): Promise<Committed> => {
         const tokens = over.length === 0 ? [token] : [token, ...over.slice(0, keptTokens - 1)];
-        const record: RecordWrite = wakeAt === undefined ? { customer, id, keepUntil, now, tokens, data } : { customer, id, keepUntil, now, tokens, data, wakeAt };
+        const record: RecordWrite =
+          wakeAt === undefined ? { customer, id, keepUntil, now, tokens, data } : { customer, id, keepUntil, now, tokens, data, wakeAt };
         return budget
           .call(() => store.commit({ claims: claims ?? none, asks: asks ?? none, record, expected: over[0] ?? null }))
           .then((result): Committed | Promise<Committed> => {

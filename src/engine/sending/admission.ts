@@ -12,6 +12,8 @@ import type { Account } from "../door/account.js";
 import type { Parts } from "../parts.js";
 import type { Sending } from "./next-send.js";
 
+const none: readonly never[] = [];
+
 /** What lets a request past spam rules, never past caps. */
 export interface Pass {
   /** A challenge was met: "waives the spam rules for that request, never the caps and never the crowd rule". */
@@ -74,23 +76,30 @@ export function admission(
 ): Admission {
   const { codes, settings } = parts;
   const { customer, number, country, origin = {} } = sending.next;
-  const charges = [...caps, ...sending.charges];
+  const charges = sending.charges.length === 0 ? caps : [...caps, ...sending.charges];
   const questions = askCells(customer, moment);
   const own = settings.spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }): OwnCell => ({ name, seed, mode, perVerified }));
   const question = pass.safe ? undefined : spamQuestion(questions, { customer, number, country, origin }, policy.spam, own, codes.mask);
   const growing = caps.some(({ perVerified }) => perVerified !== undefined) ? askCustomer(questions) : undefined;
-  const claims = [...charges.map(({ claim }) => claim), ...questions.claims];
+  const claims: Claim[] = [];
+  for (const { claim } of charges) claims.push(claim);
+  claims.push(...questions.claims);
   const returned = () => [...takenBack(claims, true, true), ...(country === undefined ? [] : [plainClaim(customer, refusedSum(country), hour, moment)])];
 
   const judge = (answer: Answer): Verdict => {
     const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };
     const verified = growing?.(cells) ?? 0;
-    const nearby = charges.flatMap((charge, at) => nearOf(charge, answer.counts[at] ?? 0, verified));
-    for (const [at, charge] of caps.entries()) {
-      const refusal = charge.perVerified === undefined ? undefined : growthRefusal(charge, answer.counts[at] ?? 0, verified);
-      if (refusal !== undefined) return { refusal: { status: "rate_limited", decisions: [refusal] }, shadow: [], near: nearby };
+    const nearby: Near[] = [];
+    let refusal: Decision | undefined;
+    for (let at = 0; at < charges.length; at++) {
+      const charge = charges[at] as Charge;
+      const count = answer.counts[at] ?? 0;
+      const near = nearOf(charge, count, verified);
+      if (near !== undefined) nearby.push(near);
+      if (charge.perVerified !== undefined) refusal ??= growthRefusal(charge, count, verified);
     }
-    if (question === undefined) return { shadow: [], near: nearby };
+    if (refusal !== undefined) return { refusal: { status: "rate_limited", decisions: [refusal] }, shadow: none, near: nearby };
+    if (question === undefined) return { shadow: none, near: nearby };
     const judgement = question.judge(cells, sentToNumber(caps, answer) - 1, moment.now);
     const fired = [...judgement.decisions, ...(judgement.trusted ? [] : signals)].filter(({ rule }) => !pass.proof || rule === "crowd");
     const shadow = fired.filter(({ mode }) => mode === "shadow");
@@ -107,20 +116,22 @@ export function admission(
 }
 
 /** Whether a cap of the customer or a ceiling is used to four fifths. */
-function nearOf(charge: Charge, count: number, verified: number): Near[] {
+function nearOf(charge: Charge, count: number, verified: number): Near | undefined {
   const { rule, threshold, perVerified = 0 } = charge;
   const alarm = rule.startsWith("perCustomer") ? "customer_cap" : rule.startsWith("spend") ? "spend" : undefined;
-  if (alarm === undefined) return [];
+  if (alarm === undefined) return undefined;
   const most = threshold + perVerified * verified;
   const used = alarm === "spend" ? count / moneyUnit : count;
-  return used >= near * most ? [{ alarm, rule, value: used, threshold: most }] : [];
+  return used >= near * most ? { alarm, rule, value: used, threshold: most } : undefined;
 }
 
 /** Messages to the number, this one included, over the longest of its caps that is no longer than a day. */
 function sentToNumber(caps: readonly Charge[], { counts }: Answer): number {
   let sent = 1;
-  for (const [at, { rule, claim }] of caps.entries())
+  for (let at = 0; at < caps.length; at++) {
+    const { rule, claim } = caps[at] as Charge;
     if (rule.startsWith("perNumber") && claim.now - claim.since <= 1.1 * day) sent = Math.max(sent, counts[at] ?? 1);
+  }
   return sent;
 }
 

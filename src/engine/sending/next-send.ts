@@ -100,7 +100,7 @@ function writeText({ settings, logger }: Parts, auth: Authentication, code: stri
 
 /** What a sender may know of a send before it is written down; `earlier`: the sends before it. */
 function destinationOf(auth: Authentication, attempt: number, earlier: readonly Send[]): Destination {
-  const tried = earlier.flatMap((send) => send.route ?? []);
+  const tried = earlier.length === 0 ? [] : earlier.flatMap((send) => send.route ?? []);
   return {
     to: auth.number,
     authentication_uuid: auth.id,
