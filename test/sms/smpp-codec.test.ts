@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import smpp from "smpp";
 import { describe, expect, it } from "vitest";
-import { bindBody, commands, cString, encodePdu, type Pdu, pduReader, readData, readDeliver, readString, submitBody } from "../../adapters/sms/smpp/pdu.js";
-import { encodeText } from "../../adapters/sms/smpp/text.js";
+import { readData, readDeliver } from "../../adapters/sms/smpp/deliver.js";
+import { type LongMessages, partsOf } from "../../adapters/sms/smpp/parts.js";
+import { bindBody, commands, cString, encodePdu, type Pdu, pduReader, readString } from "../../adapters/sms/smpp/pdu.js";
+import { submitBody } from "../../adapters/sms/smpp/submit.js";
+import { type Alphabet, codingOf, octetsOf } from "../../adapters/sms/smpp/text.js";
 
 /** Characters of GSM 03.38 with the octets of the standard's tables 6.2.1 and 6.2.1.1. */
 const gsm: readonly (readonly [string, string])[] = [
@@ -18,8 +21,13 @@ const gsm: readonly (readonly [string, string])[] = [
 ];
 
 describe("text", () => {
+  const encoded = (text: string, alphabet: Alphabet = "gsm") => {
+    const coding = codingOf(text, alphabet);
+    return [coding, octetsOf(text, coding, alphabet).toString("hex")];
+  };
+
   it.each(gsm)("the default alphabet, one octet per septet: %j", (text, octets) => {
-    expect(encodeText(text)).toEqual({ dataCoding: 0, text: Buffer.from(octets, "hex") });
+    expect(encoded(text)).toEqual(["gsm7", octets]);
   });
 
   it.each([
@@ -28,7 +36,19 @@ describe("text", () => {
     ["a\x1b", "0061001b"],
     ["😀", "d83dde00"],
   ])("UCS-2, big-endian, as soon as one character is not in it: %j", (text, octets) => {
-    expect(encodeText(text)).toEqual({ dataCoding: 8, text: Buffer.from(octets, "hex") });
+    expect(encoded(text)).toEqual(["ucs2", octets]);
+  });
+
+  it.each([
+    ["ascii", "@a[{~}]_$", "gsm7", "40615b7b7e7d5d5f24"],
+    ["ascii", "é", "ucs2", "00e9"],
+    ["latin1", "@é£Ü{}", "gsm7", "40e9a3dc7b7d"],
+    ["latin1", "€", "ucs2", "20ac"],
+    ["latin1", "Δ", "ucs2", "0394"],
+    ["latin1", "ç", "ucs2", "00e7"],
+    ["ascii", "`", "ucs2", "0060"],
+  ] as const)("in %s, where it and GSM 03.38 have every character: %s", (alphabet, text, coding, octets) => {
+    expect(encoded(text, alphabet)).toEqual([coding, octets]);
   });
 });
 
@@ -38,6 +58,7 @@ describe("PDUs as npm smpp reads them", () => {
     serviceType: "OTP",
     source: { ton: 5, npi: 0, address: "Acme" },
     destination: { ton: 1, npi: 1, address: "14155552671" },
+    validityPeriod: "",
     registeredDelivery: 1,
   } as const;
 
@@ -52,13 +73,18 @@ describe("PDUs as npm smpp reads them", () => {
     });
   });
 
+  const parts = (text: string, longMessages: LongMessages, alphabet: Alphabet = "gsm") =>
+    (partsOf(text, { alphabet, dataCoding: 0, longMessages }, 0x1234) ?? []).map((part) =>
+      read(commands.submitSm, submitBody({ ...submit, ...part, parameters: new Map(part.parameters) })),
+    );
+
   it("submit_sm, in both alphabets", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ maxLength: 70 }), fc.string({ unit: "binary", maxLength: 35 })), (text) => {
-        const pdu = read(commands.submitSm, submitBody({ ...submit, ...encodeText(text) }));
+        const [pdu] = parts(text, "payload");
         // npm smpp reads coding 0 in its default alphabet, GSM 03.38.
         expect(pdu).toMatchObject({ command: "submit_sm", service_type: "OTP", source_addr: "Acme", destination_addr: "14155552671", registered_delivery: 1 });
-        expect(String(pdu.short_message?.message ?? "")).toBe(text);
+        expect(String(pdu?.short_message?.message ?? "")).toBe(text);
       }),
       { numRuns: 50 },
     );
@@ -71,11 +97,60 @@ describe("PDUs as npm smpp reads them", () => {
     ["70 units", "я".repeat(70), "short_message"],
     ["71 units", "я".repeat(71), "message_payload"],
   ] as const)("a text of %s travels as %s", (_, text, field) => {
-    const pdu = read(commands.submitSm, submitBody({ ...submit, ...encodeText(text) }));
-    expect(pdu[field]?.message).toBe(text);
-    expect(field === "short_message" ? pdu.message_payload : pdu.short_message?.message?.length).toBe(field === "short_message" ? undefined : 0);
+    const [pdu, ...further] = parts(text, "payload");
+    expect(further).toEqual([]);
+    expect(pdu?.[field]?.message).toBe(text);
+    expect(field === "short_message" ? pdu?.message_payload : pdu?.short_message?.message?.length).toBe(field === "short_message" ? undefined : 0);
+  });
+
+  const long: readonly (readonly [what: string, text: string, lengths: readonly number[]])[] = [
+    ["161 septets", "x".repeat(161), [153, 8]],
+    ["306 septets", "x".repeat(306), [153, 153]],
+    ["an escape at the edge", `${"x".repeat(152)}€${"x".repeat(152)}`, [152, 152, 1]],
+    ["71 units", "я".repeat(71), [67, 4]],
+    ["a surrogate pair at the edge", `${"я".repeat(66)}😀${"я".repeat(3)}`, [66, 5]],
+  ];
+
+  it.each(long)("a text of %s in parts, with a header (udh)", (_, text, lengths) => {
+    const pdus = parts(text, "udh");
+    expect(pdus.map((pdu) => String(pdu.short_message?.message))).toEqual(split(text, lengths));
+    for (const [index, pdu] of pdus.entries()) {
+      expect(pdu.esm_class).toBe(0x40);
+      expect(pdu.short_message?.udh?.map((octets) => octets.toString("hex"))).toEqual([`000334${hex(pdus.length)}${hex(index + 1)}`]);
+    }
+  });
+
+  it.each(long)("a text of %s in parts, with parameters (sar)", (_, text, lengths) => {
+    const pdus = parts(text, "sar");
+    expect(pdus.map((pdu) => String(pdu.short_message?.message))).toEqual(split(text, lengths));
+    for (const [index, pdu] of pdus.entries()) {
+      expect(pdu).toMatchObject({ esm_class: 0, sar_msg_ref_num: 0x1234, sar_total_segments: pdus.length, sar_segment_seqnum: index + 1 });
+    }
+  });
+
+  it("in ASCII and Latin-1 too a part holds what GSM 03.38 can: `{` costs two septets", () => {
+    const text = "{".repeat(100);
+    expect(parts(text, "udh", "latin1").map((pdu) => pdu.short_message?.message?.length)).toEqual([76, 24]);
+    expect(parts("x".repeat(160), "udh", "ascii")).toHaveLength(1);
+  });
+
+  it("255 parts at most", () => {
+    for (const longMessages of ["payload", "udh", "sar"] as const) {
+      const count = (text: string) => partsOf(text, { alphabet: "gsm", dataCoding: 0, longMessages }, 0)?.length;
+      expect(count("x".repeat(255 * 153))).toBe(longMessages === "payload" ? 1 : 255);
+      expect(count("x".repeat(255 * 153 + 1))).toBeUndefined();
+    }
   });
 });
+
+function split(text: string, lengths: readonly number[]): string[] {
+  let at = 0;
+  return lengths.map((length) => text.slice(at, (at += length)));
+}
+
+function hex(octet: number): string {
+  return octet.toString(16).padStart(2, "0");
+}
 
 describe("deliver_sm as npm smpp writes it", () => {
   const write = (fields: Record<string, unknown>) => new smpp.PDU("deliver_sm", fields).toBuffer().subarray(16);

@@ -33,6 +33,18 @@ describe("options that cannot work are told at construction, with the mend", () 
     ["fromNpi", -1, "0 to 255"],
     ["destinationTon", 1.5, "0 to 255"],
     ["destinationNpi", "1", "0 to 255"],
+    ["alphabet", "utf-8", '"gsm" or "ascii" or "latin1"'],
+    ["dataCoding", 256, "0 to 255"],
+    ["longMessages", "split", '"payload" or "udh" or "sar"'],
+    ["validityPeriod", true, '"relative" or "absolute" or "none"'],
+    ["parameters", "1402=x", "a list of { tag, value }"],
+    ["parameters", [{ tag: 0x10000, value: "x" }], "0 to 0xFFFF"],
+    ["parameters", [{ tag: 0x1402, value: 7 }], "a text of Latin-1 characters or a Uint8Array"],
+    ["parameters", [{ tag: 0x1402, value: "ж" }], "Latin-1"],
+    ["parameters", [{ tag: 0x0424, value: "x" }], "the sender does not write itself"],
+    ["parameters", [null], "a list of { tag, value }"],
+    ["parameters.IN", { IN: "x" }, "a list of { tag, value }"],
+    ["parameters.in", { in: [] }, "alpha-2 country in capitals"],
     ["window", 0, "1 to 1000"],
     ["window", 1001, "1 to 1000"],
     ["bindTimeout", 0, "seconds above 0"],
@@ -86,6 +98,17 @@ describe("messages that cannot be sent are rejected before anything is connected
     ],
     ["a map `from` without the country", { from: { GB: "Acme" } }, {}, "names no sender for US"],
     ["a function `from` that names nobody", { from: () => undefined }, {}, "names no sender for US"],
+    ["a function `parameters` that answers nonsense", { parameters: () => "x" as never }, {}, "`parameters` answers must be"],
+    [
+      "a function `parameters` that throws",
+      {
+        parameters: () => {
+          throw new Error("+14155552671");
+        },
+      },
+      {},
+      "`parameters` threw",
+    ],
     ["a destination that is not E.164", {}, { to: "4155552671" }, "E.164"],
     ["a deadline that has passed", {}, {}, "deadline"],
   ])("%s", async (name, options, change, reason) => {

@@ -23,6 +23,12 @@ async function setUp(change: Partial<SmppOptions> = {}) {
   return { peer, clock, receipts, sender, send: (to = "+14155552677", text = "Your code is 482913") => sender.send(aMessage({ to, text }), clock.context()) };
 }
 
+/** The PDUs that came, once there are so many: its words come by another way than its answers. */
+async function submits(peer: PerlPeer, count: number): Promise<readonly PerlPdu[]> {
+  await eventually(() => expect(peer.of("submit_sm")).toHaveLength(count));
+  return peer.of("submit_sm");
+}
+
 const ascii = (hex: string | number | undefined) => Buffer.from(String(hex), "hex").toString("latin1");
 
 describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Perl's Net::SMPP", () => {
@@ -37,7 +43,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
   it("a text in the default alphabet, octet for octet", async () => {
     const { peer, send } = await setUp();
     expect(await send(undefined, "Code {482913} @ £5 €")).toMatchObject({ outcome: "accepted", messageId: "perl-1" });
-    const submit = peer.of("submit_sm")[0] as PerlPdu;
+    const [submit] = await submits(peer, 1);
     expect(submit).toMatchObject({
       source_addr: Buffer.from("Acme").toString("hex"),
       source_addr_ton: 5,
@@ -48,15 +54,31 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
       registered_delivery: 1,
       data_coding: 0,
     });
-    expect(submit["short_message"]).toBe(`${Buffer.from("Code ").toString("hex")}1b28${Buffer.from("482913").toString("hex")}1b29200020013520${"1b65"}`);
+    expect(submit?.["short_message"]).toBe(`${Buffer.from("Code ").toString("hex")}1b28${Buffer.from("482913").toString("hex")}1b29200020013520${"1b65"}`);
   });
 
   it("a text in UCS-2", async () => {
     const { peer, send } = await setUp();
     await send(undefined, "Код 482913");
-    const submit = peer.of("submit_sm")[0] as PerlPdu;
-    expect(submit["data_coding"]).toBe(8);
-    expect(Buffer.from(String(submit["short_message"]), "hex").swap16().toString("utf16le")).toBe("Код 482913");
+    const [submit] = await submits(peer, 1);
+    expect(submit?.["data_coding"]).toBe(8);
+    expect(Buffer.from(String(submit?.["short_message"]), "hex").swap16().toString("utf16le")).toBe("Код 482913");
+  });
+
+  it("the end of a code, and the ids of a registered text", async () => {
+    const { peer, clock, sender } = await setUp();
+    const registered = { entity: "1701158019811140068", template: "1707160000000000001" };
+    await sender.send(aMessage({ to: "+14155552677", expires_at: clock.now() + 600_000, registered }), clock.context());
+    const [submit] = await submits(peer, 1);
+    expect([submit?.["validity_period"], submit?.[0x1400], submit?.[0x1401]].map(ascii)).toEqual(["000000001000000R", registered.entity, registered.template]);
+  });
+
+  it("a long text in parts with a header", async () => {
+    const { peer, send } = await setUp({ longMessages: "udh" });
+    expect(await send(undefined, "x".repeat(200))).toMatchObject({ outcome: "accepted", messageId: "perl-2" });
+    const parts = await submits(peer, 2);
+    expect(parts.map((part) => part["esm_class"])).toEqual([0x40, 0x40]);
+    expect(parts.map((part) => ascii(part["short_message"]).slice(6).length)).toEqual([153, 47]);
   });
 
   it.each([

@@ -27,7 +27,7 @@ it("a closed one neither, and its sockets and timers are gone", async () => {
   const peer = await startPeer();
   const text = await run(
     peer.port,
-    `const message = { to: "+14155552671", text: "Hello", code: "1", authentication_uuid: "a", customer_uuid: "c", attempt: 1, idempotency_key: "k" };
+    `const message = { to: "+14155552671", text: "Hello", code: "1", authentication_uuid: "a", customer_uuid: "c", attempt: 1, idempotency_key: "k", expires_at: Date.now() + 600_000 };
      const outcome = await sender.send(message, { signal: AbortSignal.timeout(10_000), deadline: Date.now() + 10_000, timeLeft: 10_000 });
      await sender.close();
      console.log(JSON.stringify(outcome));`,

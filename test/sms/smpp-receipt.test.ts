@@ -1,7 +1,7 @@
 import smpp from "smpp";
 import { describe, expect, it } from "vitest";
+import { type Deliver, readDeliver } from "../../adapters/sms/smpp/deliver.js";
 import { type ReceiptIds, submittedId } from "../../adapters/sms/smpp/ids.js";
-import { type Deliver, readDeliver } from "../../adapters/sms/smpp/pdu.js";
 import { isReceipt, readReceipt } from "../../adapters/sms/smpp/receipt.js";
 import { isFinal } from "../../src/domain/delivery.js";
 

@@ -1,44 +1,12 @@
 import { randomInt } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import { type SmppOptions, type SmppSender, smppSender } from "../../adapters/sms/smpp/index.js";
+import type { SmppOptions } from "../../adapters/sms/smpp/index.js";
 import type { Clock } from "../../src/ports/clock.js";
 import type { Receipt } from "../../src/ports/receipts.js";
-import { aMessage, eventually, type Peer, type PeerPdu, type PeerSession, password, startPeer, stoppedClock, systemId, textOf } from "../support/smpp.js";
+import { aMessage, eventually, type Peer, type PeerPdu, type PeerSession, password, stoppedClock, systemId, textOf } from "../support/smpp.js";
+import { closeBenches, openBench, openPeer } from "../support/smpp-bench.js";
 
-const peers: Peer[] = [];
-const senders: SmppSender[] = [];
-
-afterEach(async () => {
-  for (const peer of peers.splice(0)) await peer.stop();
-  for (const sender of senders.splice(0)) await sender.close();
-});
-
-interface Line {
-  readonly level: string;
-  readonly fields: Record<string, unknown>;
-  readonly message: string;
-}
-
-/** A peer, and a sender for it on a clock that only the test moves. */
-async function setUp(change: Partial<SmppOptions> = {}, peerOptions: Parameters<typeof startPeer>[0] = {}) {
-  const peer = await startPeer(peerOptions);
-  peers.push(peer);
-  const clock = stoppedClock();
-  const log: Line[] = [];
-  const line = (level: string) => (fields: Record<string, unknown>, message: string) => void log.push({ level, fields, message });
-  const sender = smppSender({
-    host: "127.0.0.1",
-    port: peer.port,
-    systemId,
-    password,
-    from: "Acme",
-    clock,
-    logger: { info: line("info"), warn: line("warn"), error: line("error") },
-    ...change,
-  });
-  senders.push(sender);
-  return { peer, clock, log, sender, send: (message = aMessage(), ms?: number) => sender.send(message, clock.context(ms)) };
-}
+afterEach(closeBenches);
 
 const spaceOf = (peer: Peer) => `smpp:${systemId}@127.0.0.1:${peer.port}`;
 const session = (peer: Peer) => peer.sessions[0] as PeerSession;
@@ -47,7 +15,7 @@ const answer = (status: number) => (pdu: PeerPdu, to: PeerSession) => void to.se
 
 describe("bind and submit", () => {
   it("connects at the first send, binds as a transceiver, and the message is accepted with the peer's id", async () => {
-    const { peer, sender, send } = await setUp({ systemType: "otp", serviceType: "CMT" });
+    const { peer, sender, send } = await openBench({ systemType: "otp", serviceType: "CMT" });
     expect(sender.status()).toEqual({ state: "idle", queued: 0, outstanding: 0, window: 10, receipts: 0 });
     expect(await send()).toEqual({ outcome: "accepted", messageId: "m1" });
     expect(sender.status()).toEqual({ state: "bound", queued: 0, outstanding: 0, window: 10, receipts: 0 });
@@ -72,7 +40,7 @@ describe("bind and submit", () => {
     ["Ваш код: 482913", 8],
     ["認証コード 482913 😀", 8],
   ])("the peer reads the text: %s", async (text, coding) => {
-    const { peer, send } = await setUp();
+    const { peer, send } = await openBench();
     await send(aMessage({ text }));
     expect(peer.of("submit_sm")[0]?.data_coding).toBe(coding);
     expect(textOf(peer.of("submit_sm")[0])).toBe(text);
@@ -86,19 +54,19 @@ describe("bind and submit", () => {
     [{ US: "+15005550006", default: "Acme" }, "15005550006", 1, 1],
     [{ GB: "+447400123456", default: "Acme" }, "Acme", 5, 0],
   ])("from %j", async (from, address, ton, npi) => {
-    const { peer, send } = await setUp({ from } as Partial<SmppOptions>);
+    const { peer, send } = await openBench({ from } as Partial<SmppOptions>);
     await send();
     expect(peer.of("submit_sm")[0]).toMatchObject({ source_addr: address, source_addr_ton: ton, source_addr_npi: npi });
   });
 
   it("types of number and numbering plans as the options say", async () => {
-    const { peer, send } = await setUp({ fromTon: 0, fromNpi: 9, destinationTon: 2, destinationNpi: 8 });
+    const { peer, send } = await openBench({ fromTon: 0, fromNpi: 9, destinationTon: 2, destinationNpi: 8 });
     await send();
     expect(peer.of("submit_sm")[0]).toMatchObject({ source_addr_ton: 0, source_addr_npi: 9, dest_addr_ton: 2, dest_addr_npi: 8 });
   });
 
   it("sends that come before the bind wait for it, on one connection", async () => {
-    const { peer, send } = await setUp();
+    const { peer, send } = await openBench();
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => send()));
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array(5).fill("accepted"));
     expect(peer.of("bind_transceiver")).toHaveLength(1);
@@ -110,13 +78,13 @@ describe("bind and submit", () => {
     [0x08, "ESME_RSYSERR (0x00000008)"],
     [0x0400, "0x00000400"],
   ])("status %i is a rejection that names it", async (status, reason) => {
-    const { peer, send } = await setUp();
+    const { peer, send } = await openBench();
     peer.on("submit_sm", answer(status));
     expect(await send()).toEqual({ outcome: "rejected", reason });
   });
 
   it("an answer without an id is an acceptance without one", async () => {
-    const { peer, send } = await setUp();
+    const { peer, send } = await openBench();
     peer.on("submit_sm", (pdu, to) => void to.send(pdu.response()));
     expect(await send()).toEqual({ outcome: "accepted" });
   });
@@ -125,7 +93,7 @@ describe("bind and submit", () => {
     [3, "ESME_RINVCMDID (0x00000003)"],
     [0, "0x00000000"],
   ])("generic_nack with status %i is a rejection too", async (status, reason) => {
-    const { peer, send } = await setUp();
+    const { peer, send } = await openBench();
     peer.on("submit_sm", (pdu, to) => {
       const nack = Buffer.from("00000010800000000000000000000000", "hex");
       nack.writeUInt32BE(status, 8);
@@ -136,13 +104,13 @@ describe("bind and submit", () => {
   });
 
   it("a status that says nothing leaves the outcome unknown", async () => {
-    const { peer, send } = await setUp();
+    const { peer, send } = await openBench();
     peer.on("submit_sm", answer(0xff));
     expect(await send()).toEqual({ outcome: "unknown", reason: "ESME_RUNKNOWNERR (0x000000FF)" });
   });
 
   it("an answer of the wrong command leaves the outcome unknown", async () => {
-    const { peer, send } = await setUp();
+    const { peer, send } = await openBench();
     peer.on("submit_sm", (pdu, to) => {
       const strange = Buffer.from("00000010800000150000000000000000", "hex");
       strange.writeUInt32BE(pdu.sequence_number, 12);
@@ -165,7 +133,7 @@ describe("receipts", () => {
     ["both", { esm_class: 4, short_message: receiptText, receipted_message_id: "m1", message_state: 2 }],
   ])("from %s: asked for, handed on, acknowledged", async (_, fields) => {
     const receipts: Receipt[] = [];
-    const { peer, send } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt) });
+    const { peer, send } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     const outcome = await send();
     expect(peer.of("submit_sm")[0]?.registered_delivery).toBe(1);
     expect((await deliver(peer, fields)).command_status).toBe(0);
@@ -175,7 +143,7 @@ describe("receipts", () => {
 
   it("by data_sm too, and one that is cut short gets ESME_RINVCMDLEN", async () => {
     const receipts: Receipt[] = [];
-    const { peer, sender, send } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt) });
+    const { peer, sender, send } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     await send();
     const fields = { source_addr: "14155552671", destination_addr: "Acme", esm_class: 4 };
     const data = (more: Record<string, unknown>) => new Promise<PeerPdu>((resolve) => session(peer).data_sm({ ...fields, ...more }, resolve));
@@ -193,7 +161,7 @@ describe("receipts", () => {
 
   it("ids in two bases meet", async () => {
     const receipts: Receipt[] = [];
-    const { peer, send } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt), receiptIds: "decimal-to-hex" });
+    const { peer, send } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt), receiptIds: "decimal-to-hex" });
     peer.on("submit_sm", (pdu, to) => void to.send(pdu.response({ message_id: "00FF" })));
     const outcome = await send();
     await deliver(peer, { esm_class: 4, short_message: "id:255 stat:UNDELIV err:034" });
@@ -203,7 +171,7 @@ describe("receipts", () => {
 
   it("ids that are padded, or in other case, meet", async () => {
     const receipts: Receipt[] = [];
-    const { peer, send } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt) });
+    const { peer, send } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     peer.on("submit_sm", (pdu, to) => void to.send(pdu.response({ message_id: "00000A1F" })));
     const outcome = await send();
     await deliver(peer, { esm_class: 4, short_message: "id:a1f stat:DELIVRD" });
@@ -213,8 +181,8 @@ describe("receipts", () => {
   it("M2: outcome and receipt say what the id is unique in: the account at this host, or the option `idSpace`", async () => {
     const receipts: Receipt[] = [];
     const onReceipt = (receipt: Receipt) => void receipts.push(receipt);
-    const one = await setUp({ onReceipt });
-    const other = await setUp({ onReceipt, idSpace: "acme-transactional" });
+    const one = await openBench({ onReceipt });
+    const other = await openBench({ onReceipt, idSpace: "acme-transactional" });
     expect(await one.send()).toEqual({ outcome: "accepted", messageId: "m1", idSpace: `smpp:${systemId}@127.0.0.1:${one.peer.port}` });
     expect(await other.send()).toEqual({ outcome: "accepted", messageId: "m1", idSpace: "acme-transactional" });
     await deliver(one.peer, { esm_class: 4, short_message: receiptText });
@@ -223,13 +191,13 @@ describe("receipts", () => {
   });
 
   it("M2: without `onReceipt` no receipt comes, so the id need not be kept: no `idSpace`", async () => {
-    const { send } = await setUp({ idSpace: "acme-transactional" });
+    const { send } = await openBench({ idSpace: "acme-transactional" });
     expect(await send()).toEqual({ outcome: "accepted", messageId: "m1" });
   });
 
   it("the time of a receipt, where `receiptOffset` says whose it is", async () => {
     const receipts: Receipt[] = [];
-    const { peer, sender } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt), receiptOffset: "+05:30" });
+    const { peer, sender } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt), receiptOffset: "+05:30" });
     await sender.connect();
     await deliver(peer, { esm_class: 4, short_message: receiptText });
     expect(receipts).toMatchObject([{ at: Date.UTC(2026, 10, 20, 6, 31) }]);
@@ -237,7 +205,7 @@ describe("receipts", () => {
 
   it("the acknowledgement waits for onReceipt", async () => {
     let finish = () => {};
-    const { peer, sender } = await setUp({ onReceipt: () => new Promise<void>((resolve) => (finish = resolve)) });
+    const { peer, sender } = await openBench({ onReceipt: () => new Promise<void>((resolve) => (finish = resolve)) });
     await sender.connect();
     const acknowledged = deliver(peer, { esm_class: 4, short_message: receiptText });
     const ping = await new Promise<PeerPdu>((resolve) => session(peer).enquire_link({}, resolve));
@@ -248,7 +216,7 @@ describe("receipts", () => {
   });
 
   it("when onReceipt fails, the peer is told to deliver it again (ESME_RX_T_APPN), and it is logged", async () => {
-    const { peer, sender, log } = await setUp({ onReceipt: () => Promise.reject(new Error("the store is down")) });
+    const { peer, sender, log } = await openBench({ onReceipt: () => Promise.reject(new Error("the store is down")) });
     await sender.connect();
     expect((await deliver(peer, { esm_class: 4, short_message: receiptText })).command_status).toBe(0x64);
     expect(log.at(-1)).toMatchObject({ level: "error", fields: { messageId: "m1" } });
@@ -256,7 +224,7 @@ describe("receipts", () => {
 
   it("a message from a phone and a receipt without an id are acknowledged and dropped", async () => {
     const receipts: Receipt[] = [];
-    const { peer, sender, log } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt) });
+    const { peer, sender, log } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     await sender.connect();
     expect((await deliver(peer, { esm_class: 0, short_message: receiptText })).command_status).toBe(0);
     expect((await deliver(peer, { esm_class: 4, short_message: "stat:DELIVRD" })).command_status).toBe(0);
@@ -265,7 +233,7 @@ describe("receipts", () => {
   });
 
   it("a deliver_sm that is cut short gets ESME_RINVCMDLEN, and the connection stays", async () => {
-    const { peer, sender, send } = await setUp({ onReceipt: () => {} });
+    const { peer, sender, send } = await openBench({ onReceipt: () => {} });
     await sender.connect();
     session(peer).socket.write(Buffer.from("0000001200000005000000000000000741ff", "hex"));
     await eventually(() => expect(peer.of("deliver_sm_resp")[0]).toMatchObject({ command_status: 2, sequence_number: 7 }));
@@ -274,7 +242,7 @@ describe("receipts", () => {
 
   it("before the bind (ESME_RINVBNDSTS) and after our unbind (ESME_RX_T_APPN) none is taken", async () => {
     const receipts: Receipt[] = [];
-    const { peer, sender, clock } = await setUp({ onReceipt: (receipt) => void receipts.push(receipt) });
+    const { peer, sender, clock } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     const fields = { esm_class: 4, short_message: receiptText };
     peer.on("bind_transceiver", (pdu, to) => {
       to.deliver_sm(fields, () => {});
@@ -293,14 +261,14 @@ describe("receipts", () => {
 
 describe("enquire_link and unbind", () => {
   it("answers the peer's", async () => {
-    const { peer, sender } = await setUp();
+    const { peer, sender } = await openBench();
     await sender.connect();
     const pong = await new Promise<PeerPdu>((resolve) => session(peer).enquire_link({}, resolve));
     expect(pong).toMatchObject({ command: "enquire_link_resp", command_status: 0 });
   });
 
   it("asks after 30 s of silence, again and again, and stays bound while answered", async () => {
-    const { peer, sender, clock } = await setUp();
+    const { peer, sender, clock } = await openBench();
     await sender.connect();
     clock.advance(29_999);
     clock.advance(1);
@@ -314,7 +282,7 @@ describe("enquire_link and unbind", () => {
   });
 
   it("traffic from the peer puts it off", async () => {
-    const { peer, sender, clock, send } = await setUp();
+    const { peer, sender, clock, send } = await openBench();
     await sender.connect();
     clock.advance(29_000);
     await send();
@@ -324,7 +292,7 @@ describe("enquire_link and unbind", () => {
   });
 
   it("without an answer the connection is dropped and made again", async () => {
-    const { peer, sender, clock, send } = await setUp();
+    const { peer, sender, clock, send } = await openBench();
     peer.on("enquire_link", withhold);
     await sender.connect();
     clock.advance(30_000);
@@ -336,7 +304,7 @@ describe("enquire_link and unbind", () => {
   });
 
   it("answers unbind, leaves, and binds again", async () => {
-    const { peer, sender, clock, send } = await setUp();
+    const { peer, sender, clock, send } = await openBench();
     await sender.connect();
     const answered = await new Promise<PeerPdu>((resolve) => session(peer).unbind({}, resolve));
     expect(answered.command).toBe("unbind_resp");
@@ -347,7 +315,7 @@ describe("enquire_link and unbind", () => {
   });
 
   it("what needs no answer gets none: alert_notification and outbind", async () => {
-    const { peer, sender } = await setUp();
+    const { peer, sender } = await openBench();
     await sender.connect();
     session(peer).socket.write(Buffer.from("00000010000001020000000000000008000000100000000b0000000000000009", "hex"));
     await new Promise<PeerPdu>((resolve) => session(peer).enquire_link({}, resolve));
@@ -355,7 +323,7 @@ describe("enquire_link and unbind", () => {
   });
 
   it("a command that we do not know gets generic_nack, and the connection stays", async () => {
-    const { peer, sender, send } = await setUp();
+    const { peer, sender, send } = await openBench();
     await sender.connect();
     session(peer).socket.write(Buffer.from("00000010000001ff0000000000000009", "hex"));
     await eventually(() => expect(peer.of("generic_nack")[0]).toMatchObject({ command_status: 3, sequence_number: 9 }));
@@ -365,7 +333,7 @@ describe("enquire_link and unbind", () => {
 
 describe("wrong password", () => {
   it("connect rejects, status and log say why, sends are rejected at once, and the peer is not hammered", async () => {
-    const { peer, sender, send, log, clock } = await setUp({ password: "wrong" });
+    const { peer, sender, send, log, clock } = await openBench({ password: "wrong" });
     const reason = expect.stringContaining("ESME_RINVPASWD (0x0000000E): check the options systemId, password");
     await expect(sender.connect()).rejects.toThrow("ESME_RINVPASWD");
     expect(sender.status()).toMatchObject({ state: "refused", error: reason });
@@ -379,13 +347,13 @@ describe("wrong password", () => {
   });
 
   it("sends that wait for the bind are rejected with the reason, not at their deadline", async () => {
-    const { send } = await setUp({ password: "wrong" });
+    const { send } = await openBench({ password: "wrong" });
     const outcomes = await Promise.all([send(), send()]);
     expect(outcomes).toEqual(Array(2).fill({ outcome: "rejected", reason: expect.stringContaining("ESME_RINVPASWD") }));
   });
 
   it("a refusal that may pass keeps them waiting for the next bind", async () => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     let binds = 0;
     peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response({ command_status: ++binds === 1 ? 0x05 : 0 })));
     const outcome = send();
@@ -397,7 +365,7 @@ describe("wrong password", () => {
 
 describe("connections that fail", () => {
   it("cut before the bind: the message was never written, so it waits and goes out on the next connection", async () => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     const bind = (pdu: PeerPdu, to: PeerSession) => void to.send(pdu.response());
     peer.on("bind_transceiver", (_, to) => {
       peer.on("bind_transceiver", bind);
@@ -412,7 +380,7 @@ describe("connections that fail", () => {
   });
 
   it("cut after the submit: unknown, and not sent a second time", async () => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     peer.on("submit_sm", (_, to) => to.destroy());
     expect(await send()).toEqual({ outcome: "unknown", reason: expect.stringContaining("connection lost") });
     clock.advance(1_000);
@@ -421,7 +389,7 @@ describe("connections that fail", () => {
   });
 
   it("nobody listens: rejected shortly before the deadline, with the reason", async () => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     await peer.stop();
     const outcome = send();
     await eventually(() => expect(sender.status().state).toBe("waiting"));
@@ -431,7 +399,7 @@ describe("connections that fail", () => {
   });
 
   it("rejected at once when the next attempt comes after the deadline", async () => {
-    const { peer, send, sender } = await setUp({ rebind: { min: 60 } });
+    const { peer, send, sender } = await openBench({ rebind: { min: 60 } });
     await peer.stop();
     expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("ECONNREFUSED") });
     expect(sender.status().state).toBe("waiting");
@@ -439,7 +407,7 @@ describe("connections that fail", () => {
   });
 
   it("no answer to the bind: given up after 10 s; the message is rejected, for it was never written", async () => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     peer.on("bind_transceiver", withhold);
     const outcome = send();
     await eventually(() => expect(peer.of("bind_transceiver")).toHaveLength(1));
@@ -450,7 +418,7 @@ describe("connections that fail", () => {
   });
 
   it("the signal ends the wait at once", async () => {
-    const { peer, sender, clock } = await setUp();
+    const { peer, sender, clock } = await openBench();
     peer.on("bind_transceiver", withhold);
     const abort = new AbortController();
     const outcome = sender.send(aMessage(), { signal: abort.signal, deadline: clock.now() + 5_000, timeLeft: 5_000 });
@@ -460,7 +428,7 @@ describe("connections that fail", () => {
   });
 
   it("the pause doubles from rebind.min to rebind.max, less a random half at most, and a bind resets it", async () => {
-    const { peer, sender, clock, log } = await setUp({ rebind: { min: 1, max: 8 } });
+    const { peer, sender, clock, log } = await openBench({ rebind: { min: 1, max: 8 } });
     peer.on("bind_transceiver", (_, to) => to.destroy());
     await expect(sender.connect()).rejects.toThrow();
     for (const longest of [1_000, 2_000, 4_000, 8_000, 8_000]) {
@@ -479,12 +447,11 @@ describe("connections that fail", () => {
   });
 
   it("binds again after the peer restarts, without a send, and sends go on", async () => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     expect(await send()).toMatchObject({ outcome: "accepted" });
     await peer.stop();
     await eventually(() => expect(sender.status().state).toBe("waiting"));
-    const again = await startPeer({ port: peer.port });
-    peers.push(again);
+    const again = await openPeer({ port: peer.port });
     clock.advance(1_000);
     await eventually(() => expect(sender.status()).toEqual({ state: "bound", queued: 0, outstanding: 0, window: 10, receipts: 0 }));
     expect(await send()).toMatchObject({ outcome: "accepted" });
@@ -494,7 +461,7 @@ describe("connections that fail", () => {
 
 describe("replies withheld", () => {
   it("unknown at the deadline; the place in the window is held until the answer or its time-out", async () => {
-    const { peer, send, sender, clock } = await setUp({ window: 1 });
+    const { peer, send, sender, clock } = await openBench({ window: 1 });
     peer.on("submit_sm", withhold);
     const first = send();
     await eventually(() => expect(peer.of("submit_sm")).toHaveLength(1));
@@ -512,7 +479,7 @@ describe("replies withheld", () => {
   });
 
   it("unknown when the answer takes longer than responseTimeout, and the peer is asked whether it lives", async () => {
-    const { peer, send, clock } = await setUp({ responseTimeout: 2 });
+    const { peer, send, clock } = await openBench({ responseTimeout: 2 });
     peer.on("submit_sm", withhold);
     const outcome = send();
     await eventually(() => expect(peer.of("submit_sm")).toHaveLength(1));
@@ -522,7 +489,7 @@ describe("replies withheld", () => {
   });
 
   it("an answer that comes too late is nobody's", async () => {
-    const { peer, send, clock } = await setUp();
+    const { peer, send, clock } = await openBench();
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu) => void held.push(pdu));
     const first = send();
@@ -542,7 +509,7 @@ describe("throttling", () => {
     ["ESME_RTHROTTLED", 0x58],
     ["ESME_RMSGQFUL", 0x14],
   ])("%s rejects the message, halves the window, and holds the next ones back for the pause", async (name, status) => {
-    const { peer, send, sender, clock, log } = await setUp();
+    const { peer, send, sender, clock, log } = await openBench();
     peer.on("submit_sm", answer(status));
     expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining(name) });
     expect(sender.status().window).toBe(5);
@@ -559,7 +526,7 @@ describe("throttling", () => {
   });
 
   it("a message whose deadline ends within the pause is rejected with the reason", async () => {
-    const { peer, send, clock } = await setUp({ throttlePause: 10 });
+    const { peer, send, clock } = await openBench({ throttlePause: 10 });
     peer.on("submit_sm", answer(0x58));
     await send();
     const next = send();
@@ -568,7 +535,7 @@ describe("throttling", () => {
   });
 
   it("a burst counts once; the window opens again as messages are accepted", async () => {
-    const { peer, send, sender, clock } = await setUp({ window: 4 });
+    const { peer, send, sender, clock } = await openBench({ window: 4 });
     peer.on("submit_sm", answer(0x58));
     await Promise.all([send(), send(), send(), send()]);
     expect(sender.status().window).toBe(2);
@@ -583,7 +550,7 @@ describe("throttling", () => {
   });
 
   it("never below one", async () => {
-    const { peer, send, sender, clock } = await setUp({ window: 2 });
+    const { peer, send, sender, clock } = await openBench({ window: 2 });
     peer.on("submit_sm", answer(0x58));
     for (let round = 0; round < 3; round += 1) {
       expect(await send()).toMatchObject({ outcome: "rejected" });
@@ -595,7 +562,7 @@ describe("throttling", () => {
 
 describe("bytes as they fall", () => {
   it("half a PDU: nothing happens until the other half comes", async () => {
-    const { peer, send, sender } = await setUp();
+    const { peer, send, sender } = await openBench();
     let rest: Buffer | undefined;
     peer.on("submit_sm", (pdu, to) => {
       const whole = pdu.response({ message_id: "in two" }).toBuffer();
@@ -614,7 +581,7 @@ describe("bytes as they fall", () => {
   });
 
   it("several PDUs in one chunk", async () => {
-    const { peer, send } = await setUp();
+    const { peer, send } = await openBench();
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu, to) => {
       held.push(pdu);
@@ -629,7 +596,7 @@ describe("bytes as they fall", () => {
     ["text of another protocol", Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n").toString("hex")],
     ["generic_nack without a sequence number", "00000010800000000000000200000000"],
   ])("a length that cannot be: unknown, dropped, bound again (%s)", async (_, hex) => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     peer.on("submit_sm", (_pdu, to) => void to.socket.write(Buffer.from(hex, "hex")));
     expect(await send()).toMatchObject({ outcome: "unknown", reason: expect.stringContaining("connection lost") });
     expect(sender.status().state).toBe("waiting");
@@ -643,7 +610,7 @@ describe("a thousand submits", () => {
   const numbers = Array.from({ length: 1_000 }, (_, index) => `+1415${String(5_550_000 + index)}`);
 
   it("never more than the window without an answer, and each gets its own", async () => {
-    const { peer, send, sender } = await setUp();
+    const { peer, send, sender } = await openBench();
     const open: PeerPdu[] = [];
     let most = 0;
     peer.on("submit_sm", (pdu, to) => {
@@ -661,7 +628,7 @@ describe("a thousand submits", () => {
   });
 
   it("all in flight with a window of a thousand, answered in reverse", async () => {
-    const { peer, send } = await setUp({ window: 1_000 });
+    const { peer, send } = await openBench({ window: 1_000 });
     const open: PeerPdu[] = [];
     peer.on("submit_sm", (pdu, to) => {
       open.push(pdu);
@@ -672,7 +639,7 @@ describe("a thousand submits", () => {
   });
 
   it("cut in the middle: what was written is unknown, the rest goes out on the next connection, nothing twice", async () => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     peer.on("submit_sm", (pdu, to) => {
       if (peer.of("submit_sm").length === 500) to.destroy();
       else to.send(pdu.response({ message_id: pdu.destination_addr }));
@@ -693,7 +660,7 @@ describe("a thousand submits", () => {
 describe("close", () => {
   it("waits for answers, queued messages and receipts under way, then unbinds", async () => {
     let finish = () => {};
-    const { peer, send, sender } = await setUp({ window: 1, onReceipt: () => new Promise<void>((resolve) => (finish = resolve)) });
+    const { peer, send, sender } = await openBench({ window: 1, onReceipt: () => new Promise<void>((resolve) => (finish = resolve)) });
     await sender.connect();
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu) => void held.push(pdu));
@@ -728,7 +695,7 @@ describe("close", () => {
   });
 
   it("does not unbind while one answer is outstanding", async () => {
-    const { peer, send, sender } = await setUp();
+    const { peer, send, sender } = await openBench();
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu) => void held.push(pdu));
     const outcome = send();
@@ -742,7 +709,7 @@ describe("close", () => {
   });
 
   it("waits for messages that are held back because the peer throttled", async () => {
-    const { peer, send, sender, clock } = await setUp({ window: 1 });
+    const { peer, send, sender, clock } = await openBench({ window: 1 });
     peer.on("submit_sm", (pdu, to) => {
       peer.on("submit_sm", (next, again) => void again.send(next.response({ message_id: "second" })));
       answer(0x58)(pdu, to);
@@ -757,7 +724,7 @@ describe("close", () => {
   });
 
   it("gives up after drainTimeout: unknown for what was written, rejected for what was not", async () => {
-    const { peer, send, sender, clock } = await setUp({ window: 1, onReceipt: () => new Promise(() => {}) });
+    const { peer, send, sender, clock } = await openBench({ window: 1, onReceipt: () => new Promise(() => {}) });
     await sender.connect();
     peer.on("submit_sm", withhold);
     session(peer).deliver_sm({ esm_class: 4, short_message: "id:1 stat:DELIVRD" }, () => {});
@@ -774,7 +741,7 @@ describe("close", () => {
   });
 
   it("while not bound: messages are rejected at once, and no further attempt is made", async () => {
-    const { peer, send, sender, clock } = await setUp();
+    const { peer, send, sender, clock } = await openBench();
     peer.on("bind_transceiver", (_, to) => to.destroy());
     const outcome = send();
     await eventually(() => expect(sender.status().state).toBe("waiting"));
@@ -803,7 +770,7 @@ describe("close", () => {
         };
       },
     };
-    const { peer, sender } = await setUp({ clock: counting });
+    const { peer, sender } = await openBench({ clock: counting });
     await sender.connect();
     session(peer).destroy();
     await eventually(() => expect(sender.status().state).toBe("waiting"));
@@ -816,7 +783,7 @@ describe("close", () => {
   });
 
   it("while connecting", async () => {
-    const { peer, send, sender } = await setUp();
+    const { peer, send, sender } = await openBench();
     peer.on("bind_transceiver", withhold);
     const outcome = send();
     const connected = sender.connect();
@@ -826,7 +793,7 @@ describe("close", () => {
   });
 
   it("a peer that does not answer unbind is left after drainTimeout", async () => {
-    const { peer, sender, clock } = await setUp();
+    const { peer, sender, clock } = await openBench();
     peer.on("unbind", withhold);
     await sender.connect();
     const closed = sender.close();
@@ -837,7 +804,7 @@ describe("close", () => {
   });
 
   it("a connection lost while draining is not made again", async () => {
-    const { peer, send, sender, clock } = await setUp({ window: 1 });
+    const { peer, send, sender, clock } = await openBench({ window: 1 });
     peer.on("submit_sm", withhold);
     const sends = [send(), send()];
     await eventually(() => expect(peer.of("submit_sm")).toHaveLength(1));
@@ -852,7 +819,7 @@ describe("close", () => {
 });
 
 it("neither code nor number is in an outcome, a status or the log", async () => {
-  const { peer, send, sender, clock, log } = await setUp();
+  const { peer, send, sender, clock, log } = await openBench();
   const outcomes = [];
   peer.on("submit_sm", answer(0x0b));
   outcomes.push(await send());

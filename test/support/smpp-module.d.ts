@@ -4,6 +4,7 @@ declare module "smpp" {
 
   interface Message {
     readonly message?: string | Buffer;
+    readonly udh?: readonly Buffer[];
   }
   export interface PeerPdu {
     readonly command: string;
@@ -20,11 +21,18 @@ declare module "smpp" {
     readonly dest_addr_ton?: number;
     readonly dest_addr_npi?: number;
     readonly destination_addr?: string;
+    readonly esm_class?: number;
+    readonly validity_period?: string | Date;
     readonly registered_delivery?: number;
     readonly data_coding?: number;
     readonly short_message?: Message;
     readonly message_payload?: Message;
     readonly message_id?: string;
+    readonly sar_msg_ref_num?: number;
+    readonly sar_total_segments?: number;
+    readonly sar_segment_seqnum?: number;
+    /** A parameter that it does not know, by its tag. */
+    readonly [tag: number]: Buffer | undefined;
     response(fields?: Record<string, unknown>): PeerPdu;
     toBuffer(): Buffer;
   }

@@ -28,10 +28,10 @@ sub serve {
   my ($peer) = @_;
   while (my $pdu = $peer->read_pdu) {
     my %line = (command => Net::SMPP::pdu_tab->{ $pdu->{cmd} }{cmd}, status => $pdu->{status} + 0);
-    for my $field (qw(system_id password source_addr destination_addr short_message)) {
+    for my $field (qw(system_id password source_addr destination_addr short_message validity_period 5120 5121)) {
       $line{$field} = unpack 'H*', $pdu->{$field} if defined $pdu->{$field};
     }
-    for my $field (qw(source_addr_ton source_addr_npi dest_addr_ton dest_addr_npi registered_delivery data_coding interface_version)) {
+    for my $field (qw(source_addr_ton source_addr_npi dest_addr_ton dest_addr_npi esm_class registered_delivery data_coding interface_version)) {
       $line{$field} = $pdu->{$field} + 0 if defined $pdu->{$field};
     }
     print $json->encode(\%line), "\n";

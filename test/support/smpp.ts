@@ -17,6 +17,8 @@ export interface Peer {
   readonly sessions: readonly PeerSession[];
   /** Every PDU that came, in order. */
   readonly seen: readonly PeerPdu[];
+  /** Every octet that came, on all connections, as Latin-1. */
+  octets(): string;
   /** Replaces what it does with PDUs of a command. */
   on(command: string, handler: Handler): void;
   of(command: string): readonly PeerPdu[];
@@ -34,6 +36,7 @@ export async function startPeer(options: { readonly port?: number; readonly key?
   const { port = 0, ...tls } = options;
   const sessions: PeerSession[] = [];
   const seen: PeerPdu[] = [];
+  const chunks: Buffer[] = [];
   let messages = 0;
   const handlers = new Map<string, Handler>([
     [
@@ -53,6 +56,7 @@ export async function startPeer(options: { readonly port?: number; readonly key?
   const server = smpp.createServer(tls, (session) => {
     sessions.push(session);
     session.on("error", () => {});
+    session.socket.on("data", (chunk: Buffer) => void chunks.push(chunk));
     session.socket.on("close", () => sessions.splice(sessions.indexOf(session), 1));
     session.on("pdu", (pdu) => {
       seen.push(pdu);
@@ -65,6 +69,7 @@ export async function startPeer(options: { readonly port?: number; readonly key?
     port: (server.address() as AddressInfo).port,
     sessions,
     seen,
+    octets: () => Buffer.concat(chunks).toString("latin1"),
     on: (command, handler) => void handlers.set(command, handler),
     of: (command) => seen.filter((pdu) => pdu.command === command),
     async stop() {

@@ -1,4 +1,4 @@
-import type { Deliver } from "./pdu.js";
+import type { Deliver } from "./deliver.js";
 import { isReceipt, readReceipt } from "./receipt.js";
 import { receiptQueue } from "./receipt-queue.js";
 import type { Settings } from "./settings.js";

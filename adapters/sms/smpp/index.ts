@@ -1,16 +1,18 @@
-import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 import { type ReceiptIds, submittedId } from "./ids.js";
 import { receiptInbox } from "./inbox.js";
 import { keepBound, type LinkState } from "./link.js";
 import type { SmppOptions } from "./options.js";
-import { commands, readString, submitBody } from "./pdu.js";
+import type { SmppParameter, SmppParameters } from "./parameters.js";
+import { commands, readString } from "./pdu.js";
 import type { Answer } from "./session.js";
 import { readOptions } from "./settings.js";
 import { statuses, statusName } from "./status.js";
-import { encodeText } from "./text.js";
+import { type BodyAt, submissions } from "./submission.js";
+import { leastValidity } from "./validity.js";
 import { type Answered, submitWindow } from "./window.js";
 
-export type { ReceiptIds, SmppOptions };
+export type { ReceiptIds, SmppOptions, SmppParameter, SmppParameters };
 
 export interface SmppStatus {
   /** `idle`: not connected yet. `waiting`: the connection was lost and will be made again. `refused`: the peer refused the bind, so messages are rejected; it is tried again. */
@@ -54,6 +56,9 @@ export function smppSender(options: SmppOptions): SmppSender {
   const { clock, receiptIds } = settings;
   /** What gives a message up that waits to be written, and when that is due, in milliseconds since the epoch. */
   const waiting = new Map<() => void, number>();
+  const submissionOf = submissions(settings);
+  /** Messages whose outcome is not known yet. */
+  let sending = 0;
   let closing: Promise<void> | undefined;
   let closed = false;
   let onQuiet = () => {};
@@ -75,7 +80,7 @@ export function smppSender(options: SmppOptions): SmppSender {
   );
 
   function checkQuiet(): void {
-    if (submits.queued + submits.outstanding + inbox.underWay === 0) onQuiet();
+    if (sending + submits.outstanding + inbox.underWay === 0) onQuiet();
   }
 
   /** Whether a message that can wait until `dueAt` will surely not be written. */
@@ -83,33 +88,54 @@ export function smppSender(options: SmppOptions): SmppSender {
     return link.state === "refused" || link.state === "closed" || (link.state === "waiting" && link.nextAttemptAt >= dueAt);
   }
 
-  function submit(body: Buffer, { signal, timeLeft }: SendContext): Promise<SendOutcome> {
+  /** Hands the parts of a message over, one after the other. It is given up at `dueAt`, in milliseconds since the epoch. */
+  function submitAll(bodies: readonly BodyAt[], dueAt: number, signal: AbortSignal): Promise<SendOutcome> {
     return new Promise((resolve) => {
-      let cancelWait = () => {};
-      const dueAt = clock.now() + timeLeft - giveUpBefore;
-      waiting.set(giveUp, dueAt);
-      signal.addEventListener("abort", giveUp);
-      const leave = submits.enter((done) => {
-        cancelWait();
-        waiting.delete(giveUp);
-        link.bound()?.request(commands.submitSm, body, (answer) => {
-          done(answeredBy(answer));
-          settle(outcomeOf(answer));
+      function submitFrom(index: number): void {
+        submit(bodies[index] as BodyAt, index === 0, dueAt, signal, (outcome) => {
+          if (outcome.outcome === "accepted" && index + 1 < bodies.length) submitFrom(index + 1);
+          // What was begun and not finished may have been sent.
+          else if (outcome.outcome !== "accepted" && index > 0)
+            resolve({ outcome: "unknown", reason: `part ${index + 1} of ${bodies.length}: ${outcome.reason}` });
+          else resolve(outcome);
         });
-      });
-      if (waiting.has(giveUp)) cancelWait = clock.after(Math.min(Math.max(0, dueAt - clock.now()), longestTimer), giveUp);
-
-      function giveUp(): void {
-        settle(leave() ? notSent(whyNotWritten()) : { outcome: "unknown", reason: "no answer from the SMPP peer before the deadline" });
       }
-      function settle(outcome: SendOutcome): void {
-        cancelWait();
-        waiting.delete(giveUp);
-        signal.removeEventListener("abort", giveUp);
-        resolve(outcome);
-        checkQuiet();
-      }
+      submitFrom(0);
     });
+  }
+
+  /** Hands one submit_sm over. `first`: none of its message was before. `settled` is called once. */
+  function submit(body: BodyAt, first: boolean, dueAt: number, signal: AbortSignal, settled: (outcome: SendOutcome) => void): void {
+    if (signal.aborted || isHopeless(dueAt)) {
+      settled(notSent(whyNotWritten()));
+      return;
+    }
+    let open = true;
+    let cancelWait = () => {};
+    waiting.set(giveUp, dueAt);
+    signal.addEventListener("abort", giveUp);
+    const leave = submits.enter((done) => {
+      cancelWait();
+      waiting.delete(giveUp);
+      link.bound()?.request(commands.submitSm, body(clock.now()), (answer) => {
+        // Before its place in the window is given away, for the next part of the message goes first.
+        settle(outcomeOf(answer));
+        done(answeredBy(answer));
+        checkQuiet();
+      });
+    }, !first);
+    if (waiting.has(giveUp)) cancelWait = clock.after(Math.min(Math.max(0, dueAt - clock.now()), longestTimer), giveUp);
+
+    function giveUp(): void {
+      settle(leave() ? notSent(whyNotWritten()) : { outcome: "unknown", reason: "no answer from the SMPP peer before the deadline" });
+    }
+    function settle(outcome: SendOutcome): void {
+      cancelWait();
+      waiting.delete(giveUp);
+      signal.removeEventListener("abort", giveUp);
+      if (open) settled(outcome);
+      open = false;
+    }
   }
 
   function whyNotWritten(): string {
@@ -127,20 +153,6 @@ export function smppSender(options: SmppOptions): SmppSender {
     const messageId = submittedId(readString(answer.body), receiptIds);
     if (messageId === undefined) return { outcome: "accepted" };
     return { outcome: "accepted", messageId, ...(settings.onReceipt !== undefined && { idSpace: settings.idSpace }) };
-  }
-
-  /** The body of a message's submit_sm, or what is wrong with the message. */
-  function submitBodyOf(message: SmsMessage): Buffer | string {
-    if (!/^\+\d{5,15}$/.test(message.to)) return "the destination is not in E.164";
-    const source = settings.source(message);
-    if (typeof source === "string") return source;
-    return submitBody({
-      serviceType: settings.serviceType,
-      source,
-      destination: { ...settings.destination, address: message.to.slice(1) },
-      registeredDelivery: settings.onReceipt === undefined ? 0 : 1,
-      ...encodeText(message.text),
-    });
   }
 
   async function drain(): Promise<void> {
@@ -162,11 +174,20 @@ export function smppSender(options: SmppOptions): SmppSender {
     async send(message, context) {
       if (closed) return notSent("the sender is closed");
       if (context.signal.aborted || context.timeLeft <= 0) return notSent("the deadline had passed");
-      const body = submitBodyOf(message);
-      if (typeof body === "string") return notSent(body);
-      if (isHopeless(clock.now() + context.timeLeft - giveUpBefore)) return notSent(whyNotWritten());
+      const left = message.expires_at - leastValidity - clock.now();
+      if (!(left > 0)) return notSent("the code has ended");
+      const bodies = submissionOf(message);
+      if (typeof bodies === "string") return notSent(bodies);
+      const dueAt = clock.now() + Math.min(context.timeLeft - giveUpBefore, left);
+      if (isHopeless(dueAt)) return notSent(whyNotWritten());
       link.start();
-      return submit(body, context);
+      sending += 1;
+      try {
+        return await submitAll(bodies, dueAt, context.signal);
+      } finally {
+        sending -= 1;
+        checkQuiet();
+      }
     },
     connect: () => (closed ? Promise.reject(new Error("the SMPP sender is closed")) : link.connect()),
     status: () => ({

@@ -4,6 +4,10 @@ import type { Logger } from "../../../src/ports/logger.js";
 import type { Receipt } from "../../../src/ports/receipts.js";
 import type { SenderId } from "../kit/sender-id.js";
 import type { ReceiptIds } from "./ids.js";
+import type { SmppParameters } from "./parameters.js";
+import type { LongMessages } from "./parts.js";
+import type { Alphabet } from "./text.js";
+import type { ValidityPeriod } from "./validity.js";
 
 /** Options of `smppSender`. Durations are in seconds. */
 export interface SmppOptions {
@@ -32,6 +36,29 @@ export interface SmppOptions {
   /** Of the destination, which is sent as digits without `+`. Default: 1 (international) and 1 (E.164). */
   readonly destinationTon?: number;
   readonly destinationNpi?: number;
+  /**
+   * The message centre's default alphabet. It decides what the octets of a text mean that GSM 03.38 can write; any other text goes out in UCS-2. `gsm` for most. On one whose default is ASCII or Latin-1 the octets of GSM 03.38 turn
+   * `@` into NUL, and the last line that browsers read a code from breaks: name its alphabet then. Characters that it lacks (`€` and Greek capitals, in ASCII accents too) then cost a UCS-2 message of 70 characters. Default: `"gsm"`.
+   */
+  readonly alphabet?: Alphabet;
+  /** data_coding of texts in `alphabet`, for message centres that want it said: 1 is ASCII and 3 Latin-1. Default: 0, the message centre's default alphabet. */
+  readonly dataCoding?: number;
+  /**
+   * How a text of more than one segment is handed over: `payload` whole, as message_payload, which the message centre splits; `udh` or `sar` in parts of one submit_sm each, one after the other, which the phone puts together by a
+   * header or by the parameters sar_*. Such a message is accepted when all parts were; rejected when the first was not; unknown when a later one was not, for some of it is on its way. The id and the receipt are those of the last part.
+   * Default: `"payload"`.
+   */
+  readonly longMessages?: LongMessages;
+  /**
+   * How the message centre is told when a code ends, so that no phone that was off gets it later: `relative` to the arrival of the message, `absolute` in UTC, or `none` for message centres that refuse both (ESME_RINVEXPIRY).
+   * Measured by `clock`. Default: `"relative"`.
+   */
+  readonly validityPeriod?: ValidityPeriod;
+  /**
+   * Further parameters of submit_sm: a list of `{ tag, value }`, one for each country, or a function of the message. The ids of a registered text (India's DLT, the verifier's `message.registered`) go as 0x1400 and 0x1401 without it.
+   * Default: none.
+   */
+  readonly parameters?: SmppParameters;
   /** Submits that may be without an answer at a time, 1 to 1000. Default: 10. */
   readonly window?: number;
   /** For connection, TLS and bind together. Default: 10. */
@@ -62,6 +89,6 @@ export interface SmppOptions {
   readonly receiptOffset?: string;
   /** Hears of binds, refused binds, lost connections, throttling and unreadable receipts. Default: nobody. */
   readonly logger?: Logger;
-  /** Default: the system's. */
+  /** For time-outs, pauses and the end of messages. Default: the system's. */
   readonly clock?: Clock;
 }

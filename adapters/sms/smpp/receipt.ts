@@ -1,6 +1,7 @@
 import type { DeliveryStatus, Receipt } from "../../../src/ports/receipts.js";
+import type { Deliver } from "./deliver.js";
 import { receiptedId } from "./ids.js";
-import { type Deliver, readString, tags } from "./pdu.js";
+import { readString, tags } from "./pdu.js";
 import type { Settings } from "./settings.js";
 import { decodeText } from "./text.js";
 

@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { bindBody, commands, cString, type Deliver, emptyBody, encodePdu, type Pdu, pduReader, readData, readDeliver, responseBit } from "./pdu.js";
+import { type Deliver, readData, readDeliver } from "./deliver.js";
+import { bindBody, commands, cString, emptyBody, encodePdu, type Pdu, pduReader, responseBit } from "./pdu.js";
 import type { Settings } from "./settings.js";
 import { statuses } from "./status.js";
 

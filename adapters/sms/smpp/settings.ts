@@ -5,6 +5,10 @@ import type { Receipt } from "../../../src/ports/receipts.js";
 import { openFrom, type SourceOf } from "./from.js";
 import type { ReceiptIds } from "./ids.js";
 import type { SmppOptions } from "./options.js";
+import { openParameters, type ParametersOf } from "./parameters.js";
+import type { LongMessages } from "./parts.js";
+import type { Alphabet } from "./text.js";
+import type { ValidityPeriod } from "./validity.js";
 
 /** The options with their defaults; durations in milliseconds. */
 export interface Settings {
@@ -17,6 +21,12 @@ export interface Settings {
   readonly serviceType: string;
   readonly source: SourceOf;
   readonly destination: { readonly ton: number; readonly npi: number };
+  readonly alphabet: Alphabet;
+  /** Of texts in `alphabet`. */
+  readonly dataCoding: number;
+  readonly longMessages: LongMessages;
+  readonly validityPeriod: ValidityPeriod;
+  readonly parameters: ParametersOf;
   readonly window: number;
   readonly bindTimeout: number;
   readonly responseTimeout: number;
@@ -36,13 +46,12 @@ export interface Settings {
 /** Reads the options. @throws Error that names the option and the mend. */
 export function readOptions(options: SmppOptions): Settings {
   if (typeof options !== "object" || options === null) throw new Error("smppSender needs options: smppSender({ host, systemId, password })");
-  const { tls = false, rebind = {}, onReceipt, receiptIds = "same", logger, clock } = options;
+  const { tls = false, rebind = {}, onReceipt, logger, clock } = options;
 
   if (typeof tls !== "boolean" && (typeof tls !== "object" || tls === null)) throw fault("tls", "true, or options for tls.connect such as { ca }");
   if (typeof tls === "object") readTls(tls);
   if (typeof rebind !== "object" || rebind === null) throw fault("rebind", "{ min, max } in seconds");
   if (onReceipt !== undefined && typeof onReceipt !== "function") throw fault("onReceipt", "a function that takes a receipt");
-  if (!["same", "hex-to-decimal", "decimal-to-hex"].includes(receiptIds)) throw fault("receiptIds", '"same", "hex-to-decimal" or "decimal-to-hex"');
   if (logger !== undefined && typeof logger?.warn !== "function")
     throw fault("logger", "an object with info, warn and error, such as console or a pino logger");
   if (clock !== undefined && typeof clock?.after !== "function") throw fault("clock", "a Clock with now and after; leave it out for the system's");
@@ -64,6 +73,11 @@ export function readOptions(options: SmppOptions): Settings {
     serviceType: options.serviceType === undefined ? "" : text(options, "serviceType", 5),
     source: openFrom(options.from, { ton: optionalOctet(options, "fromTon"), npi: optionalOctet(options, "fromNpi") }),
     destination: { ton: optionalOctet(options, "destinationTon") ?? 1, npi: optionalOctet(options, "destinationNpi") ?? 1 },
+    alphabet: oneOf("alphabet", options.alphabet, ["gsm", "ascii", "latin1"]),
+    dataCoding: integer("dataCoding", options.dataCoding, 0, 255) ?? 0,
+    longMessages: oneOf("longMessages", options.longMessages, ["payload", "udh", "sar"]),
+    validityPeriod: oneOf("validityPeriod", options.validityPeriod, ["relative", "absolute", "none"]),
+    parameters: openParameters(options.parameters),
     window: integer("window", options.window, 1, 1000) ?? 10,
     bindTimeout: seconds("bindTimeout", options.bindTimeout, 10),
     responseTimeout: seconds("responseTimeout", options.responseTimeout, 10),
@@ -72,7 +86,7 @@ export function readOptions(options: SmppOptions): Settings {
     throttlePause: seconds("throttlePause", options.throttlePause, 1),
     drainTimeout: seconds("drainTimeout", options.drainTimeout, 5),
     onReceipt,
-    receiptIds,
+    receiptIds: oneOf("receiptIds", options.receiptIds, ["same", "hex-to-decimal", "decimal-to-hex"]),
     receiptOffset: offset(options.receiptOffset),
     idSpace: options.idSpace === undefined ? `smpp:${systemId}@${host}:${port}` : text(options, "idSpace", 300),
     logger,
@@ -106,6 +120,12 @@ function text(options: SmppOptions, name: "host" | "systemId" | "password" | "sy
   const value: unknown = options[name];
   if (typeof value === "string" && value.length <= longest && /^[!-~][ -~]*$/.test(value)) return value;
   throw fault(name, `a text of 1 to ${longest} ASCII characters${value === undefined ? ", as your carrier gave it to you" : ""}`);
+}
+
+/** The first choice is the default. */
+function oneOf<const T extends string>(name: string, value: T | undefined, choices: readonly [T, ...T[]]): T {
+  if (value !== undefined && !choices.includes(value)) throw fault(name, choices.map((choice) => `"${choice}"`).join(" or "));
+  return value ?? choices[0];
 }
 
 function integer(name: string, value: number | undefined, least: number, most: number): number | undefined {

@@ -2,8 +2,11 @@
 export type Answered = "accepted" | "throttled" | "other";
 
 export interface Window {
-  /** Runs `submit` as soon as there is room, at once if there is. `submit` calls `done` exactly once. The function answered takes it out of the queue; `false`: it has run. */
-  enter(submit: (done: (answered: Answered) => void) => void): () => boolean;
+  /**
+   * Runs `submit` as soon as there is room, at once if there is. `submit` calls `done` exactly once. `first`: before all that wait without that word, for parts of a message that has begun.
+   * The function answered takes it out of the queue; `false`: it has run.
+   */
+  enter(submit: (done: (answered: Answered) => void) => void, first: boolean): () => boolean;
   /** Looks again whether there is room: to be called when the connection is ready. */
   pump(): void;
   /** Submits that wait, and submits without an answer yet. */
@@ -26,7 +29,8 @@ export function submitWindow(
   ready: () => boolean,
   onThrottled: (size: number) => void,
 ): Window {
-  const queue = new Set<(done: (answered: Answered) => void) => void>();
+  const begun = new Set<(done: (answered: Answered) => void) => void>();
+  const fresh: typeof begun = new Set();
   let outstanding = 0;
   let size = limit;
   let accepted = 0;
@@ -54,23 +58,26 @@ export function submitWindow(
   }
 
   function pump(): void {
-    for (const submit of queue) {
-      if (paused || outstanding >= size || !ready()) return;
-      queue.delete(submit);
-      outstanding += 1;
-      submit(answer);
+    for (const queue of [begun, fresh]) {
+      for (const submit of queue) {
+        if (paused || outstanding >= size || !ready()) return;
+        queue.delete(submit);
+        outstanding += 1;
+        submit(answer);
+      }
     }
   }
 
   return {
-    enter(submit) {
+    enter(submit, first) {
+      const queue = first ? begun : fresh;
       queue.add(submit);
       pump();
       return () => queue.delete(submit);
     },
     pump,
     get queued() {
-      return queue.size;
+      return begun.size + fresh.size;
     },
     get outstanding() {
       return outstanding;

@@ -1,0 +1,83 @@
+import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { tags } from "./pdu.js";
+
+/** An optional parameter (TLV) of submit_sm that a message centre wants beside those of SMPP 3.4. */
+export interface SmppParameter {
+  /** 0 to 0xFFFF. */
+  readonly tag: number;
+  /** Its octets, 65,535 at most. A text is written with one octet for each character (Latin-1), and without a NUL at its end. */
+  readonly value: string | Uint8Array;
+}
+
+/** Parameters for every message; for each country, by ISO 3166-1 alpha-2, with `default` for the rest; or a function of the message. */
+export type SmppParameters =
+  | readonly SmppParameter[]
+  | Readonly<Record<string, readonly SmppParameter[]>>
+  | ((message: SmsMessage) => readonly SmppParameter[] | undefined);
+
+/** The parameters of a message by tag; a sentence instead says what is wrong with what the function answered. */
+export type ParametersOf = (message: SmsMessage) => ReadonlyMap<number, Buffer> | string;
+
+/**
+ * The tags of the ids under which a text is registered (India's DLT): principal entity and template, as octet strings without a NUL, in digits. SMPP itself knows neither: they are what the operators of India have agreed on.
+ */
+const registeredTags = { entity: 0x1400, template: 0x1401 } as const;
+
+/** Tags that the sender writes itself. */
+const ownTags: readonly number[] = [tags.messagePayload, tags.sarReference, tags.sarTotal, tags.sarNumber];
+
+/**
+ * Reads the option `parameters`. Those of a registered text come with it; the option's have precedence where the tag is the same.
+ *
+ * @throws Error that names the option and the mend.
+ */
+export function openParameters(option: SmppParameters | undefined): ParametersOf {
+  const chosen = chooser(option);
+  return (message) => {
+    const { entity, template } = message.registered ?? {};
+    const octets = new Map<number, Buffer>();
+    if (entity !== undefined) octets.set(registeredTags.entity, octetsOf(entity));
+    if (template !== undefined) octets.set(registeredTags.template, octetsOf(template));
+    let parameters: readonly SmppParameter[] | undefined;
+    try {
+      parameters = chosen(message);
+    } catch {
+      return "the function `parameters` threw";
+    }
+    if (parameters !== undefined && !areParameters(parameters)) return `what the function \`parameters\` answers must be ${mend}`;
+    for (const { tag, value } of parameters ?? []) octets.set(tag, octetsOf(value));
+    return octets;
+  };
+}
+
+const mend =
+  "a list of { tag, value } with a tag from 0 to 0xFFFF that the sender does not write itself, and a text of Latin-1 characters or a Uint8Array, of at most 65535 octets";
+
+function chooser(option: SmppParameters | undefined): (message: SmsMessage) => readonly SmppParameter[] | undefined {
+  if (option === undefined) return () => undefined;
+  if (typeof option === "function") return option;
+  if (areParameters(option)) return () => option;
+  if (typeof option !== "object" || option === null || Array.isArray(option))
+    throw new Error(`smppSender: option \`parameters\` must be ${mend}; or such a list for each country; or a function of the message`);
+  const byCountry = new Map(Object.entries(option as Readonly<Record<string, readonly SmppParameter[]>>));
+  for (const [country, parameters] of byCountry) {
+    if (country !== "default" && !/^[A-Z]{2}$/.test(country))
+      throw new Error(`smppSender: option \`parameters.${country}\` must be named by an ISO 3166-1 alpha-2 country in capitals, or "default"`);
+    if (!areParameters(parameters)) throw new Error(`smppSender: option \`parameters.${country}\` must be ${mend}`);
+  }
+  return ({ country }) => (country === undefined ? undefined : byCountry.get(country)) ?? byCountry.get("default");
+}
+
+function areParameters(value: unknown): value is readonly SmppParameter[] {
+  return Array.isArray(value) && value.every(isParameter);
+}
+
+function isParameter(parameter: Partial<SmppParameter> | null | undefined): boolean {
+  const { tag, value } = parameter ?? {};
+  const text = typeof value === "string" && !/[^\0-\xff]/.test(value);
+  return Number.isInteger(tag) && tag! >= 0 && tag! <= 0xffff && !ownTags.includes(tag!) && (text || value instanceof Uint8Array) && value.length <= 0xffff;
+}
+
+function octetsOf(value: string | Uint8Array): Buffer {
+  return typeof value === "string" ? Buffer.from(value, "latin1") : Buffer.from(value);
+}

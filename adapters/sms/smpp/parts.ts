@@ -1,0 +1,60 @@
+import { segmentsOf } from "../../../src/domain/gsm.js";
+import { emptyBody, tags } from "./pdu.js";
+import type { Settings } from "./settings.js";
+import { codingOf, octetsOf } from "./text.js";
+
+/** How a text of several segments is handed over: whole, for the message centre to split; or in parts, one submit_sm each, which the phone puts together by a header (`udh`) or by optional parameters (`sar`). */
+export type LongMessages = "payload" | "udh" | "sar";
+
+/** What a text puts into one submit_sm. */
+export interface Part {
+  readonly esmClass: number;
+  readonly dataCoding: number;
+  readonly shortMessage: Buffer;
+  readonly parameters: readonly (readonly [tag: number, value: Buffer])[];
+}
+
+/** data_coding of UCS-2 (5.2.19). */
+const ucs2 = 8;
+/** The bit of esm_class (5.2.12) that says that short_message begins with a header. */
+const headerBit = 0x40;
+/** Parts of a text that headers and parameters can count. */
+const mostParts = 255;
+
+/**
+ * The parts of a text, first to last; `undefined` when it is too long to be sent.
+ *
+ * @param reference What the parts of this text have in common, 0 to 65535.
+ */
+export function partsOf(
+  text: string,
+  { alphabet, dataCoding, longMessages }: Pick<Settings, "alphabet" | "dataCoding" | "longMessages">,
+  reference: number,
+): readonly Part[] | undefined {
+  const coding = codingOf(text, alphabet);
+  const segments = segmentsOf(text, coding);
+  const octets = (part: string) => octetsOf(part, coding, alphabet);
+  const plain = { esmClass: 0, dataCoding: coding === "ucs2" ? ucs2 : dataCoding, shortMessage: emptyBody, parameters: [] };
+
+  if (segments.length === 1) return [{ ...plain, shortMessage: octets(text) }];
+  if (segments.length > mostParts) return undefined;
+  if (longMessages === "payload") return [{ ...plain, parameters: [[tags.messagePayload, octets(text)]] }];
+  return segments.map((segment, index): Part => {
+    if (longMessages === "udh")
+      return { ...plain, esmClass: headerBit, shortMessage: Buffer.concat([header(reference, segments.length, index + 1), octets(segment)]) };
+    return {
+      ...plain,
+      shortMessage: octets(segment),
+      parameters: [
+        [tags.sarReference, Buffer.of(reference >> 8, reference & 0xff)],
+        [tags.sarTotal, Buffer.of(segments.length)],
+        [tags.sarNumber, Buffer.of(index + 1)],
+      ],
+    };
+  });
+}
+
+/** The header of a concatenated message with an 8-bit reference, the one that every phone knows (3GPP TS 23.040, 9.2.3.24.1). */
+function header(reference: number, total: number, number: number): Buffer {
+  return Buffer.of(5, 0, 3, reference & 0xff, total, number);
+}

@@ -1,0 +1,46 @@
+import { randomInt } from "node:crypto";
+import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { partsOf } from "./parts.js";
+import type { Settings } from "./settings.js";
+import { submitBody } from "./submit.js";
+import { validityPeriod } from "./validity.js";
+
+/** A submit_sm that waits for its turn: its body at that time, in milliseconds since the epoch. */
+export type BodyAt = (now: number) => Buffer;
+
+/** The submit_sms of a message, first to last, one at least; a sentence instead says what is wrong with the message. */
+export type SubmissionOf = (message: SmsMessage) => readonly BodyAt[] | string;
+
+export function submissions(settings: Settings): SubmissionOf {
+  /** Of the parts of one text. It begins anywhere, so that two processes seldom give a phone the same. */
+  let reference = randomInt(0x10000);
+
+  return (message) => {
+    if (!/^\+\d{5,15}$/.test(message.to)) return "the destination is not in E.164";
+    const source = settings.source(message);
+    if (typeof source === "string") return source;
+    const parameters = settings.parameters(message);
+    if (typeof parameters === "string") return parameters;
+    reference = (reference + 1) & 0xffff;
+    const parts = partsOf(message.text, settings, reference);
+    if (parts === undefined) return "the text is too long";
+
+    const destination = { ...settings.destination, address: message.to.slice(1) };
+    return parts.map(
+      (part, index): BodyAt =>
+        (now) =>
+          submitBody({
+            serviceType: settings.serviceType,
+            source,
+            destination,
+            esmClass: part.esmClass,
+            validityPeriod: validityPeriod(settings.validityPeriod, message.expires_at, now),
+            // The last part alone: parts arrive in any order, but one receipt for one message is what can be told.
+            registeredDelivery: settings.onReceipt !== undefined && index === parts.length - 1 ? 1 : 0,
+            dataCoding: part.dataCoding,
+            shortMessage: part.shortMessage,
+            parameters: new Map([...parameters, ...part.parameters]),
+          }),
+    );
+  };
+}
