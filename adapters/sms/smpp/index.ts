@@ -72,9 +72,7 @@ export function smppSender(options: SmppOptions): SmppSender {
     for (const [giveUp, dueAt] of [...waiting]) if (isHopeless(dueAt)) giveUp();
   });
   const submits = submitWindow(
-    settings.window,
-    settings.throttlePause,
-    (ms, run) => clock.after(ms, run, "background"),
+    settings,
     () => link.bound() !== undefined,
     (window) => settings.logger?.warn({ host: settings.host, port: settings.port, window }, "the SMPP peer throttles"),
   );
@@ -142,6 +140,8 @@ export function smppSender(options: SmppOptions): SmppSender {
     if (closed) return "the sender is closed";
     if (link.state === "refused") return link.failure as string;
     if (submits.paused) return "the SMPP peer throttles";
+    if (link.state === "bound" && submits.outstanding < submits.size)
+      return "no turn before the deadline: more messages wait than the option messagesPerSecond lets go";
     if (link.state === "bound") return `no room before the deadline: the window of ${submits.size} messages without an answer stayed full`;
     return `no bind with the SMPP peer before the deadline${link.failure === undefined ? "" : `: ${link.failure}`}`;
   }

@@ -61,6 +61,11 @@ export interface SmppOptions {
   readonly parameters?: SmppParameters;
   /** Submits that may be without an answer at a time, 1 to 1000. Default: 10. */
   readonly window?: number;
+  /**
+   * Submits (messages, or parts of long ones) that are written in a second at most, evenly spread: what the contract with the carrier allows to this connection. Those that find no turn before their deadline are rejected. At most 10000.
+   * Default: without limit, until the peer throttles.
+   */
+  readonly messagesPerSecond?: number;
   /** For connection, TLS and bind together. Default: 10. */
   readonly bindTimeout?: number;
   /** For the peer's answer to each PDU. Default: 10. */

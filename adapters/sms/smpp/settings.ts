@@ -28,6 +28,7 @@ export interface Settings {
   readonly validityPeriod: ValidityPeriod;
   readonly parameters: ParametersOf;
   readonly window: number;
+  readonly messagesPerSecond: number | undefined;
   readonly bindTimeout: number;
   readonly responseTimeout: number;
   readonly enquireLinkAfter: number;
@@ -79,6 +80,7 @@ export function readOptions(options: SmppOptions): Settings {
     validityPeriod: oneOf("validityPeriod", options.validityPeriod, ["relative", "absolute", "none"]),
     parameters: openParameters(options.parameters),
     window: integer("window", options.window, 1, 1000) ?? 10,
+    messagesPerSecond: options.messagesPerSecond === undefined ? undefined : number("messagesPerSecond", options.messagesPerSecond, 10_000, "messages"),
     bindTimeout: seconds("bindTimeout", options.bindTimeout, 10),
     responseTimeout: seconds("responseTimeout", options.responseTimeout, 10),
     enquireLinkAfter: seconds("enquireLinkAfter", options.enquireLinkAfter, 30),
@@ -139,8 +141,12 @@ function optionalOctet(options: SmppOptions, name: "fromTon" | "fromNpi" | "dest
 
 /** Seconds in, milliseconds out. */
 function seconds(name: string, value: number | undefined, preset: number): number {
-  if (value !== undefined && !(typeof value === "number" && value > 0 && value <= 86_400)) throw fault(name, "a number of seconds above 0, at most 86400");
-  return (value ?? preset) * 1000;
+  return number(name, value ?? preset, 86_400, "seconds") * 1000;
+}
+
+function number(name: string, value: number, most: number, unit: string): number {
+  if (!(typeof value === "number" && value > 0 && value <= most)) throw fault(name, `a number of ${unit} above 0, at most ${most}`);
+  return value;
 }
 
 /** `+02:00` in, milliseconds out. */

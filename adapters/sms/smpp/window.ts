@@ -1,3 +1,6 @@
+import { evenPace } from "./pace.js";
+import type { Settings } from "./settings.js";
+
 /** What a submit came to, as far as the window cares. */
 export type Answered = "accepted" | "throttled" | "other";
 
@@ -19,16 +22,17 @@ export interface Window {
 }
 
 /**
- * How many submits may be without an answer at a time: `limit`, and fewer after the peer said "throttled". Each such word halves the window, to 1 at least, and holds new submits back for `pause` ms;
- * one word per pause counts, for those on the way when it came are of the same burst. Each window's worth of accepted submits opens it by one again.
+ * How many submits may be without an answer at a time: `window`, and fewer after the peer said "throttled". Each such word halves the window, to 1 at least, and holds new submits back for `throttlePause` ms;
+ * one word per pause counts, for those on the way when it came are of the same burst. Each window's worth of accepted submits opens it by one again. Within it they start as evenly as `messagesPerSecond` says.
+ *
+ * @param ready Whether a submit can be written.
  */
 export function submitWindow(
-  limit: number,
-  pause: number,
-  after: (ms: number, run: () => void) => () => void,
+  { window: limit, throttlePause, messagesPerSecond, clock }: Pick<Settings, "window" | "throttlePause" | "messagesPerSecond" | "clock">,
   ready: () => boolean,
   onThrottled: (size: number) => void,
 ): Window {
+  const mayStart = evenPace(messagesPerSecond, clock, pump);
   const begun = new Set<(done: (answered: Answered) => void) => void>();
   const fresh: typeof begun = new Set();
   let outstanding = 0;
@@ -42,10 +46,11 @@ export function submitWindow(
       size = Math.max(1, Math.floor(size / 2));
       accepted = 0;
       paused = true;
-      after(pause, () => {
+      const resume = () => {
         paused = false;
         pump();
-      });
+      };
+      clock.after(throttlePause, resume, "background");
       onThrottled(size);
     } else if (answered === "accepted" && size < limit) {
       accepted += 1;
@@ -60,7 +65,7 @@ export function submitWindow(
   function pump(): void {
     for (const queue of [begun, fresh]) {
       for (const submit of queue) {
-        if (paused || outstanding >= size || !ready()) return;
+        if (paused || outstanding >= size || !ready() || !mayStart()) return;
         queue.delete(submit);
         outstanding += 1;
         submit(answer);
