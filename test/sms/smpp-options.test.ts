@@ -33,6 +33,7 @@ describe("options that cannot work are told at construction, with the mend", () 
     ["fromNpi", -1, "0 to 255"],
     ["destinationTon", 1.5, "0 to 255"],
     ["destinationNpi", "1", "0 to 255"],
+    ["bindType", "transmitter", '"transceiver" or "transmitter+receiver"'],
     ["alphabet", "utf-8", '"gsm" or "ascii" or "latin1"'],
     ["dataCoding", 256, "0 to 255"],
     ["longMessages", "split", '"payload" or "udh" or "sar"'],

@@ -38,11 +38,10 @@ export async function startPeer(options: { readonly port?: number; readonly key?
   const seen: PeerPdu[] = [];
   const chunks: Buffer[] = [];
   let messages = 0;
+  const bind: Handler = (pdu, session) =>
+    session.send(pdu.response(pdu.password === password ? { system_id: "peer" } : { command_status: statuses.invalidPassword }));
   const handlers = new Map<string, Handler>([
-    [
-      "bind_transceiver",
-      (pdu, session) => session.send(pdu.response(pdu.password === password ? { system_id: "peer" } : { command_status: statuses.invalidPassword })),
-    ],
+    ...["bind_transceiver", "bind_transmitter", "bind_receiver"].map((command): [string, Handler] => [command, bind]),
     ["submit_sm", (pdu, session) => session.send(pdu.response({ message_id: `m${++messages}` }))],
     ["enquire_link", (pdu, session) => session.send(pdu.response())],
     [

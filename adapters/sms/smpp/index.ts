@@ -1,7 +1,7 @@
 import type { SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 import { type ReceiptIds, submittedId } from "./ids.js";
 import { receiptInbox } from "./inbox.js";
-import { keepBound, type LinkState } from "./link.js";
+import { keepBound, type Link, type LinkState } from "./link.js";
 import type { SmppOptions } from "./options.js";
 import type { SmppParameter, SmppParameters } from "./parameters.js";
 import { commands, readString } from "./pdu.js";
@@ -26,10 +26,12 @@ export interface SmppStatus {
   readonly window: number;
   /** Receipts that `onReceipt` has not finished with. */
   readonly receipts: number;
+  /** The second connection, for receipts, where `bindType` makes two; `state` and `error` above are the first's, for messages. */
+  readonly receiver?: { readonly state: LinkState; readonly error?: string };
 }
 
 export interface SmppSender extends SmsSender {
-  /** Connects and binds now instead of at the first send. Rejects when this attempt fails; further ones follow on their own until `close()`. */
+  /** Connects and binds now instead of at the first send, both connections where `bindType` makes two. Rejects when this attempt fails; further ones follow on their own until `close()`. */
   connect(): Promise<void>;
   status(): SmppStatus;
   /** Takes no more messages, waits for answers and receipts under way, unbinds and disconnects: within `drainTimeout`. */
@@ -42,7 +44,7 @@ const giveUpBefore = 100;
 const longestTimer = 2 ** 31 - 1;
 
 /**
- * A sender that hands messages to a message centre over SMPP 3.4, as a transceiver on one connection. Node only, in a process that lives on: not on serverless platforms.
+ * A sender that hands messages to a message centre over SMPP 3.4. Node only, in a process that lives on: not on serverless platforms.
  *
  * The connection is made at the first send, or by `connect()`, and made again whenever it is lost, until `close()`. While it stands it keeps the process alive; the pause before the next attempt does not.
  * A message is `accepted` when the peer's answer says so, `rejected` when the peer refused it or it was never written, `unknown` when it was written and no answer came, or one that says nothing
@@ -64,18 +66,22 @@ export function smppSender(options: SmppOptions): SmppSender {
   let onQuiet = () => {};
 
   const inbox = receiptInbox(settings, () => {
-    if (!inbox.full) link.readOn();
+    if (!inbox.full) for (const one of links) one.readOn();
     checkQuiet();
   });
-  const link = keepBound(settings, { deliver: inbox.deliver, full: () => inbox.full }, () => {
-    submits.pump();
-    for (const [giveUp, dueAt] of [...waiting]) if (isHopeless(dueAt)) giveUp();
-  });
+  const links = settings.roles.map((role) => keepBound(settings, role, { deliver: inbox.deliver, full: () => inbox.full }, changed));
+  const [link, receiver] = links as [Link, Link?];
   const submits = submitWindow(
     settings,
     () => link.bound() !== undefined,
     (window) => settings.logger?.warn({ host: settings.host, port: settings.port, window }, "the SMPP peer throttles"),
   );
+
+  /** The connection that messages take may have. */
+  function changed(): void {
+    submits.pump();
+    for (const [giveUp, dueAt] of [...waiting]) if (isHopeless(dueAt)) giveUp();
+  }
 
   function checkQuiet(): void {
     if (sending + submits.outstanding + inbox.underWay === 0) onQuiet();
@@ -158,15 +164,15 @@ export function smppSender(options: SmppOptions): SmppSender {
   async function drain(): Promise<void> {
     closed = true;
     const cancelForce = clock.after(settings.drainTimeout, () => {
-      link.cut("closed before the answer came");
+      for (const one of links) one.cut("closed before the answer came");
       onQuiet();
     });
-    link.retire();
+    for (const one of links) one.retire();
     await new Promise<void>((resolve) => {
       onQuiet = resolve;
       checkQuiet();
     });
-    await link.unbind();
+    await Promise.all(links.map((one) => one.unbind()));
     cancelForce();
   }
 
@@ -180,7 +186,7 @@ export function smppSender(options: SmppOptions): SmppSender {
       if (typeof bodies === "string") return notSent(bodies);
       const dueAt = clock.now() + Math.min(context.timeLeft - giveUpBefore, left);
       if (isHopeless(dueAt)) return notSent(whyNotWritten());
-      link.start();
+      for (const one of links) one.start();
       sending += 1;
       try {
         return await submitAll(bodies, dueAt, context.signal);
@@ -189,20 +195,27 @@ export function smppSender(options: SmppOptions): SmppSender {
         checkQuiet();
       }
     },
-    connect: () => (closed ? Promise.reject(new Error("the SMPP sender is closed")) : link.connect()),
+    async connect() {
+      if (closed) throw new Error("the SMPP sender is closed");
+      await Promise.all(links.map((one) => one.connect()));
+    },
     status: () => ({
-      state: link.state,
-      ...(link.failure !== undefined && { error: link.failure }),
+      ...stateOf(link),
       queued: submits.queued,
       outstanding: submits.outstanding,
       window: submits.size,
       receipts: inbox.underWay,
+      ...(receiver && { receiver: stateOf(receiver) }),
     }),
     close() {
       closing ??= drain();
       return closing;
     },
   };
+}
+
+function stateOf({ state, failure }: Link): { readonly state: LinkState; readonly error?: string } {
+  return { state, ...(failure !== undefined && { error: failure }) };
 }
 
 function notSent(reason: string): SendOutcome {

@@ -1,3 +1,4 @@
+import type { BindRole } from "./pdu.js";
 import { openSession, type Session, type SessionEvents } from "./session.js";
 import type { Settings } from "./settings.js";
 import { statuses, statusName } from "./status.js";
@@ -29,10 +30,19 @@ export interface Link {
 /** Binds that fail with one of these may succeed a moment later; any other refusal is taken for a wrong option. */
 const passing: readonly number[] = [statuses.alreadyBound, statuses.systemError, statuses.queueFull, statuses.throttled];
 
+/** With these a message centre refuses a kind of bind that it does not know, or does not allow to the account. */
+const wrongRole: readonly number[] = [statuses.invalidCommand, statuses.invalidBindStatus, statuses.bindFailed];
+
+function refusedWith(status: number, role: BindRole): string {
+  const other = role === "transceiver" ? "transmitter+receiver" : "transceiver";
+  const mend = wrongRole.includes(status) ? `; and bindType, for it may take "${other}" alone` : "";
+  return `the peer refused the bind as ${role} with ${statusName(status)}: check the options systemId, password and systemType${mend}`;
+}
+
 /** `changed` is called after each change of `state`. */
-export function keepBound(settings: Settings, { deliver, full }: Pick<SessionEvents, "deliver" | "full">, changed: () => void): Link {
+export function keepBound(settings: Settings, role: BindRole, { deliver, full }: Pick<SessionEvents, "deliver" | "full">, changed: () => void): Link {
   const { clock, logger, rebind } = settings;
-  const peer = { host: settings.host, port: settings.port };
+  const peer = { host: settings.host, port: settings.port, bind: role };
   const watchers = new Set<() => void>();
   let session: Session | undefined;
   let state: LinkState = "idle";
@@ -45,7 +55,7 @@ export function keepBound(settings: Settings, { deliver, full }: Pick<SessionEve
   function attempt(): void {
     cancelAttempt();
     enter("connecting");
-    session = openSession(settings, { bound, deliver, full, ended });
+    session = openSession(settings, role, { bound, deliver, full, ended });
   }
 
   function bound(): void {
@@ -57,7 +67,7 @@ export function keepBound(settings: Settings, { deliver, full }: Pick<SessionEve
 
   function ended(reason: string, refusal?: number): void {
     session = undefined;
-    failure = refusal === undefined ? reason : `the peer refused the bind with ${statusName(refusal)}: check the options systemId, password and systemType`;
+    failure = refusal === undefined ? reason : refusedWith(refusal, role);
     if (final) {
       enter("closed");
       return;

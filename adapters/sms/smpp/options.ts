@@ -26,6 +26,11 @@ export interface SmppOptions {
   readonly systemType?: string;
   readonly serviceType?: string;
   /**
+   * `transceiver`: one connection both ways. `transmitter+receiver`, for message centres that refuse that: one for messages, and one for receipts where `onReceipt` is given; each is kept and made again by itself.
+   * Default: `"transceiver"`.
+   */
+  readonly bindType?: "transceiver" | "transmitter+receiver";
+  /**
    * The sender that phones show: an international number (`+447400123456`), a short code of up to 8 digits (`60777`) or a name of up to 11 characters (`Acme`); one for each country, with `default` for the rest;
    * or a function of the message. Where none fits a message it is rejected, unsent. Default: none, so that the message centre puts its own.
    */

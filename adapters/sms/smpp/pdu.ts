@@ -2,6 +2,8 @@
 
 /** command_id (5.1.2.1). */
 export const commands = {
+  bindReceiver: 0x01,
+  bindTransmitter: 0x02,
   submitSm: 0x04,
   deliverSm: 0x05,
   unbind: 0x06,
@@ -28,7 +30,7 @@ export const tags = {
 
 /** Octets of a header: command_length, command_id, command_status, sequence_number, four octets each. */
 const headerLength = 16;
-/** No PDU that a peer sends to a transceiver is longer: its largest parameter, message_payload, ends at 64 KiB. */
+/** No PDU that a peer sends us is longer: its largest parameter, message_payload, ends at 64 KiB. */
 const longest = 70_000;
 
 export interface Pdu {
@@ -79,7 +81,17 @@ export interface Address {
   readonly address: string;
 }
 
-/** Body of bind_transceiver (4.1.5), for interface version 3.4 and every address. */
+/** What a connection is bound for: messages, receipts, or both. */
+export type BindRole = "transmitter" | "receiver" | "transceiver";
+
+/** The command that binds it (4.1). */
+export const bindCommands = {
+  transmitter: commands.bindTransmitter,
+  receiver: commands.bindReceiver,
+  transceiver: commands.bindTransceiver,
+} as const satisfies Record<BindRole, number>;
+
+/** Body of a bind of any role (4.1), for interface version 3.4 and every address. */
 export function bindBody(systemId: string, password: string, systemType: string): Buffer {
   return Buffer.concat([cString(systemId), cString(password), cString(systemType), Buffer.of(0x34, 0, 0), cString("")]);
 }

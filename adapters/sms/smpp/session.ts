@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { type Deliver, readData, readDeliver } from "./deliver.js";
-import { bindBody, commands, cString, emptyBody, encodePdu, type Pdu, pduReader, responseBit } from "./pdu.js";
+import { type BindRole, bindBody, bindCommands, commands, cString, emptyBody, encodePdu, type Pdu, pduReader, responseBit } from "./pdu.js";
 import type { Settings } from "./settings.js";
 import { statuses } from "./status.js";
 
@@ -35,8 +35,8 @@ export interface Session {
 /** The highest sequence_number (SMPP 3.4, 3.2). */
 const lastSequence = 0x7fffffff;
 
-/** Connects and binds as a transceiver. */
-export function openSession(settings: Settings, events: SessionEvents): Session {
+/** Connects and binds. */
+export function openSession(settings: Settings, role: BindRole, events: SessionEvents): Session {
   const { host, port, clock, responseTimeout, enquireLinkAfter } = settings;
   const pending = new Map<number, (answer: Answer) => void>();
   const read = pduReader();
@@ -55,9 +55,9 @@ export function openSession(settings: Settings, events: SessionEvents): Session 
   const cancelBind = clock.after(settings.bindTimeout, () => destroy(`no bind within ${settings.bindTimeout / 1000} s`));
 
   socket.once(settings.tls === undefined ? "connect" : "secureConnect", () => {
-    request(commands.bindTransceiver, bindBody(settings.systemId, settings.password, settings.systemType), (answer) => {
+    request(bindCommands[role], bindBody(settings.systemId, settings.password, settings.systemType), (answer) => {
       if ("lost" in answer) return destroy(answer.lost);
-      if (answer.status !== statuses.ok) {
+      if (answer.status !== statuses.ok || answer.command === commands.genericNack) {
         end("the peer refused the bind", answer.status);
         socket.destroy();
         return;

@@ -7,6 +7,7 @@ import type { ReceiptIds } from "./ids.js";
 import type { SmppOptions } from "./options.js";
 import { openParameters, type ParametersOf } from "./parameters.js";
 import type { LongMessages } from "./parts.js";
+import type { BindRole } from "./pdu.js";
 import type { Alphabet } from "./text.js";
 import type { ValidityPeriod } from "./validity.js";
 
@@ -19,6 +20,8 @@ export interface Settings {
   readonly password: string;
   readonly systemType: string;
   readonly serviceType: string;
+  /** The binds, first the one that messages take. */
+  readonly roles: readonly [BindRole, ...BindRole[]];
   readonly source: SourceOf;
   readonly destination: { readonly ton: number; readonly npi: number };
   readonly alphabet: Alphabet;
@@ -72,6 +75,12 @@ export function readOptions(options: SmppOptions): Settings {
     password: text(options, "password", 64),
     systemType: options.systemType === undefined ? "" : text(options, "systemType", 12),
     serviceType: options.serviceType === undefined ? "" : text(options, "serviceType", 5),
+    roles:
+      oneOf("bindType", options.bindType, ["transceiver", "transmitter+receiver"]) === "transceiver"
+        ? ["transceiver"]
+        : onReceipt === undefined
+          ? ["transmitter"]
+          : ["transmitter", "receiver"],
     source: openFrom(options.from, { ton: optionalOctet(options, "fromTon"), npi: optionalOctet(options, "fromNpi") }),
     destination: { ton: optionalOctet(options, "destinationTon") ?? 1, npi: optionalOctet(options, "destinationNpi") ?? 1 },
     alphabet: oneOf("alphabet", options.alphabet, ["gsm", "ascii", "latin1"]),

@@ -6,6 +6,7 @@ export const statuses = {
   invalidBindStatus: 0x04,
   alreadyBound: 0x05,
   systemError: 0x08,
+  bindFailed: 0x0d,
   queueFull: 0x14,
   throttled: 0x58,
   temporaryReceiverError: 0x64,

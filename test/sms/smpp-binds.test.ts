@@ -1,0 +1,168 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { SmppOptions } from "../../adapters/sms/smpp/index.js";
+import type { Receipt } from "../../src/ports/receipts.js";
+import { aMessage, eventually, type Peer, type PeerPdu, type PeerSession } from "../support/smpp.js";
+import { closeBenches, openBench } from "../support/smpp-bench.js";
+
+afterEach(closeBenches);
+
+const withhold = () => {};
+
+/** Two binds of one sender, and the peer's end of each. */
+async function openTwo(change: Partial<SmppOptions> = {}) {
+  const receipts: Receipt[] = [];
+  const bench = await openBench({ bindType: "transmitter+receiver", onReceipt: (receipt) => void receipts.push(receipt), ...change });
+  const ends = new Map<string, PeerSession>();
+  for (const command of ["bind_transmitter", "bind_receiver"]) {
+    bench.peer.on(command, (pdu, to) => {
+      ends.set(command, to);
+      to.send(pdu.response());
+    });
+  }
+  return { ...bench, receipts, end: (role: "transmitter" | "receiver") => ends.get(`bind_${role}`) as PeerSession };
+}
+
+const deliver = (to: PeerSession, id: string) =>
+  new Promise<PeerPdu>((resolve) => to.deliver_sm({ esm_class: 4, short_message: `id:${id} stat:DELIVRD` }, resolve));
+
+const binds = (peer: Peer) => peer.seen.map(({ command }) => command).filter((command) => command.startsWith("bind_"));
+
+describe('bindType "transmitter+receiver": two binds that behave as one sender', () => {
+  it("messages go by one, receipts come by the other", async () => {
+    const { peer, sender, send, end, receipts } = await openTwo();
+    expect(await send()).toMatchObject({ outcome: "accepted", messageId: "m1" });
+    await sender.connect();
+    expect(binds(peer).sort()).toEqual(["bind_receiver", "bind_transmitter"]);
+    expect((await deliver(end("receiver"), "m1")).command_status).toBe(0);
+    expect(receipts).toMatchObject([{ messageId: "m1", status: "delivered" }]);
+    expect(sender.status()).toMatchObject({ state: "bound", receiver: { state: "bound" } });
+  });
+
+  it("without `onReceipt` there is nothing to receive: one bind", async () => {
+    const { peer, sender, send } = await openBench({ bindType: "transmitter+receiver" });
+    expect(await send()).toMatchObject({ outcome: "accepted" });
+    expect(binds(peer)).toEqual(["bind_transmitter"]);
+    expect(sender.status()).not.toHaveProperty("receiver");
+  });
+
+  it("connect waits for both, and rejects when one is refused", async () => {
+    const { peer, sender, clock, send } = await openTwo();
+    peer.on("bind_receiver", (pdu, to) => void to.send(pdu.response({ command_status: 0x0e })));
+    await expect(sender.connect()).rejects.toThrow("the peer refused the bind as receiver with ESME_RINVPASWD");
+    await eventually(() => expect(sender.status().state).toBe("bound"));
+    expect(sender.status()).toMatchObject({ state: "bound", receiver: { state: "refused", error: expect.stringContaining("ESME_RINVPASWD") } });
+    expect(await send()).toMatchObject({ outcome: "accepted" });
+    peer.on("bind_receiver", (pdu, to) => void to.send(pdu.response()));
+    clock.advance(1_000);
+    await eventually(() => expect(sender.status().receiver).toEqual({ state: "bound" }));
+  });
+
+  it.each(["receiver", "transmitter"] as const)("the %s is made again by itself when it is lost; the other stays", async (role) => {
+    const { peer, sender, clock, send, end, receipts } = await openTwo();
+    await sender.connect();
+    const state = () => (role === "receiver" ? sender.status().receiver?.state : sender.status().state);
+    end(role).destroy();
+    await eventually(() => expect(state()).toBe("waiting"));
+    if (role === "receiver") expect(await send()).toMatchObject({ outcome: "accepted" });
+    else expect((await deliver(end("receiver"), "m1")).command_status).toBe(0);
+    clock.advance(1_000);
+    await eventually(() => expect(state()).toBe("bound"));
+    expect(binds(peer).sort()).toEqual(["bind_receiver", "bind_transmitter", `bind_${role}`].sort());
+    expect(await send()).toMatchObject({ outcome: "accepted" });
+    expect((await deliver(end("receiver"), "m2")).command_status).toBe(0);
+    expect(receipts.at(-1)).toMatchObject({ messageId: "m2" });
+  });
+
+  it("each is asked with enquire_link", async () => {
+    const { peer, sender, clock } = await openTwo();
+    await sender.connect();
+    clock.advance(30_000);
+    await eventually(() => expect(peer.of("enquire_link")).toHaveLength(2));
+  });
+
+  it("a refused transmitter rejects messages at once, whatever the receiver does", async () => {
+    const { peer, send } = await openTwo();
+    peer.on("bind_transmitter", (pdu, to) => void to.send(pdu.response({ command_status: 0x0e })));
+    expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("as transmitter with ESME_RINVPASWD") });
+  });
+
+  it("close waits for answers on one and receipts on the other, then unbinds both", async () => {
+    let finish = () => {};
+    const { peer, sender, send, end } = await openTwo({ onReceipt: () => new Promise<void>((resolve) => (finish = resolve)) });
+    await sender.connect();
+    const held: PeerPdu[] = [];
+    peer.on("submit_sm", (pdu) => void held.push(pdu));
+    const outcome = send();
+    await eventually(() => expect(held).toHaveLength(1));
+    const acknowledged = deliver(end("receiver"), "m1");
+    await eventually(() => expect(sender.status().receipts).toBe(1));
+    const closed = sender.close();
+    end("transmitter").send((held[0] as PeerPdu).response({ message_id: "last" }));
+    expect(await outcome).toMatchObject({ outcome: "accepted", messageId: "last" });
+    await new Promise<PeerPdu>((resolve) => end("transmitter").enquire_link({}, resolve));
+    expect(peer.of("unbind")).toHaveLength(0);
+    finish();
+    expect((await acknowledged).command_status).toBe(0);
+    await closed;
+    expect(peer.of("unbind")).toHaveLength(2);
+    expect(sender.status()).toMatchObject({ state: "closed", receiver: { state: "closed" } });
+    await eventually(() => expect(peer.sessions).toHaveLength(0));
+  });
+
+  it("M9: a flood of receipts is held back on its own connection, and submits are answered at once", async () => {
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const { sender, send, end } = await openTwo({ onReceipt: () => gate });
+    await sender.connect();
+    let acknowledged = 0;
+    for (let receipt = 0; receipt < 5_000; receipt += 1)
+      end("receiver").deliver_sm({ esm_class: 4, short_message: `id:${receipt} stat:DELIVRD` }, () => void (acknowledged += 1));
+    await eventually(() => expect(sender.status().receipts).toBeGreaterThan(1_000));
+    expect(await send()).toMatchObject({ outcome: "accepted" });
+    expect(acknowledged).toBe(0);
+    open();
+    await eventually(() => expect(acknowledged).toBe(5_000));
+  });
+});
+
+describe("a message centre that does not take a transceiver", () => {
+  it.each([
+    ["ESME_RINVCMDID", 0x03],
+    ["ESME_RINVBNDSTS", 0x04],
+    ["ESME_RBINDFAIL", 0x0d],
+  ])("refuses it with %s: status, log and outcome name the option `bindType` and its mend", async (name, command_status) => {
+    const { peer, sender, send, log } = await openBench();
+    peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response({ command_status })));
+    const said = expect.stringMatching(new RegExp(`refused the bind as transceiver with ${name}.*bindType, for it may take "transmitter\\+receiver" alone`));
+    expect(await send()).toEqual({ outcome: "rejected", reason: said });
+    expect(sender.status()).toMatchObject({ state: "refused", error: said });
+    expect(log).toEqual([{ level: "error", fields: expect.objectContaining({ reason: said, bind: "transceiver" }), message: expect.any(String) }]);
+  });
+
+  it.each([0x03, 0x00])("by generic_nack with status %i too", async (status) => {
+    const { peer, send } = await openBench();
+    peer.on("bind_transceiver", (pdu, to) => {
+      const nack = Buffer.from("00000010800000000000000000000000", "hex");
+      nack.writeUInt32BE(status, 8);
+      nack.writeUInt32BE(pdu.sequence_number, 12);
+      to.socket.write(nack);
+    });
+    expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("refused the bind as transceiver") });
+  });
+
+  it("the other way round it names the transceiver; a wrong password names none", async () => {
+    const { peer, send } = await openBench({ bindType: "transmitter+receiver" });
+    peer.on("bind_transmitter", (pdu, to) => void to.send(pdu.response({ command_status: 0x0d })));
+    expect(await send()).toMatchObject({ reason: expect.stringContaining('bindType, for it may take "transceiver" alone') });
+    const other = await openBench({ password: "wrong" });
+    expect(await other.send()).toMatchObject({ reason: expect.not.stringContaining("bindType") });
+  });
+});
+
+it("a receiver that never answers its bind keeps no message back", async () => {
+  const { peer, send, clock, sender } = await openTwo();
+  peer.on("bind_receiver", withhold);
+  expect(await send(aMessage())).toMatchObject({ outcome: "accepted" });
+  clock.advance(10_000);
+  expect(sender.status()).toMatchObject({ state: "bound", receiver: { state: "waiting", error: "no bind within 10 s" } });
+});
