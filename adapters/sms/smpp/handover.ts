@@ -1,0 +1,123 @@
+import type { SendOutcome } from "../../../src/ports/sms-sender.js";
+import { submittedId } from "./ids.js";
+import type { Link } from "./link.js";
+import { commands, readString } from "./pdu.js";
+import type { Answer } from "./session.js";
+import type { Settings } from "./settings.js";
+import { statuses, statusName } from "./status.js";
+import type { BodyAt } from "./submission.js";
+import { type Answered, submitWindow, type Window } from "./window.js";
+
+/** The way of messages to the connection: they wait for it, and for their turn in the window, and are given up in time. */
+export interface Handover {
+  /** Hands the parts of a message over, one after the other. What has not been written at `dueAt`, in milliseconds since the epoch, is given up. */
+  send(bodies: readonly BodyAt[], dueAt: number, signal: AbortSignal): Promise<SendOutcome>;
+  /** To be called when the connection may have changed. */
+  look(): void;
+  readonly window: Pick<Window, "queued" | "outstanding" | "size">;
+}
+
+/** What a timer of the platform can hold, in milliseconds. */
+const longestTimer = 2 ** 31 - 1;
+
+/** `answered` is called after each answer to a submit, and when there will be none. */
+export function handover(settings: Settings, link: Link, answered: () => void): Handover {
+  const { clock } = settings;
+  /** What gives a message up that waits to be written, and when that is due, in milliseconds since the epoch. */
+  const waiting = new Map<() => void, number>();
+  const submits = submitWindow(
+    settings,
+    () => link.bound() !== undefined,
+    (window) => settings.logger?.warn({ host: settings.host, port: settings.port, window }, "the SMPP peer throttles"),
+  );
+
+  /** Whether a message that can wait until `dueAt` will surely not be written. */
+  function isHopeless(dueAt: number): boolean {
+    return link.state === "refused" || link.state === "closed" || (link.state === "waiting" && link.nextAttemptAt >= dueAt);
+  }
+
+  /** Hands one submit_sm over. `first`: none of its message was before. `settled` is called once. */
+  function submit(body: BodyAt, first: boolean, dueAt: number, signal: AbortSignal, settled: (outcome: SendOutcome) => void): void {
+    if (signal.aborted || isHopeless(dueAt)) {
+      settled(notSent(signal.aborted ? "the deadline had passed" : whyNotWritten()));
+      return;
+    }
+    let open = true;
+    let cancelWait = () => {};
+    waiting.set(giveUp, dueAt);
+    signal.addEventListener("abort", giveUp);
+    const leave = submits.enter((done) => {
+      cancelWait();
+      waiting.delete(giveUp);
+      link.bound()?.request(commands.submitSm, body(clock.now()), (answer) => {
+        // Before its place in the window is given away, for the next part of the message goes first.
+        settle(outcomeOf(answer, settings));
+        done(answeredBy(answer));
+        answered();
+      });
+    }, !first);
+    if (waiting.has(giveUp)) cancelWait = clock.after(Math.min(Math.max(0, dueAt - clock.now()), longestTimer), giveUp);
+
+    function giveUp(): void {
+      settle(leave() ? notSent(whyNotWritten()) : { outcome: "unknown", reason: "no answer from the SMPP peer before the deadline" });
+    }
+    function settle(outcome: SendOutcome): void {
+      cancelWait();
+      waiting.delete(giveUp);
+      signal.removeEventListener("abort", giveUp);
+      if (open) settled(outcome);
+      open = false;
+    }
+  }
+
+  function whyNotWritten(): string {
+    if (link.state === "closed") return "the sender is closed";
+    if (link.state === "refused") return link.failure as string;
+    if (submits.paused) return "the SMPP peer throttles";
+    if (link.state !== "bound") return `no bind with the SMPP peer before the deadline${link.failure === undefined ? "" : `: ${link.failure}`}`;
+    if (submits.outstanding < submits.size) return "no turn before the deadline: more messages wait than the option messagesPerSecond lets go";
+    return `no room before the deadline: the window of ${submits.size} messages without an answer stayed full`;
+  }
+
+  return {
+    send: (bodies, dueAt, signal) =>
+      new Promise((resolve) => {
+        function submitFrom(index: number): void {
+          submit(bodies[index] as BodyAt, index === 0, dueAt, signal, (outcome) => {
+            if (outcome.outcome === "accepted" && index + 1 < bodies.length) submitFrom(index + 1);
+            else resolve(index === 0 || outcome.outcome === "accepted" ? outcome : begun(outcome, index, bodies.length));
+          });
+        }
+        submitFrom(0);
+      }),
+    look() {
+      submits.pump();
+      for (const [giveUp, dueAt] of [...waiting]) if (isHopeless(dueAt)) giveUp();
+    },
+    window: submits,
+  };
+}
+
+function notSent(reason: string): SendOutcome {
+  return { outcome: "rejected", reason };
+}
+
+/** The outcome of a message whose first parts were accepted and a later one was not: some of it may arrive. */
+function begun(outcome: Exclude<SendOutcome, { readonly outcome: "accepted" }>, index: number, parts: number): SendOutcome {
+  return { outcome: "unknown", reason: `part ${index + 1} of ${parts}: ${outcome.reason}` };
+}
+
+function outcomeOf(answer: Answer, { receiptIds, onReceipt, idSpace }: Settings): SendOutcome {
+  if ("lost" in answer) return { outcome: "unknown", reason: answer.lost };
+  if (answer.status === statuses.unknownError) return { outcome: "unknown", reason: statusName(answer.status) };
+  if (answeredBy(answer) !== "accepted") return notSent(statusName(answer.status));
+  const messageId = submittedId(readString(answer.body), receiptIds);
+  if (messageId === undefined) return { outcome: "accepted" };
+  return { outcome: "accepted", messageId, ...(onReceipt !== undefined && { idSpace }) };
+}
+
+function answeredBy(answer: Answer): Answered {
+  if ("lost" in answer) return "other";
+  if (answer.status === statuses.throttled || answer.status === statuses.queueFull) return "throttled";
+  return answer.status === statuses.ok && answer.command !== commands.genericNack ? "accepted" : "other";
+}
