@@ -83,7 +83,10 @@ export interface SmppOptions {
   readonly throttlePause?: number;
   /** How long `close()` waits for answers. Default: 5. */
   readonly drainTimeout?: number;
-  /** Takes the receipts, which are asked for when it is given. The peer gets its acknowledgement once the promise resolves; when it rejects, the peer is asked to deliver the receipt again. */
+  /**
+   * Takes the receipts, which are asked for when it is given, sixteen at a time; with a thousand waiting the connection is not read. The peer gets its acknowledgement once the promise resolves; when it rejects, or a receipt has had
+   * no answer for 3 s, the peer is asked to deliver it again (ESME_RX_T_APPN), so the same receipt may come twice.
+   */
   readonly onReceipt?: (receipt: Receipt) => Promise<void> | void;
   /** Default: `"same"`. */
   readonly receiptIds?: ReceiptIds;
