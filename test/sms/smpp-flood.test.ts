@@ -101,7 +101,7 @@ describe("M9: many receipts at once", () => {
 
   it("a slow one: what waited 3 s goes back, the others are taken, and nothing is answered twice", async () => {
     const gates: (() => void)[] = [];
-    const { clock, statuses, flood } = await setUp(() => new Promise((resolve) => gates.push(resolve)));
+    const { peer, clock, statuses, flood } = await setUp(() => new Promise((resolve) => gates.push(resolve)));
     flood(32);
     await eventually(() => expect(gates).toHaveLength(16));
     clock.advance(2_000);
@@ -116,6 +116,7 @@ describe("M9: many receipts at once", () => {
     gates[0]?.();
     await eventually(() => expect(statuses).toHaveLength(33));
     expect(statuses.at(-1)).toBe(0);
+    expect(peer.of("deliver_sm_resp")).toHaveLength(33);
   });
 
   it("a connection that is not read is not taken for dead", async () => {
