@@ -1,4 +1,5 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { failureOf } from "../kit/outcomes.js";
 import { openSenderId, type SenderId } from "../kit/sender-id.js";
 import type { Address } from "./pdu.js";
 
@@ -8,20 +9,25 @@ export interface AddressKind {
   readonly npi?: number | undefined;
 }
 
-/** The source address of a message; a sentence instead says why there is none. */
-export type SourceOf = (message: SmsMessage) => Address | string;
+/** The option `from`, checked. */
+export interface Sources {
+  /** The source address of a message; a sentence instead says why there is none. */
+  of(message: SmsMessage): Address | string;
+  /** Whether a country has one, as far as that is known beforehand. */
+  has(country: string): boolean;
+}
 
 /**
  * Reads the option `from`. Absent: the message centre puts its own.
  *
  * @throws Error that names the option and the mend when `from` cannot name anyone, or names what is no address.
  */
-export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind): SourceOf {
+export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind): Sources {
   const addressOf = (text: string) => {
     const address = sourceAddress(text);
     return address && { ...address, ton: ton ?? address.ton, npi: npi ?? address.npi };
   };
-  if (from === undefined) return () => ({ ton: ton ?? 0, npi: npi ?? 0, address: "" });
+  if (from === undefined) return { of: () => ({ ton: ton ?? 0, npi: npi ?? 0, address: "" }), has: () => true };
 
   const senders = openSenderId("smppSender", from, true);
   const fixed =
@@ -32,15 +38,18 @@ export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind):
         : [];
   for (const [option, text] of fixed) if (addressOf(text) === undefined) throw new Error(`smppSender: option \`${option}\` ${mend}`);
 
-  return (message) => {
-    let text: string | undefined;
-    try {
-      text = senders.of(message);
-    } catch {
-      return "the function `from` threw";
-    }
-    if (text === undefined) return `the option \`from\` names no sender for ${message.country ?? "a number without a country"}`;
-    return addressOf(text) ?? `what the function \`from\` answers ${mend}`;
+  return {
+    has: senders.has,
+    of(message) {
+      let text: string | undefined;
+      try {
+        text = senders.of(message);
+      } catch (error) {
+        return `the option \`from\` failed: ${failureOf(error)}`;
+      }
+      if (text === undefined) return `the option \`from\` names no sender for ${message.country ?? "a number without a country"}`;
+      return addressOf(text) ?? `what the function \`from\` answers ${mend}`;
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
+import { discreet } from "../kit/outcomes.js";
 import { handover } from "./handover.js";
 import type { ReceiptIds } from "./ids.js";
 import { receiptInbox } from "./inbox.js";
@@ -84,13 +85,16 @@ export function smppSender(options: SmppOptions): SmppSender {
   }
 
   return {
+    reaches: (country) => settings.sources.has(country),
     async send(message, context) {
       if (closing !== undefined) return notSent("the sender is closed");
       if (context.signal.aborted || context.timeLeft <= 0) return notSent("the deadline had passed");
-      const left = message.expires_at - leastValidity - clock.now();
+      // The verifier's clock may be another than ours.
+      const life = message.expires_at - (context.deadline - context.timeLeft);
+      const left = life - leastValidity;
       if (!(left > 0)) return notSent("the code has ended");
-      const bodies = submissionOf(message);
-      if (typeof bodies === "string") return notSent(bodies);
+      const bodies = submissionOf({ ...message, expires_at: clock.now() + life });
+      if (typeof bodies === "string") return discreet(notSent(bodies), message);
       for (const link of links) link.start();
       sending += 1;
       try {

@@ -1,4 +1,6 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { type ByCountry, forCountry, isCountryKey } from "../kit/by-country.js";
+import { failureOf } from "../kit/outcomes.js";
 import { tags } from "./pdu.js";
 
 /** An optional parameter (TLV) of submit_sm that a message centre wants beside those of SMPP 3.4. */
@@ -10,10 +12,7 @@ export interface SmppParameter {
 }
 
 /** Parameters for every message; for each country, by ISO 3166-1 alpha-2, with `default` for the rest; or a function of the message. */
-export type SmppParameters =
-  | readonly SmppParameter[]
-  | Readonly<Record<string, readonly SmppParameter[]>>
-  | ((message: SmsMessage) => readonly SmppParameter[] | undefined);
+export type SmppParameters = readonly SmppParameter[] | ByCountry<readonly SmppParameter[]> | ((message: SmsMessage) => readonly SmppParameter[] | undefined);
 
 /** The parameters of a message by tag; a sentence instead says what is wrong with what the function answered. */
 export type ParametersOf = (message: SmsMessage) => ReadonlyMap<number, Buffer> | string;
@@ -41,8 +40,8 @@ export function openParameters(option: SmppParameters | undefined): ParametersOf
     let parameters: readonly SmppParameter[] | undefined;
     try {
       parameters = chosen(message);
-    } catch {
-      return "the function `parameters` threw";
+    } catch (error) {
+      return `the option \`parameters\` failed: ${failureOf(error)}`;
     }
     if (parameters !== undefined && !areParameters(parameters)) return `what the function \`parameters\` answers must be ${mend}`;
     for (const { tag, value } of parameters ?? []) octets.set(tag, octetsOf(value));
@@ -59,13 +58,13 @@ function chooser(option: SmppParameters | undefined): (message: SmsMessage) => r
   if (areParameters(option)) return () => option;
   if (typeof option !== "object" || option === null || Array.isArray(option))
     throw new Error(`smppSender: option \`parameters\` must be ${mend}; or such a list for each country; or a function of the message`);
-  const byCountry = new Map(Object.entries(option as Readonly<Record<string, readonly SmppParameter[]>>));
+  const byCountry = new Map(Object.entries(option as ByCountry<readonly SmppParameter[]>));
   for (const [country, parameters] of byCountry) {
-    if (country !== "default" && !/^[A-Z]{2}$/.test(country))
+    if (!isCountryKey(country))
       throw new Error(`smppSender: option \`parameters.${country}\` must be named by an ISO 3166-1 alpha-2 country in capitals, or "default"`);
     if (!areParameters(parameters)) throw new Error(`smppSender: option \`parameters.${country}\` must be ${mend}`);
   }
-  return ({ country }) => (country === undefined ? undefined : byCountry.get(country)) ?? byCountry.get("default");
+  return (message) => forCountry(byCountry, message);
 }
 
 function areParameters(value: unknown): value is readonly SmppParameter[] {

@@ -2,7 +2,7 @@ import { type ConnectionOptions, createSecureContext } from "node:tls";
 import type { Clock } from "../../../src/ports/clock.js";
 import type { Logger } from "../../../src/ports/logger.js";
 import type { Receipt } from "../../../src/ports/receipts.js";
-import { openFrom, type SourceOf } from "./from.js";
+import { openFrom, type Sources } from "./from.js";
 import type { ReceiptIds } from "./ids.js";
 import type { SmppOptions } from "./options.js";
 import { openParameters, type ParametersOf } from "./parameters.js";
@@ -22,7 +22,7 @@ export interface Settings {
   readonly serviceType: string;
   /** The binds, first the one that messages take. */
   readonly roles: readonly [BindRole, ...BindRole[]];
-  readonly source: SourceOf;
+  readonly sources: Sources;
   readonly destination: { readonly ton: number; readonly npi: number };
   readonly alphabet: Alphabet;
   /** Of texts in `alphabet`. */
@@ -81,7 +81,7 @@ export function readOptions(options: SmppOptions): Settings {
         : onReceipt === undefined
           ? ["transmitter"]
           : ["transmitter", "receiver"],
-    source: openFrom(options.from, { ton: optionalOctet(options, "fromTon"), npi: optionalOctet(options, "fromNpi") }),
+    sources: openFrom(options.from, { ton: optionalOctet(options, "fromTon"), npi: optionalOctet(options, "fromNpi") }),
     destination: { ton: optionalOctet(options, "destinationTon") ?? 1, npi: optionalOctet(options, "destinationNpi") ?? 1 },
     alphabet: oneOf("alphabet", options.alphabet, ["gsm", "ascii", "latin1"]),
     dataCoding: integer("dataCoding", options.dataCoding, 0, 255) ?? 0,

@@ -17,7 +17,7 @@ export function submissions(settings: Settings): SubmissionOf {
 
   return (message) => {
     if (!/^\+\d{5,15}$/.test(message.to)) return "the destination is not in E.164";
-    const source = settings.source(message);
+    const source = settings.sources.of(message);
     if (typeof source === "string") return source;
     const parameters = settings.parameters(message);
     if (typeof parameters === "string") return parameters;
