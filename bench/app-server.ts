@@ -1,6 +1,6 @@
-/** Child process with one app: the framework, `bare` or `mounted`, and the URL of the store are its arguments. */
+/** Child process with one app: the framework, what is in it (`bare` routes, the service made by hand, the verifier) and the URL of the store are its arguments. */
 import { frameworks, type Running } from "./apps.js";
-import { backendOf, storeOf } from "./backends.js";
+import { backendOf, handmadeOf, storeOf } from "./backends.js";
 import type { Batch, Fired } from "./load.js";
 import { answerCalls } from "./processes.js";
 import { benchVerifier } from "./service.js";
@@ -15,9 +15,9 @@ let running: Running;
 answerCalls({
   /** The port; absent for an app that is called in this process. */
   async start(): Promise<number | undefined> {
-    if (kind === "bare") {
-      running = await framework.bare(await backendOf(url));
-    } else {
+    if (kind === "bare") running = await framework.bare(await backendOf(url));
+    else if (kind === "handmade") running = await framework.bare(await handmadeOf(url, (id, code) => codes.set(id, code)));
+    else {
       const service = benchVerifier(await storeOf(url));
       codes = service.codes;
       running = await framework.mounted(service.verifier);
@@ -40,6 +40,7 @@ answerCalls({
     if (!("handler" in running)) throw new Error("this app has a port");
     const { handler } = running;
     const answers: string[] = [];
+    const started = performance.now();
     let next = 0;
     const client = async () => {
       for (let at = next++; at < requests.length; at = next++) {
@@ -50,6 +51,6 @@ answerCalls({
       }
     };
     await Promise.all(Array.from({ length: connections }, client));
-    return { answers, times: [] };
+    return { answers, times: [], took: performance.now() - started };
   },
 });

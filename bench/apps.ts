@@ -38,8 +38,8 @@ function expressOf(make: typeof express): Framework {
     bare: (backend) => {
       const app = make();
       app.use(make.json());
-      app.post(createPath, (request, response) => void response.json(backend.create(request.body)));
-      app.post(checkPath, (request, response) => void response.json(backend.check(request.body)));
+      app.post(createPath, async (request, response) => void response.json(await backend.create(request.body)));
+      app.post(checkPath, async (request, response) => void response.json(await backend.check(request.body)));
       return listen(createServer(app));
     },
     mounted: (verifier) => {
@@ -64,7 +64,7 @@ export const frameworks: Readonly<Record<string, Framework>> = {
       listen(
         createServer(async (request, response) => {
           const body = await readJson(request);
-          const answer = JSON.stringify(request.url === createPath ? backend.create(body) : backend.check(body));
+          const answer = JSON.stringify(await (request.url === createPath ? backend.create(body) : backend.check(body)));
           response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(answer) }).end(answer);
         }),
       ),
@@ -91,7 +91,7 @@ export const frameworks: Readonly<Record<string, Framework>> = {
     bare: async (backend) => ({
       handler: async (request) => {
         const body = await request.json();
-        return Response.json(new URL(request.url).pathname === createPath ? backend.create(body) : backend.check(body));
+        return Response.json(await (new URL(request.url).pathname === createPath ? backend.create(body) : backend.check(body)));
       },
     }),
     mounted: async (verifier) => ({ handler: fetchHandler(verifier) }),

@@ -3,6 +3,7 @@ import { memoryStore } from "phoneproof/memory";
 import { mongoStore } from "phoneproof/mongo";
 import { redisStore } from "phoneproof/redis";
 import type { Backend } from "./apps.js";
+import { handmadeInMemory, handmadeOnRedis, validNumber } from "./handmade.js";
 
 /** Answers as long as the service's own. */
 const created = {
@@ -25,9 +26,20 @@ export async function storeOf(url: string): Promise<Store> {
   return redisStore({ client: await redisClient(url) });
 }
 
-/** What the bare routes do beside the store at `url`: nothing in memory; in Redis one script each. */
+/** What the bare routes do beside the store at `url`: they look at the number; then nothing in memory, in Redis one script each. */
 export async function backendOf(url: string): Promise<Backend> {
-  return url.startsWith("redis:") ? oneScriptEach(url) : { create: () => created, check: () => checked };
+  const backend: Backend = url.startsWith("redis:") ? await oneScriptEach(url) : { create: () => created, check: () => checked };
+  return {
+    create: (body) => (validNumber((body as { phone_number?: unknown }).phone_number) === undefined ? { code: "invalid_phone_number" } : backend.create(body)),
+    check: backend.check,
+  };
+}
+
+/** The service made by hand beside the store at `url`. */
+export async function handmadeOf(url: string, send: (id: string, code: string) => void): Promise<Backend> {
+  if (!url.startsWith("redis:")) return handmadeInMemory(send);
+  const { Redis } = await import("ioredis");
+  return handmadeOnRedis(new Redis(url), send);
 }
 
 async function redisClient(url: string) {

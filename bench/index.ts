@@ -1,16 +1,15 @@
-/** `npm run bench`, or `npm run bench -- frameworks redis` for some parts. Ends with 1 where a counted figure is above its gate. */
+/** `npm run bench`, or `npm run bench -- counted ratios` for some parts. Ends with 1 where a counted figure is above its gate. */
 import { countedPart } from "./counted.js";
 import { enginePart } from "./engine.js";
 import { expiryPart } from "./expiry.js";
-import { frameworksPart } from "./frameworks.js";
 import { importsPart } from "./imports.js";
 import { memoryPart } from "./memory.js";
 import { mongoPart } from "./mongo.js";
-import { redisPart } from "./redis.js";
+import { ratiosPart } from "./ratios.js";
 import { machine, type Part, print } from "./report.js";
 import { spendPart } from "./spend.js";
 
-const parts: readonly Part[] = [countedPart, frameworksPart, enginePart, importsPart, memoryPart, expiryPart, redisPart, mongoPart, spendPart];
+const parts: readonly Part[] = [countedPart, ratiosPart, enginePart, importsPart, memoryPart, expiryPart, mongoPart, spendPart];
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !parts.some((part) => part.name === name));

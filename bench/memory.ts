@@ -18,7 +18,7 @@ export const shapes = {
   },
 };
 
-type Shape = keyof typeof shapes;
+export type Shape = keyof typeof shapes;
 
 /** Limits that nothing here reaches: a million creates of one customer and one country are counted by every rule, and none is refused. */
 const far = 1e9;

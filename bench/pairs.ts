@@ -1,125 +1,140 @@
 import type { Fired } from "./load.js";
+import { type Shape, shapes } from "./memory.js";
 import { type Child, startChild } from "./processes.js";
 import { median } from "./report.js";
 import { customerFor, customerOf, keyOf, numberOf } from "./service.js";
 
-/** What is compared: bare routes and the verifier in the same framework, beside the same store. */
-export interface Comparison {
+/** What runs in a framework: bare routes, the same once more as a control of how quiet the machine is, a service made by hand, the verifier. */
+export type Kind = "bare" | "control" | "handmade" | "mounted";
+
+/** What is compared in one framework, beside one store. */
+export interface Comparison<K extends Kind> {
   readonly framework: string;
   readonly store: string;
+  readonly kinds: readonly K[];
   readonly rounds: number;
   /** Pairs of create and check in one round. */
   readonly pairs: number;
   readonly connections: number;
+  readonly shape?: Shape;
+  /** Whether the checks go to another process than the creates. */
+  readonly elsewhere?: boolean;
+  /** Microseconds of CPU that the store's server has had. */
+  readonly storeCpu?: () => Promise<number>;
 }
 
-/** For one pair of create and check: the server's CPU in microseconds, and the time that the client waited in milliseconds; medians. */
+/** For one pair of create and check: CPU of server and store in microseconds, the time that the client waited in milliseconds; and pairs a second. */
 export interface Cost {
   readonly cpu: number;
+  readonly storeCpu: number;
   readonly latency: number;
+  readonly flows: number;
 }
 
-interface Server {
-  /** One round. */
-  run(pairs: number, connections: number): Promise<Cost>;
-  stop(): Promise<void>;
+export type Costs<K extends Kind> = Readonly<Record<K, readonly Cost[]>>;
+
+/** Of one figure the median, the least and the most over the rounds. */
+export interface Spread {
+  readonly middle: number;
+  readonly least: number;
+  readonly most: number;
 }
 
 /** Rounds of each before those that count: until V8 has compiled what it will. */
 const warmUp = 3;
 
 /** On a busy machine there are fewer rounds, at least three, so that the bench ends: no more are begun after this many milliseconds. */
-const patience = 15_000;
+const patience = 20_000;
 
-/** Rounds of both by turns, once they are warm. */
-export async function compare({
-  framework,
-  store,
-  rounds,
-  pairs,
-  connections,
-}: Comparison): Promise<{ readonly bare: Cost; readonly mounted: Cost; readonly ratios: readonly number[] }> {
+/** Rounds of all by turns, once they are warm; each in processes of its own. */
+export async function compare<K extends Kind>(comparison: Comparison<K>): Promise<Costs<K>> {
+  const { kinds, rounds } = comparison;
   const load = startChild("./load.ts");
-  const [bare, mounted] = await Promise.all([startServer(load, framework, "bare", store), startServer(load, framework, "mounted", store)]);
-  const costs = { bare: [] as Cost[], mounted: [] as Cost[] };
+  const servers = await Promise.all(kinds.map((kind) => startServer(load, kind, comparison)));
+  const costs = Object.fromEntries(kinds.map((kind) => [kind, []])) as unknown as Record<K, Cost[]>;
   try {
-    for (const server of [bare, mounted]) await warm(server, pairs, connections);
+    for (const server of servers) for (let round = 0; round < warmUp; round++) await server.run();
     const end = performance.now() + patience;
     for (let round = 0; round < rounds && (round < 3 || performance.now() < end); round++) {
-      for (const kind of round % 2 === 0 ? (["bare", "mounted"] as const) : (["mounted", "bare"] as const)) {
-        costs[kind].push(await (kind === "bare" ? bare : mounted).run(pairs, connections));
-      }
+      for (const server of round % 2 === 0 ? servers : servers.toReversed()) costs[server.kind].push(await server.run());
     }
   } finally {
-    await Promise.all([bare.stop(), mounted.stop(), load.stop()]);
+    await Promise.all([...servers.map((server) => server.stop()), load.stop()]);
   }
-  return { bare: middle(costs.bare), mounted: middle(costs.mounted), ratios: costs.mounted.map(({ cpu }, round) => cpu / (costs.bare[round] as Cost).cpu) };
+  return costs;
 }
 
-/** The verifier alone. */
-export async function measureMounted({ framework, store, rounds, pairs, connections }: Comparison): Promise<Cost> {
-  const load = startChild("./load.ts");
-  const server = await startServer(load, framework, "mounted", store);
-  const costs: Cost[] = [];
-  try {
-    await warm(server, pairs, connections);
-    for (let round = 0; round < rounds; round++) costs.push(await server.run(pairs, connections));
-  } finally {
-    await Promise.all([server.stop(), load.stop()]);
-  }
-  return middle(costs);
+/** A figure of one kind, as a multiple of another's in the same round. */
+export function ratioOf<K extends Kind>(costs: Costs<K>, figure: keyof Cost, kind: K, against: K): Spread {
+  return spreadOf(costs[kind].map((cost, round) => cost[figure] / (costs[against][round] as Cost)[figure]));
 }
 
-async function warm(server: Server, pairs: number, connections: number): Promise<void> {
-  for (let round = 0; round < warmUp; round++) await server.run(pairs, connections);
+export function spreadOf(values: readonly number[]): Spread {
+  return { middle: median(values), least: Math.min(...values), most: Math.max(...values) };
 }
 
-function middle(costs: readonly Cost[]): Cost {
-  return { cpu: median(costs.map(({ cpu }) => cpu)), latency: median(costs.map(({ latency }) => latency)) };
+export function middleOf(costs: readonly Cost[], figure: keyof Cost): number {
+  return median(costs.map((cost) => cost[figure]));
 }
 
-async function startServer(load: Child, framework: string, kind: "bare" | "mounted", store: string): Promise<Server> {
-  const app = startChild("./app-server.ts", [framework, kind, store]);
-  const port = await app.call<number | undefined>("start");
+interface Server<K extends Kind> {
+  readonly kind: K;
+  /** One round. */
+  run(): Promise<Cost>;
+  stop(): Promise<void>;
+}
+
+async function startServer<K extends Kind>(load: Child, kind: K, comparison: Comparison<K>): Promise<Server<K>> {
+  const { framework, store, pairs, connections, shape = "number only", elsewhere = false, storeCpu = async () => 0 } = comparison;
+  const start = async () => {
+    const child = startChild("./app-server.ts", [framework, kind === "control" ? "bare" : kind, store]);
+    return { child, port: await child.call<number | undefined>("start") };
+  };
+  const creator = await start();
+  const checker = elsewhere ? await start() : creator;
+  const { fieldsOf } = shapes[shape];
   let index = 0;
 
-  async function fire(
-    path: string,
-    connections: number,
-    requests: readonly { readonly key: string; readonly body: string }[],
-  ): Promise<Fired & { readonly cpu: number }> {
-    const before = await app.call<number>("cpu");
-    const fired = await (port === undefined ? app : load).call<Fired>("fire", { port, path, connections, requests });
-    const cpu = (await app.call<number>("cpu")) - before;
-    return { ...fired, cpu };
+  async function fire({ child, port }: typeof creator, path: string, requests: readonly { readonly key: string; readonly body: string }[]) {
+    const before = await child.call<number>("cpu");
+    const fired = await (port === undefined ? child : load).call<Fired>("fire", { port, path, connections, requests });
+    return { ...fired, cpu: (await child.call<number>("cpu")) - before };
   }
 
   return {
-    async run(pairs, connections) {
+    kind,
+    async run() {
+      const storeBefore = await storeCpu();
       const creates = Array.from({ length: pairs }, () => {
         const customer = customerFor(index);
-        return { key: keyOf(customer), customer_uuid: customerOf(customer), phone_number: numberOf(index++) };
+        return { key: keyOf(customer), customer_uuid: customerOf(customer), phone_number: numberOf(index), ...fieldsOf(index++) };
       });
       const create = await fire(
+        creator,
         "/v1/authentication",
-        connections,
         creates.map(({ key, ...body }) => ({ key, body: JSON.stringify(body) })),
       );
-      const codes = await app.call<Map<string, string>>("codes");
+      const codes = await creator.child.call<Map<string, string>>("codes");
       const ids = create.answers.map((answer) => expectStatus(answer, "pending"));
       const check = await fire(
+        checker,
         "/v1/check",
-        connections,
         creates.map(({ key, customer_uuid }, at) => {
           const authentication_uuid = ids[at] as string;
           return { key, body: JSON.stringify({ customer_uuid, authentication_uuid, check_code: codes.get(authentication_uuid) ?? "123456" }) };
         }),
       );
       for (const answer of check.answers) expectStatus(answer, "valid");
-      const latency = create.times.length === 0 ? 0 : median(create.times.map((time, at) => time + (check.times[at] as number)));
-      return { cpu: (create.cpu + check.cpu) / pairs, latency };
+      return {
+        cpu: (create.cpu + check.cpu) / pairs,
+        storeCpu: ((await storeCpu()) - storeBefore) / pairs,
+        latency: create.times.length === 0 ? 0 : median(create.times.map((time, at) => time + (check.times[at] as number))),
+        flows: (1000 * pairs) / (create.took + check.took),
+      };
     },
-    stop: () => app.stop(),
+    async stop() {
+      await Promise.all([creator.child.stop(), ...(elsewhere ? [checker.child.stop()] : [])]);
+    },
   };
 }
 

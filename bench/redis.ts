@@ -3,27 +3,9 @@ import type { Change, Store } from "phoneproof";
 import { fromNodeRedis, type RunScript, redisStore } from "phoneproof/redis";
 import { createClient } from "redis";
 import { redisIsInstalled, startRedis } from "../test/support/redis.js";
-import { startProxy } from "../test/support/redis-proxy.js";
 import { changesOf, farLimits } from "./memory.js";
-import { compare } from "./pairs.js";
-import { atMost, median, number, type Part, type Row } from "./report.js";
+import { atMost, type Row } from "./report.js";
 import { benchVerifier, customerOf, highCeiling, numberOf } from "./service.js";
-
-/** Times of the Redis store, on a redis-server of its own. */
-export const redisPart: Part = {
-  name: "redis",
-  title: "Redis store, a redis-server on loopback, the client `redis`",
-  async measure() {
-    if (!redisIsInstalled("the bench's part redis"))
-      return [{ figure: "redis-server is missing", measured: "SKIPPED; get it with: apt-get install redis-server" }];
-    const server = await startRedis();
-    try {
-      return [...(await againstLeast(server.url)), ...(await withNetwork(server.port))];
-    } finally {
-      await server.stop();
-    }
-  },
-};
 
 /** What is counted in Redis and on the way there. */
 export async function countedInRedis(): Promise<Row[]> {
@@ -141,44 +123,6 @@ async function commands(run: RunScript, cli: Cli): Promise<Row[]> {
   return rows;
 }
 
-async function againstLeast(store: string): Promise<Row[]> {
-  const { bare, mounted, ratios } = await compare({ framework: "Fastify 5", store, rounds: 9, pairs: 1000, connections: 16 });
-  const ratio = mounted.cpu / bare.cpu;
-  return [
-    {
-      figure: "server CPU of create + check, Fastify, against two routes of one script each",
-      measured: `${ratio.toFixed(2)} × (${number(mounted.cpu)} µs against ${number(bare.cpu)} µs; rounds ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
-      target: "≤ 1.6 ×",
-      reached: ratio <= 1.6,
-    },
-  ];
-}
-
-/** One connection, so that only the way to Redis and back counts. */
-async function withNetwork(port: number): Promise<Row[]> {
-  const proxy = await startProxy(port);
-  proxy.delay(1);
-  try {
-    const client = await createClient({ url: proxy.url }).connect();
-    const pings: number[] = [];
-    for (let turn = 0; turn < 100; turn++) {
-      const started = performance.now();
-      await client.ping();
-      pings.push(performance.now() - started);
-    }
-    client.destroy();
-    const { bare, mounted } = await compare({ framework: "Fastify 5", store: proxy.url, rounds: 3, pairs: 100, connections: 1 });
-    return [
-      {
-        figure: "create + check with 2 ms between service and Redis",
-        measured: `${number(mounted.latency)} ms against ${number(bare.latency)} ms for two routes of one script each (a PING there takes ${number(median(pings))} ms)`,
-      },
-    ];
-  } finally {
-    await proxy.close();
-  }
-}
-
 const samples = 100_000;
 
 async function memory(run: RunScript, cli: Cli): Promise<Row[]> {
@@ -213,6 +157,9 @@ async function grownBy(store: Store, cli: Cli, changeOf: (index: number) => Chan
   return Math.round(((await usedMemory(cli)) - before) / samples);
 }
 
+/** What the connections' buffers take is not the store's. */
 async function usedMemory(cli: Cli): Promise<number> {
-  return Number(/used_memory:(\d+)/.exec(await cli("INFO", "memory"))?.[1]);
+  const info = await cli("INFO", "memory");
+  const [all, clients] = ["used_memory", "mem_clients_normal"].map((name) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1])) as [number, number];
+  return all - clients;
 }
