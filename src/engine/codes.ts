@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { lastUsed } from "./records/last-used.js";
 
 /** Everything that is drawn at random or keyed with a secret. */
 export interface Codes {
@@ -33,6 +34,8 @@ export function createCodes(secrets: readonly string[], pepper = secrets[0] as s
   const keys = secrets.map(keyOf);
   const current = keys[0] as KeyObject;
   const windowKey = keyOf(pepper);
+  // A number is masked for its create, its retries and its check, a range for all its numbers.
+  const masks = lastUsed<string>(4_096);
   const keyed = (key: KeyObject, purpose: string, text: string) =>
     createHmac("sha256", key).update(`${purpose}\0${text}`).digest("base64url").slice(0, digestLength);
 
@@ -51,7 +54,13 @@ export function createCodes(secrets: readonly string[], pepper = secrets[0] as s
     },
     fingerprints: (purpose, text) => keys.map((key) => keyed(key, purpose, text)),
     idsFor: (customer, name) => keys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"))),
-    mask: (text) => keyed(windowKey, "window", text).slice(0, maskLength),
+    mask(text) {
+      const known = masks.get(text);
+      if (known !== undefined) return known;
+      const masked = keyed(windowKey, "window", text).slice(0, maskLength);
+      masks.set(text, masked, 1);
+      return masked;
+    },
     newId: () => toUuid(random(16)),
     newToken: () => random(8).toString("base64url"),
   };

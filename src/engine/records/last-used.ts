@@ -6,10 +6,10 @@ export interface LastUsed<T> {
 }
 
 /**
- * Keeps what weighs up to `most` together and was set within `age` milliseconds; and up to as much again, from up to as long before.
+ * Keeps what weighs up to `most` together and was set within `age` milliseconds, where there is an age; and up to as much again, from up to as long before.
  * Two generations: a Map used as a list of the last used walks its holes.
  */
-export function lastUsed<T>(most: number, age: number, now: () => number): LastUsed<T> {
+export function lastUsed<T>(most: number, age = Number.POSITIVE_INFINITY, now = () => 0): LastUsed<T> {
   let young = new Map<string, T>();
   let old = new Map<string, T>();
   let weighs = 0;
