@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
 import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
@@ -325,7 +326,10 @@ function makeSchemas() {
     ({ provider }) => typeof provider === "string" && /^[a-z0-9-]+$/.test(provider),
     "must name its provider in lower-case letters",
   );
-  const origin = text.refine((one) => URL.canParse(one) && new URL(one).origin === one, "must be an origin, for example http://localhost:3000");
+  const origin = text.refine(
+    (one) => URL.canParse(one) && new URL(one).origin === one && isHttp(new URL(one).protocol),
+    "must be an origin, for example http://localhost:3000",
+  );
 
   const Options = object({
     store: methods<Store>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put"]),

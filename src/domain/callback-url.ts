@@ -13,11 +13,17 @@ export function callbackUrlFault(url: string, allowOrigins: readonly string[]): 
   const { protocol, username, password, hash, hostname, port, origin } = new URL(url);
   if (username !== "" || password !== "") return "must not carry credentials";
   if (hash !== "" || url.includes("#")) return "must not have a fragment";
-  if (allowOrigins.includes(origin)) return undefined;
+  // Other schemes may wrap an origin: that of blob:http://h/x is http://h.
+  if (isHttp(protocol) && allowOrigins.includes(origin)) return undefined;
   if (protocol !== "https:") return "must be an https URL";
   if (!ports.has(port)) return "must use port 443 or 8443";
   if (!isPublicHost(hostname)) return "must point to a host on the public internet";
   return undefined;
+}
+
+/** Whether a URL of this protocol is posted to at all: exactly allowed origins may be without TLS. */
+export function isHttp(protocol: string): boolean {
+  return protocol === "https:" || protocol === "http:";
 }
 
 /** Names that only ever lead inside: those of RFC 6761, RFC 6762, RFC 8375, the top-level domain for private use, and Google Cloud's metadata server, whose other name is `metadata.google.internal`. */

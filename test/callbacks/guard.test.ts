@@ -129,6 +129,7 @@ describe("a hostile receiver", () => {
   it("allowed origins are reached, exactly", async () => {
     expect(await post()).toEqual({ status: 204, retryAfter: undefined });
     expect(await guardedSender().post(request(`${hook.origin}/`, [`${hook.origin}0`]))).toHaveProperty("failed");
+    expect(await guardedSender().post(request(`blob:${hook.origin}/`, [hook.origin]))).toEqual({ failed: "callback_url must be an https URL" });
     expect(hook.received).toHaveLength(1);
   });
 

@@ -57,6 +57,7 @@ describe("options: a fault names the option's path and the mend", () => {
     [{ testNumbers: [{ number: "+447700900123", code: "12" }] }, "testNumbers.0.code must be 4 to 10 digits"],
     [{ spamRules: [{ judge: () => undefined }] }, "spamRules.0 must have a name"],
     [{ callbacks: { allowOrigins: ["http://localhost:3000/"] } }, "callbacks.allowOrigins.0 must be an origin"],
+    [{ callbacks: { allowOrigins: ["http://localhost:3000", "ws://localhost:3000"] } }, "callbacks.allowOrigins.1 must be an origin"],
     [{ callbacks: { pollInterval: 86_401 } }, "callbacks.pollInterval must be at most a day"],
     [{ callbacks: { concurrency: { total: 0 } } }, "callbacks.concurrency.total must be 1 or more"],
     [{ callbacks: { concurrency: { total: 4, perHost: 5 } } }, "callbacks.concurrency.perHost must be at most total, 4"],

@@ -117,6 +117,14 @@ describe("contract.md, wire rule 5: A fault the caller can act on answers 400 wi
     expect(response.json.code).toBe("bad_request");
   });
 
+  it.each(["blob:http://localhost:4000/x", "BLOB:https://example.com/x", "filesystem:http://localhost:4000/x", "view-source:http://localhost:4000/x"])(
+    "a scheme that wraps an allowed origin is not that origin: `bad_request` for %s",
+    async (callback_url) => {
+      const set = setUp({ callbacks: { allowOrigins: ["http://localhost:4000", "https://example.com"] } });
+      expect(await faultOf(set.create({ callback_url }))).toBe("bad_request");
+    },
+  );
+
   it.each([
     ["bad_request", "/v1/retry", { authentication_uuid: 5 }],
     ["bad_request", "/v1/retry", { authentication_uuid: "nonsense" }],
