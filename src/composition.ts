@@ -16,6 +16,7 @@ import type { Parts } from "./engine/parts.js";
 import { createRecords } from "./engine/records/records.js";
 import { createCountries } from "./engine/sending/countries.js";
 import { settleForeign } from "./engine/sending/receipts.js";
+import { soundLogger } from "./engine/sound-logger.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createReceiptHandler } from "./http/receipts.js";
@@ -48,7 +49,7 @@ const tokens = {
 /** The only place that knows how the parts fit. One child container per verifier, resolved once. Throws `VerifierError` `invalid_options`. */
 export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
-  const logger = options.logger ?? consoleLogger;
+  const logger = soundLogger(options.logger ?? consoleLogger);
   const clock = wholeMilliseconds(options.clock ?? systemClock());
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });

@@ -117,7 +117,6 @@ export function createExchange({ store, clock, logger, routes, counters }: Excha
       busy = true;
       exchange()
         .catch(failed)
-        .catch(() => undefined)
         .finally(() => {
           busy = false;
           if (counters.hasNews) poke();

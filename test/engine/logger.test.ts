@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Logger } from "../../src/index.js";
+import { faultOf, setUp } from "../support/verifier.js";
+
+/** "a logger that throws … must never break a request": what goes wrong is answered as it is with a sound one, and told on the console. */
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const unhandled: unknown[] = [];
+const keep = (error: unknown) => void unhandled.push(error);
+beforeEach(() => void process.on("unhandledRejection", keep));
+afterEach(async () => {
+  await turn();
+  process.off("unhandledRejection", keep);
+  vi.restoreAllMocks();
+  expect(unhandled.splice(0)).toEqual([]);
+});
+
+const every = (level: Logger["info"]): Logger => ({ info: level, warn: level, error: level });
+const loggers: [how: string, logger: Logger][] = [
+  [
+    "throws",
+    every(() => {
+      throw new Error("no disk");
+    }),
+  ],
+  ["rejects", every(async () => Promise.reject(new Error("no disk")))],
+];
+
+it.each(loggers)("a logger that %s: a store that is down is 503, a fault of ours 500, and a rule that fails lets through", async (_how, logger) => {
+  const toConsole = { warn: vi.spyOn(console, "warn").mockReturnValue(), error: vi.spyOn(console, "error").mockReturnValue() };
+  const rule = { name: "mine", judge: () => Promise.reject(new Error("rule down")) };
+  const set = setUp({ logger, spamRules: [rule] });
+  expect((await set.create()).status).toBe("pending");
+  await turn();
+  expect(toConsole.error).toHaveBeenCalledTimes(1);
+  set.verifier.warn("a mounting mistake");
+  await turn();
+  expect(toConsole.warn).toHaveBeenCalledWith("phoneproof: a mounting mistake", {});
+  set.store.commit = () => Promise.reject(new Error("store down"));
+  expect(await faultOf(set.create())).toBe("unavailable");
+  const header = (name: string) => (name === "x-api-key" ? set.apiKey : undefined);
+  const body = () => Promise.reject(new Error("a fault of ours"));
+  expect((await set.verifier.handle({ method: "POST", path: "/v1/check", header, body })).status).toBe(500);
+  await turn();
+  expect(toConsole.error).toHaveBeenCalledWith("phoneproof: a request failed unexpectedly", expect.anything());
+});
+
+it("a console that throws as well is borne", async () => {
+  const loud = () => {
+    throw new Error("no console");
+  };
+  vi.spyOn(console, "error").mockImplementation(loud);
+  const set = setUp({ logger: loggers[0]?.[1] });
+  set.store.commit = () => Promise.reject(new Error("store down"));
+  expect(await faultOf(set.create())).toBe("unavailable");
+});
+
+it("the host's logger is called as its own method", () => {
+  const pino = {
+    lines: [] as string[],
+    info() {},
+    error() {},
+    warn(this: { lines: string[] }, _fields: object, message: string) {
+      this.lines.push(message);
+    },
+  };
+  setUp({ logger: pino }).verifier.warn("told");
+  expect(pino.lines).toEqual(["told"]);
+});
