@@ -1,5 +1,5 @@
 import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
-import { bodyIsGone, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
+import { bodyIsGone, isUnpackFault, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
 
 /** What is needed of Express's request, 4 and 5. */
@@ -56,9 +56,9 @@ function ourPath(root: string, { url, baseUrl }: ExpressRequest): string | undef
 }
 
 /** Faults of body-parser, by its `type`. `entity.verify.failed` is not among them: there the host's own function has refused. */
-const refusals: Readonly<Record<string, "malformed" | "too_large" | "gone">> = {
+const refusals: Readonly<Record<string, "malformed" | "encoded" | "too_large" | "gone">> = {
   "charset.unsupported": "malformed",
-  "encoding.unsupported": "malformed",
+  "encoding.unsupported": "encoded",
   "entity.parse.failed": "malformed",
   "entity.too.large": "too_large",
   "parameters.too.many": "malformed",
@@ -72,10 +72,9 @@ const refusals: Readonly<Record<string, "malformed" | "too_large" | "gone">> = {
 /** The body that a fault of the host's body parser stands for, or `undefined` for any other error. */
 function refusedBody(verifier: HttpHandler, error: unknown): (() => Promise<HttpBody>) | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { type, code } = error as { type?: unknown; code?: unknown };
+  const { type } = error as { type?: unknown };
   const known = typeof type === "string" && Object.hasOwn(refusals, type) ? refusals[type] : undefined;
-  // A compressed body that does not unpack has no type, only zlib's code.
-  const reason = known ?? (typeof code === "string" && code.startsWith("Z_") ? "malformed" : undefined);
+  const reason = known ?? (isUnpackFault(error) ? "encoded" : undefined);
   if (reason === undefined) return undefined;
   return reason === "gone" ? () => bodyIsGone(verifier) : async () => ({ kind: "refused", reason });
 }

@@ -64,6 +64,12 @@ export async function bodyIsGone(handler: HttpHandler): Promise<never> {
   throw new Error(message);
 }
 
+/** A compressed body that does not unpack: Node's zlib names that by a number of its own and a code, `Z_…` for gzip and deflate, `ERR_…` for Brotli, `ZSTD_…`. */
+export function isUnpackFault(error: Error): boolean {
+  const { errno, code, syscall } = error as NodeJS.ErrnoException;
+  return typeof errno === "number" && typeof code === "string" && /^(?:Z|ERR|ZSTD)_/.test(code) && syscall === undefined;
+}
+
 /** What a body parser left: text as it came, bytes as they came, or a value. */
 function fromParser(body: unknown, limit: number): HttpBody {
   if (typeof body === "string") return { kind: "text", text: body };

@@ -20,36 +20,44 @@ export async function readJson(request: HttpRequest): Promise<unknown> {
 }
 
 function toValue(body: HttpBody, request: HttpRequest): unknown {
+  const encoding = encodingOf(request);
   switch (body.kind) {
     case "bytes":
-      return sound(parseText(decode(body.bytes)));
+      return sound(parseText(decode(body.bytes, encoding), encoding));
     case "text":
       if (Buffer.byteLength(body.text) > bodyLimit) throw tooLarge();
       // A host's parser leaves the byte order mark that a decoder takes off.
-      return sound(parseText(body.text.replace(/^\ufeff/, "")));
+      return sound(parseText(body.text.replace(/^\ufeff/, ""), encoding));
     case "parsed":
       sound(body.value);
-      // Content-length told its size, or else its size as JSON does.
-      if (request.header("content-length") === undefined && Buffer.byteLength(JSON.stringify(body.value) ?? "") > bodyLimit) throw tooLarge();
+      // Content-length told the size of what came; of what was unpacked, or came in pieces, its size as JSON tells.
+      if ((encoding !== undefined || request.header("content-length") === undefined) && Buffer.byteLength(JSON.stringify(body.value) ?? "") > bodyLimit)
+        throw tooLarge();
       return body.value;
     case "refused":
-      throw body.reason === "too_large" ? tooLarge() : malformed();
+      throw body.reason === "too_large" ? tooLarge() : malformed(body.reason === "encoded" ? encoding : undefined);
   }
 }
 
-function decode(bytes: Uint8Array): string {
+/** What the body is packed in, if anything: only a parser of the host's may unpack it. */
+function encodingOf(request: HttpRequest): string | undefined {
+  const encoding = (request.header("content-encoding") ?? "").trim().toLowerCase();
+  return encoding === "" || encoding === "identity" ? undefined : encoding;
+}
+
+function decode(bytes: Uint8Array, encoding: string | undefined): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new VerifierError("bad_request", "The body is not valid UTF-8.");
+    throw encoding === undefined ? new VerifierError("bad_request", "The body is not valid UTF-8.") : malformed(encoding);
   }
 }
 
-function parseText(text: string): unknown {
+function parseText(text: string, encoding: string | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw malformed();
+    throw malformed(encoding);
   }
 }
 
@@ -65,8 +73,13 @@ function isSound(value: unknown, depth: number): boolean {
   return Object.values(value).every((inner) => isSound(inner, depth + 1));
 }
 
-function malformed(): VerifierError {
-  return new VerifierError("bad_request", "The body is not valid JSON.");
+/** `encoding`: what the body may be packed in, and is not read for that. */
+function malformed(encoding: string | undefined): VerifierError {
+  if (encoding === undefined) return new VerifierError("bad_request", "The body is not valid JSON.");
+  return new VerifierError(
+    "bad_request",
+    `The body is not plain JSON, and its content-encoding, ${encoding.slice(0, 32)}, is not supported: send it without one.`,
+  );
 }
 
 function tooLarge(): VerifierError {

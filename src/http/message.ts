@@ -21,8 +21,8 @@ export type HttpBody =
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "parsed"; readonly value: unknown }
-  /** The host's parser or the framework refused the body before it came to us. */
-  | { readonly kind: "refused"; readonly reason: "malformed" | "too_large" };
+  /** The host's parser or the framework refused the body before it came to us. `encoded`: its content-encoding is unknown there, or it is not in it. */
+  | { readonly kind: "refused"; readonly reason: "malformed" | "encoded" | "too_large" };
 
 export interface HttpResponse {
   readonly status: number;

@@ -30,6 +30,8 @@ export interface Mounting {
   readonly readsFirst?: true;
   /** The host turns bodies into text or values by rules of its own: charsets are its business, and so are bytes that are none. */
   readonly decodes?: true;
+  /** Content encodings that the host's parser takes off. */
+  readonly unpacks?: readonly string[];
   /** There is no socket. */
   readonly direct?: true;
   start(handler: HttpHandler): Promise<Host>;
@@ -52,12 +54,12 @@ function close(server: Server): Promise<void> {
 /** Both versions are used through the types of 5: what is used here is alike. */
 type Express = typeof express;
 
-function expressMountings(version: string, make: Express): Mounting[] {
+function expressMountings(version: string, make: Express, unpacks: readonly string[]): Mounting[] {
   const all = { type: "*/*" };
   const mounting = (
     name: string,
     build: (app: ReturnType<Express>, handlers: ReturnType<typeof expressHandlers>) => string,
-    traits: Pick<Mounting, "readsFirst" | "decodes"> = {},
+    traits: Pick<Mounting, "readsFirst" | "decodes" | "unpacks"> = {},
   ): Mounting => ({
     name: `${version} ${name}`,
     ...traits,
@@ -67,7 +69,7 @@ function expressMountings(version: string, make: Express): Mounting[] {
       return listen(createServer(app), prefix);
     },
   });
-  const after = (name: string, parsers: () => express.RequestHandler[], traits: Pick<Mounting, "decodes"> = {}) =>
+  const after = (name: string, parsers: () => express.RequestHandler[], traits: Pick<Mounting, "decodes" | "unpacks"> = {}) =>
     mounting(
       `after ${name}`,
       (app, handlers) => {
@@ -77,7 +79,7 @@ function expressMountings(version: string, make: Express): Mounting[] {
       },
       { readsFirst: true, ...traits },
     );
-  const decodes = { decodes: true } as const;
+  const decodes = { decodes: true, unpacks } as const;
   return [
     mounting("bare", (app, handlers) => {
       app.use(handlers);
@@ -111,7 +113,7 @@ function expressMountings(version: string, make: Express): Mounting[] {
       return "";
     }),
     after("express.json()", () => [make.json()], decodes),
-    after("express.raw()", () => [make.raw(all)]),
+    after("express.raw()", () => [make.raw(all)], { unpacks }),
     after("express.text()", () => [make.text(all)], decodes),
     after("express.urlencoded()", () => [make.urlencoded({ extended: true })]),
     after("all four parsers", () => [make.json(), make.urlencoded({ extended: false }), make.raw(), make.text()], decodes),
@@ -289,8 +291,8 @@ const nodeMountings: Mounting[] = [
 /** Every framework in every awkward variant of architecture.md, rule 10; Next.js is a process of its own. */
 export const mountings: readonly Mounting[] = [
   ...nodeMountings,
-  ...expressMountings("Express 5", express),
-  ...expressMountings("Express 4", express4),
+  ...expressMountings("Express 5", express, ["gzip", "deflate", "br", "zstd"]),
+  ...expressMountings("Express 4", express4, ["gzip", "deflate"]),
   ...fastifyMountings,
   ...fetchMountings,
 ];

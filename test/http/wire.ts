@@ -1,10 +1,12 @@
+import * as zlib from "node:zlib";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answer, type Call, exchange, isWhole } from "./client.js";
 import type { Host, Mounting } from "./hosts.js";
 import type { Caller, Service } from "./service.js";
 
 /** What is mounted how, and what the framework itself decides before we are asked. */
-export interface Traits extends Pick<Mounting, "name" | "readsFirst" | "decodes" | "direct"> {
+export interface Traits extends Pick<Mounting, "name" | "readsFirst" | "decodes" | "unpacks" | "direct"> {
   /** Next.js answers some paths before its routes are asked. */
   readonly next?: true;
 }
@@ -13,6 +15,14 @@ const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const json = { "content-type": "application/json" };
 const unknownAuthentication = "3f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f";
+
+/** What this Node packs. */
+const encodings: [name: string, pack: (bytes: Buffer) => Buffer][] = [
+  ["gzip", gzipSync],
+  ["deflate", deflateSync],
+  ["br", brotliCompressSync],
+  ...("zstdCompressSync" in zlib ? [["zstd", zlib.zstdCompressSync] as [string, typeof gzipSync]] : []),
+];
 
 let drawn = 0;
 /** A French mobile number that no other test has. */
@@ -413,6 +423,35 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         const answer = await postRaw("not gzip at all", keyed({ ...json, "content-encoding": "gzip" }));
         expectFault(answer, 400, "bad_request");
         expectFault(await postRaw("x", keyed({ ...json, "content-encoding": "unheard-of" })), 400, "bad_request");
+      });
+
+      describe.each(encodings)("content-encoding: %s", (name, pack) => {
+        const packed = () => keyed({ ...json, "content-encoding": name });
+        const unpacks = traits.unpacks?.includes(name) === true;
+        const notSupported = `The body is not plain JSON, and its content-encoding, ${name}, is not supported: send it without one.`;
+
+        test("taken where a parser of the host unpacks it, else bad_request that names it", async () => {
+          const answer = () => postRaw(pack(Buffer.from(valid())), packed());
+          if (unpacks) expect(handled(await answer()).status).toBe("pending");
+          else expect((await refused(answer, 400, "bad_request")).message).toBe(notSupported);
+        });
+
+        test("90 KB are 413 as they are raw, though packed they are less than 1 KB", async () => {
+          const large = JSON.stringify({ ...createBody(), padding: "x".repeat(90_000) });
+          await refused(() => postRaw(large), 413, "payload_too_large");
+          expect(pack(Buffer.from(large)).length).toBeLessThan(1000);
+          const answer = () => postRaw(pack(Buffer.from(large)), packed());
+          if (unpacks) await refused(answer, 413, "payload_too_large");
+          else await refused(answer, 400, "bad_request");
+        });
+
+        test("a body that does not unpack is bad_request in our shape, and 403 without a key", async () => {
+          const whole = pack(Buffer.from(valid()));
+          for (const broken of [Buffer.from("not packed at all"), whole.subarray(0, -4), Buffer.concat([whole.subarray(0, 8), whole.subarray(12)])]) {
+            expect((await refused(() => postRaw(broken, packed()), 400, "bad_request")).message).toBe(notSupported);
+            await refused(() => postRaw(broken, { ...json, "content-encoding": name }), 403, "forbidden");
+          }
+        });
       });
 
       test("operators and paths in the lookup", async () => {
