@@ -245,6 +245,20 @@ describe("Fastify 5", () => {
     expect(JSON.parse(answer.text)).toMatchObject({ status: "pending" });
   });
 
+  test("/v1 and /receipts exactly are ours, however the router sees slashes and case", async () => {
+    for (const routerOptions of [{}, { ignoreTrailingSlash: true }, { ignoreDuplicateSlashes: true }, { caseSensitive: false }]) {
+      const service = createService();
+      const app = fastify({ routerOptions });
+      open.push(app);
+      app.register(fastifyPlugin(service.verifier), { prefix: "/api" });
+      app.register(fastifyPlugin(service.verifier.receipts));
+      for (const url of ["/api/v1", "/api/v1/", "/receipts", "/receipts/", "/receipts?a=b"]) {
+        const answer = await app.inject({ method: "POST", url });
+        expect([answer.statusCode, answer.json()]).toEqual([404, { ...ownShape, code: "not_found" }]);
+      }
+    }
+  });
+
   test("under inject() too", async () => {
     const service = createService();
     const app = fastify();

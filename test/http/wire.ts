@@ -192,6 +192,13 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         }
       });
 
+      // A catch-all segment of Next is never empty.
+      if (!traits.next)
+        test("6: /v1 exactly is a path of ours, and no route: 404", async () => {
+          for (const method of ["GET", "POST", "PUT"])
+            for (const query of ["", "?a=b"]) await refused(() => call(method, `/v1${query}`, { headers: keyed() }), 404, "not_found");
+        });
+
       if (!traits.next)
         test("6: a trailing slash makes another path: 404", async () => {
           for (const path of ["/v1/check/", "/v1/lookup/", "/v1/"]) await refused(() => call("POST", path, { headers: keyed() }), 404, "not_found");
