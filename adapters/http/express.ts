@@ -56,14 +56,14 @@ function ourPath(root: string, { url, baseUrl }: ExpressRequest): string | undef
 }
 
 /** Faults of body-parser, by its `type`. `entity.verify.failed` is not among them: there the host's own function has refused. */
-const refusals: Readonly<Record<string, "malformed" | "encoded" | "too_large" | "gone">> = {
+const refusals: Readonly<Record<string, Extract<HttpBody, { kind: "refused" }>["reason"] | "gone">> = {
   "charset.unsupported": "malformed",
   "encoding.unsupported": "encoded",
   "entity.parse.failed": "malformed",
   "entity.too.large": "too_large",
   "parameters.too.many": "malformed",
   "querystring.parse.rangeError": "malformed",
-  "request.aborted": "malformed",
+  "request.aborted": "cut_off",
   "request.size.invalid": "malformed",
   "stream.encoding.set": "gone",
   "stream.not.readable": "gone",

@@ -30,7 +30,7 @@ export function fetchHandler(verifier: HttpHandler, options: FetchOptions = {}):
   };
 }
 
-/** The body, never holding more than `limit` bytes and one chunk of the stream. Rejects for a connection that broke, and for a body that is gone, which is also logged. */
+/** The body, never holding more than `limit` bytes and one chunk of the stream. Rejects for a body that is gone, which is also logged. */
 async function readBody(verifier: HttpHandler, request: Request, limit: number): Promise<HttpBody> {
   if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
   if (request.bodyUsed || request.body?.locked) {
@@ -42,13 +42,18 @@ async function readBody(verifier: HttpHandler, request: Request, limit: number):
   const chunks: Uint8Array[] = [];
   let size = 0;
   const reader = request.body?.getReader();
-  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
-    size += read.value.length;
-    if (size > limit) {
-      reader?.cancel().catch(() => undefined);
-      return { kind: "refused", reason: "too_large" };
+  try {
+    for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+      size += read.value.length;
+      if (size > limit) {
+        reader?.cancel().catch(() => undefined);
+        return { kind: "refused", reason: "too_large" };
+      }
+      chunks.push(read.value);
     }
-    chunks.push(read.value);
+  } catch {
+    // The stream tells of a client that goes away by failing, in words of each platform's own.
+    return { kind: "refused", reason: "cut_off" };
   }
   return { kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : join(chunks, size) };
 }

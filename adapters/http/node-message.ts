@@ -45,11 +45,12 @@ export function writeResponse(response: NodeResponse, { status, headers, body }:
 
 /**
  * The body of a request: read here up to `limit` bytes, or what the host's parser made of it. Parsers may set `request.body` without reading (Express 4 does), so only the stream
- * tells who has it. Rejects for a connection that broke, and for a stream that was read by someone who kept nothing, which is also logged.
+ * tells who has it. `stream`: what a hook of the host may have put in the place of the request. Rejects for a stream that was read by someone who kept nothing, which is also logged,
+ * and for one that fails by itself.
  */
 export async function readBody(handler: HttpHandler, request: NodeRequest, stream: Readable, limit: number): Promise<HttpBody> {
   if (Number(request.headers["content-length"]) > limit) return { kind: "refused", reason: "too_large" };
-  if (!stream.readableDidRead && !stream.readableEnded) return readStream(stream, limit);
+  if (!stream.readableDidRead && !stream.readableEnded) return readStream(request, stream, limit);
   const { body } = request;
   if (body !== undefined) return fromParser(body, limit);
   if (!stream.readableDidRead) return { kind: "bytes", bytes: new Uint8Array(0) };
@@ -77,10 +78,11 @@ function fromParser(body: unknown, limit: number): HttpBody {
   return { kind: "parsed", value: body };
 }
 
-function readStream(stream: Readable, limit: number): Promise<HttpBody> {
+function readStream(request: NodeRequest, stream: Readable, limit: number): Promise<HttpBody> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let size = 0;
+    const refuse = (reason: "too_large" | "encoded" | "cut_off") => resolve({ kind: "refused", reason });
     const onData = (chunk: Uint8Array | string) => {
       const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
       size += bytes.length;
@@ -91,15 +93,27 @@ function readStream(stream: Readable, limit: number): Promise<HttpBody> {
       // The stream goes on flowing: the rest is let past unkept, so that the client is not cut off before it reads the answer.
       chunks.length = 0;
       stream.off("data", onData);
-      resolve({ kind: "refused", reason: "too_large" });
-    };
-    const onClose = () => {
-      if (!stream.readableEnded) reject(new Error("the connection closed before the whole body was there"));
+      refuse("too_large");
     };
     stream.on("data", onData);
     stream.on("end", () => resolve({ kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) }));
-    stream.on("error", reject);
-    stream.on("close", onClose);
-    if (stream.destroyed) onClose();
+    stream.on("error", (error) => {
+      if (isCutOff(request)) refuse("cut_off");
+      else if (isUnpackFault(error)) refuse("encoded");
+      else reject(error);
+    });
+    const watch = (one: Readable) => {
+      const look = () => isCutOff(one) && refuse("cut_off");
+      one.on("close", look);
+      look();
+    };
+    watch(stream);
+    // A stream in its place may never hear of a client that goes away.
+    if (stream !== request) watch(request);
   });
+}
+
+/** Whether it was closed before its end: the client has gone away, which is nobody's fault. */
+function isCutOff(stream: Readable): boolean {
+  return stream.destroyed && !stream.readableEnded;
 }

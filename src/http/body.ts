@@ -35,6 +35,7 @@ function toValue(body: HttpBody, request: HttpRequest): unknown {
         throw tooLarge();
       return body.value;
     case "refused":
+      if (body.reason === "cut_off") throw new VerifierError("bad_request", "The body broke off before its end.");
       throw body.reason === "too_large" ? tooLarge() : malformed(body.reason === "encoded" ? encoding : undefined);
   }
 }

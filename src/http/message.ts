@@ -12,7 +12,7 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /**
    * The body, asked for only after route and API key are known to be good: bytes or text as they came, or the value a body parser of the host has made of them.
-   * Answers `refused` with `too_large` past `limit` bytes; never rejects but for a connection that broke.
+   * Answers `refused` with `too_large` past `limit` bytes. Rejects where the host is mounted or made in a way that leaves no body to read.
    */
   body(limit: number): Promise<HttpBody>;
 }
@@ -21,8 +21,11 @@ export type HttpBody =
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "parsed"; readonly value: unknown }
-  /** The host's parser or the framework refused the body before it came to us. `encoded`: its content-encoding is unknown there, or it is not in it. */
-  | { readonly kind: "refused"; readonly reason: "malformed" | "encoded" | "too_large" };
+  /**
+   * There is no body to judge: it is too large, the client went away in the middle of it (`cut_off`), or the host's parser refused it before it came to us
+   * (`encoded`: its content-encoding is unknown there, or it is not in it).
+   */
+  | { readonly kind: "refused"; readonly reason: "malformed" | "encoded" | "too_large" | "cut_off" };
 
 export interface HttpResponse {
   readonly status: number;

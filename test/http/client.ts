@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, request } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 
 /** One call. A body that is a list goes out chunked, one piece after the other; any other has a content-length. */
 export interface Call {
@@ -69,6 +69,48 @@ export function exchange(port: number, bytes: string, enough: (received: string)
     socket.on("end", finish);
     socket.on("error", reject);
   });
+}
+
+/** A connection that a test writes to as it likes. */
+export interface Line {
+  readonly socket: Socket;
+  /** What came back so far. */
+  received(): string;
+  /** Waits until `enough` says so; rejects after ten seconds, and when the server ends before. */
+  until(enough: (received: string) => boolean): Promise<string>;
+  /** Waits until the server closes or resets the connection; rejects after ten seconds. */
+  readonly closed: Promise<void>;
+}
+
+/** Opens a connection and sends these bytes. */
+export function dial(port: number, bytes: string): Line {
+  let received = "";
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () => socket.write(bytes));
+  socket.on("data", (chunk) => {
+    received += chunk.toString("latin1");
+  });
+  // The other end may reset it; its end is what is waited for.
+  socket.on("error", () => undefined);
+  socket.setTimeout(10_000, () => socket.destroy(new Error("ten seconds")));
+  const ended = new Promise<void>((resolve) => {
+    socket.once("end", resolve);
+    socket.once("close", resolve);
+  });
+  return {
+    socket,
+    received: () => received,
+    until: (enough) =>
+      new Promise((resolve, reject) => {
+        const look = () => enough(received) && resolve(received);
+        socket.on("data", look);
+        void ended.then(() => (enough(received) ? resolve(received) : reject(new Error(`the server ended after ${JSON.stringify(received)}`))));
+        look();
+      }),
+    closed: ended.then(() => {
+      if (socket.errored?.message === "ten seconds") throw socket.errored;
+      socket.destroy();
+    }),
+  };
 }
 
 /** Whether a whole answer is there, with a content-length or chunked. */

@@ -58,14 +58,14 @@ function expressMountings(version: string, make: Express, unpacks: readonly stri
   const all = { type: "*/*" };
   const mounting = (
     name: string,
-    build: (app: ReturnType<Express>, handlers: ReturnType<typeof expressHandlers>) => string,
+    build: (app: ReturnType<Express>, handlers: ReturnType<typeof expressHandlers>, root: string) => string,
     traits: Pick<Mounting, "readsFirst" | "decodes" | "unpacks"> = {},
   ): Mounting => ({
     name: `${version} ${name}`,
     ...traits,
     start: async (handler) => {
       const app = make();
-      const prefix = build(app, expressHandlers(handler));
+      const prefix = build(app, expressHandlers(handler), handler.root);
       return listen(createServer(app), prefix);
     },
   });
@@ -97,13 +97,13 @@ function expressMountings(version: string, make: Express, unpacks: readonly stri
       app.use("/outer", outer);
       return "/outer/inner";
     }),
-    mounting("mounted at /v1", (app, handlers) => {
-      app.use("/v1", handlers);
+    mounting("mounted at /v1", (app, handlers, root) => {
+      app.use(root, handlers);
       return "";
     }),
-    mounting("mounted at /v1 of a nested router", (app, handlers) => {
+    mounting("mounted at /v1 of a nested router", (app, handlers, root) => {
       const router = make.Router();
-      router.use("/v1", handlers);
+      router.use(root, handlers);
       app.use("/api", router);
       return "/api";
     }),
@@ -232,7 +232,7 @@ const fetchMountings: Mounting[] = [
     start: (handler) => {
       const answer = fetchHandler(handler);
       const app = new Hono();
-      app.all("/v1/*", (c) => answer(c.req.raw));
+      app.all(`${handler.root}/*`, (c) => answer(c.req.raw));
       return serveFetch(app.fetch);
     },
   },
@@ -240,7 +240,7 @@ const fetchMountings: Mounting[] = [
     name: "Hono app.mount at /v1, which strips it",
     start: (handler) => {
       const app = new Hono();
-      app.mount("/v1", fetchHandler(handler, { stripped: "/v1" }));
+      app.mount(handler.root, fetchHandler(handler, { stripped: handler.root }));
       return serveFetch(app.fetch);
     },
   },
@@ -249,7 +249,7 @@ const fetchMountings: Mounting[] = [
     start: (handler) => {
       const answer = fetchHandler(handler, { basePath: "/api" });
       const app = new Hono().basePath("/api");
-      app.all("/v1/*", (c) => answer(c.req.raw));
+      app.all(`${handler.root}/*`, (c) => answer(c.req.raw));
       return serveFetch(app.fetch, "/api");
     },
   },
@@ -259,7 +259,7 @@ const fetchMountings: Mounting[] = [
     start: (handler) => {
       const answer = fetchHandler(handler);
       const app = new Hono();
-      app.all("/v1/*", async (c) => {
+      app.all(`${handler.root}/*`, async (c) => {
         if (c.req.method === "GET" || c.req.method === "HEAD") return answer(c.req.raw);
         return answer(new Request(c.req.raw, { body: await c.req.arrayBuffer() }));
       });

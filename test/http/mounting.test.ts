@@ -2,6 +2,7 @@ import { Agent, createServer, get, IncomingMessage, ServerResponse } from "node:
 import { connect, createServer as createServer2 } from "node:http2";
 import { type AddressInfo, Socket } from "node:net";
 import { Readable } from "node:stream";
+import { createBrotliDecompress } from "node:zlib";
 import express from "express";
 import express4 from "express4";
 import fastify from "fastify";
@@ -245,6 +246,28 @@ describe("Fastify 5", () => {
     expect(JSON.parse(answer.text)).toMatchObject({ status: "pending" });
   });
 
+  test("of a stream that a hook put in the body's place: one that does not unpack is bad_request, one that fails otherwise is 500 and logged", async () => {
+    const service = createService();
+    const app = fastify();
+    open.push(app);
+    app.addHook("preParsing", async (request, _reply, payload) => {
+      if (request.headers["content-encoding"] === "br") return payload.pipe(createBrotliDecompress());
+      return new Readable({
+        read: (): never => {
+          throw new Error("a hook's own fault");
+        },
+      });
+    });
+    app.register(fastifyPlugin(service.verifier));
+    const { method, path, headers, body } = createCall(service);
+    const call = { method: method as "POST", url: path, headers, payload: body };
+    const broken = await app.inject({ ...call, headers: { ...headers, "content-encoding": "br" } });
+    expect([broken.statusCode, broken.json()]).toEqual([400, { ...ownShape, code: "bad_request" }]);
+    expect(await service.logged()).toEqual([]);
+    expect((await app.inject(call)).statusCode).toBe(500);
+    expect(await service.logged()).toEqual(["a request failed unexpectedly"]);
+  });
+
   test("/v1 and /receipts exactly are ours, however the router sees slashes and case", async () => {
     for (const routerOptions of [{}, { ignoreTrailingSlash: true }, { ignoreDuplicateSlashes: true }, { caseSensitive: false }]) {
       const service = createService();
@@ -326,7 +349,7 @@ describe("fetch", () => {
     expect(taken).toBeLessThanOrEqual(4);
   });
 
-  test("a body whose stream breaks is answered with 500 and does not reject", async () => {
+  test("a body whose stream breaks is bad_request, and no error of ours", async () => {
     const service = createService();
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
     const broken = new Request("http://localhost/v1/check", {
@@ -335,7 +358,9 @@ describe("fetch", () => {
       body,
       duplex: "half",
     } as RequestInit);
-    expect((await fetchHandler(service.verifier)(broken)).status).toBe(500);
+    const answer = await fetchHandler(service.verifier)(broken);
+    expect([answer.status, await answer.json()]).toEqual([400, { ...ownShape, code: "bad_request", message: "The body broke off before its end." }]);
+    expect(await service.logged()).toEqual([]);
   });
 
   test("basePath and stripped: what is outside is 404", async () => {
@@ -394,7 +419,7 @@ describe("node", () => {
       warn: () => undefined,
       async handle(request) {
         await request.body(1000).then(
-          () => settle("a body"),
+          (body) => settle(body.kind === "refused" ? body.reason : body.kind),
           () => settle("a rejection"),
         );
         return { status: 500, headers: { "content-type": "application/json" }, body: "{}" };
@@ -403,21 +428,21 @@ describe("node", () => {
     return { handler, outcome };
   };
 
-  test("a client that goes away in the middle of a body: the wait for it ends with a rejection", async () => {
+  test("a client that goes away in the middle of a body: the wait for it ends", async () => {
     const { handler, outcome } = bodyReader();
     const host = await start(nodeHandler(handler));
     await exchange(host.port as number, "POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 500\r\n\r\n{", () => true);
-    expect(await outcome).toBe("a rejection");
+    expect(await outcome).toBe("cut_off");
   });
 
-  test("a body stream that is closed before its end, or was before it is read: a rejection", async () => {
+  test("a body stream that is closed before its end, or was before it is read, is cut off", async () => {
     for (const when of ["before", "while"]) {
       const { handler, outcome } = bodyReader();
       const stream = Object.assign(new Readable({ read: () => undefined }), { method: "POST", url: "/v1/check", headers: {} });
       if (when === "before") stream.destroy();
       nodeHandler(handler)(stream, new ServerResponse(new IncomingMessage(new Socket())));
       if (when === "while") stream.destroy();
-      expect(await outcome).toBe("a rejection");
+      expect(await outcome).toBe("cut_off");
     }
   });
 

@@ -13,6 +13,16 @@ const directory = fileURLToPath(new URL("fixtures/next", import.meta.url));
 const next = createRequire(import.meta.url).resolve("next/dist/bin/next");
 const environment = { ...process.env, NODE_ENV: "production" as const, NEXT_TELEMETRY_DISABLED: "1", CI: "1" };
 
+/** What app/control/route.ts answers. */
+interface NextState {
+  readonly customer: Caller;
+  readonly other: Caller;
+  readonly sent: never[];
+  readonly logged: string[];
+  readonly answers: number[];
+  readonly waits: number[];
+}
+
 /** Builds the app of fixtures/next for production, its types checked by Next. Rejects with what the build printed. */
 export async function buildNextApp(): Promise<void> {
   await rm(`${directory}/.next`, { recursive: true, force: true });
@@ -42,7 +52,7 @@ export async function startNextApp(): Promise<{ host: Host; service: Service }> 
   });
   const printed = collect(child);
   const control = (call: Omit<Call, "path">): Promise<Answer> => send(port, { path: "/control", ...call });
-  const state = async () => JSON.parse((await control({ method: "GET" })).text) as { customer: Caller; other: Caller; sent: never[]; logged: string[] };
+  const state = async () => JSON.parse((await control({ method: "GET" })).text) as NextState;
   const ready = async (): Promise<Awaited<ReturnType<typeof state>>> => {
     if (child.exitCode !== null) throw new Error(`next start ended with ${child.exitCode}:\n${printed()}`);
     return state().catch(() => new Promise((resolve) => setTimeout(resolve, 50)).then(ready));
@@ -64,6 +74,9 @@ export async function startNextApp(): Promise<{ host: Host; service: Service }> 
       other,
       sent: async () => (await state()).sent,
       logged: async () => (await state()).logged,
+      answers: async () => (await state()).answers,
+      waits: async () => (await state()).waits,
+      pass: async (pass) => void (await control({ method: "POST", body: JSON.stringify({ pass }) })),
       breakStore: async (broken) => void (await control({ method: "POST", body: JSON.stringify({ broken }) })),
     },
   };

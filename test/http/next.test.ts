@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bodySuite } from "./bodies.js";
 import { exchange } from "./client.js";
 import type { Host } from "./hosts.js";
 import { buildNextApp, startNextApp } from "./next-app.js";
@@ -7,7 +8,10 @@ import { wireSuite } from "./wire.js";
 
 beforeAll(buildNextApp);
 
-wireSuite({ name: "Next.js 16, next build and next start", next: true }, startNextApp);
+const traits = { name: "Next.js 16, next build and next start", next: true } as const;
+wireSuite(traits, startNextApp);
+bodySuite(traits, "/v1", startNextApp);
+bodySuite(traits, "/receipts", startNextApp);
 
 describe("Next.js: mounting, and what Next decides before a route is asked", () => {
   let host: Host;

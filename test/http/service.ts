@@ -1,8 +1,12 @@
+import { twilioReceipts } from "../../adapters/sms/twilio.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier, type Verifier } from "../../src/create-verifier.js";
 import { generateApiKey } from "../../src/engine/door/account.js";
+import type { HttpHandler } from "../../src/http/message.js";
+import type { Logger } from "../../src/ports/logger.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
+import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
 import { noSpamRules } from "../support/no-spam-rules.js";
 
 export interface Caller {
@@ -18,19 +22,27 @@ export interface Service {
   sent(): Promise<readonly SmsMessage[]>;
   /** What the verifier told the operator. */
   logged(): Promise<readonly string[]>;
+  /** The status of every request that was answered, whether the answer reached anyone or not. */
+  answers(): Promise<readonly number[]>;
+  /** Milliseconds that the verifier's clock, which stands still, has left for each that waits for it. */
+  waits(): Promise<readonly number[]>;
+  /** Moves that clock on. */
+  pass(ms: number): Promise<void>;
   /** While it is broken, every call of the store rejects. */
   breakStore(broken: boolean): Promise<void>;
 }
 
-/** A real verifier on the memory store, with two customers, and a carrier that keeps what it is given. */
-export function createService(): Service & { readonly verifier: Verifier } {
+/** A real verifier on the memory store, with two customers, a carrier that keeps what it is given, and `/receipts/twilio`, whose signatures nobody here can make. */
+export function createService(logger?: Logger): Service & { readonly verifier: Verifier } {
   const customer = caller();
   const other = caller();
   const sent: SmsMessage[] = [];
   const logged: string[] = [];
+  const answers: number[] = [];
+  const clock = watchedClock();
   let broken = false;
   const log = (_fields: unknown, message: string) => void logged.push(message);
-  const verifier = createVerifier({
+  const made = createVerifier({
     store: breakable(memoryStore(), () => broken),
     sender: {
       async send(message) {
@@ -42,17 +54,62 @@ export function createService(): Service & { readonly verifier: Verifier } {
     countries: ["FR"],
     policy: { spam: noSpamRules },
     customers: [customer, other].map(({ customer_uuid, key }) => ({ customer_uuid, keys: [key] })),
-    logger: { info: log, warn: log, error: log },
+    receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "nobody's" })] },
+    logger: logger ?? { info: log, warn: log, error: log },
+    // Nothing leaves the process, and nothing waits but for what a test is about.
+    callbacks: { worker: false },
+    clock,
+  });
+  const counted = <H extends HttpHandler>(handler: H): H => ({
+    ...handler,
+    async handle(request) {
+      const answer = await handler.handle(request);
+      answers.push(answer.status);
+      return answer;
+    },
   });
   return {
-    verifier,
+    verifier: { ...counted(made), receipts: counted(made.receipts) },
     customer,
     other,
     sent: async () => sent,
     logged: async () => logged,
+    answers: async () => answers,
+    waits: async () => clock.waits(),
+    pass: async (ms) => clock.advance(ms),
     breakStore: async (value) => {
       broken = value;
     },
+  };
+}
+
+/** Waits until something holds that other processes and sockets bring about; gives up after ten seconds. */
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 10_000;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`gave up waiting: ${holds}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function watchedClock(): FixedClock & { waits(): number[] } {
+  const clock = fixedClock(Date.now());
+  const ends = new Set<{ readonly at: number }>();
+  return {
+    ...clock,
+    after(ms, run) {
+      const end = { at: clock.now() + ms };
+      ends.add(end);
+      const callOff = clock.after(ms, () => {
+        ends.delete(end);
+        run();
+      });
+      return () => {
+        ends.delete(end);
+        callOff();
+      };
+    },
+    waits: () => [...ends].map(({ at }) => at - clock.now()),
   };
 }
 

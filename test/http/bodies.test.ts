@@ -1,0 +1,16 @@
+import { bodySuite } from "./bodies.js";
+import { mountings } from "./hosts.js";
+import { createService } from "./service.js";
+
+for (const mounting of mountings.filter(({ direct }) => !direct)) {
+  bodySuite(mounting, "/v1", async () => {
+    const service = createService();
+    return { host: await mounting.start(service.verifier), service };
+  });
+  // Carriers sign the bytes: no parser may come before.
+  if (!mounting.readsFirst)
+    bodySuite(mounting, "/receipts", async () => {
+      const service = createService();
+      return { host: await mounting.start(service.verifier.receipts), service };
+    });
+}
