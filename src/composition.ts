@@ -17,10 +17,12 @@ import { createRecords } from "./engine/records/records.js";
 import { createCountries } from "./engine/sending/countries.js";
 import { settleForeign } from "./engine/sending/receipts.js";
 import { soundLogger } from "./engine/sound-logger.js";
+import { inTime } from "./http/body.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createReceiptHandler } from "./http/receipts.js";
 import { type CustomerConfig, readOptions, type VerifierOptions } from "./options.js";
+import type { Clock } from "./ports/clock.js";
 import type { Customers } from "./ports/customers.js";
 import type { Logger } from "./ports/logger.js";
 import type { Receipt } from "./ports/receipts.js";
@@ -36,6 +38,7 @@ export interface Composed {
   readonly handleReceipt: Handle;
   readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
   readonly logger: Logger;
+  readonly clock: Clock;
 }
 
 /** Tokens are private symbols: a string or class that a host registered globally can never stand in for one. */
@@ -89,15 +92,20 @@ export function compose(options: VerifierOptions): Composed {
   );
   const parts = scope.resolve<Parts>(tokens.parts);
   const { outbox } = parts;
+  const timed =
+    (handle: Handle): Handle =>
+    (request) =>
+      handle(inTime(clock, request));
   if (settings.deliver) outbox.start();
   return {
     operations: scope.resolve(tokens.operations),
     accounts: scope.resolve(tokens.accounts),
-    handle: scope.resolve(tokens.handle),
-    handleReceipt: createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" }),
+    handle: timed(scope.resolve(tokens.handle)),
+    handleReceipt: timed(createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" })),
     settleReceipts: (receipts) => settleForeign(parts, receipts),
     outbox,
     logger,
+    clock,
   };
 }
 

@@ -42,7 +42,7 @@ export interface Verifier extends HttpHandler {
 
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, accounts, handle, handleReceipt, settleReceipts, outbox, logger } = compose(options);
+  const { operations, accounts, handle, handleReceipt, settleReceipts, outbox, logger, clock } = compose(options);
   const warn = (message: string) => logger.warn({}, message);
   return {
     createAuthentication: (request, call = {}) => operations.createAuthentication(request, call),
@@ -58,7 +58,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     root: "/v1",
     handle,
     warn,
-    receipts: { root: "/receipts", handle: handleReceipt, warn },
+    clock,
+    receipts: { root: "/receipts", handle: handleReceipt, warn, clock },
     settleReceipts,
     async close() {
       await outbox.stop();

@@ -8,6 +8,7 @@ const statuses: Readonly<Partial<Record<VerifierErrorCode, number>>> = {
   forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   payload_too_large: 413,
   unavailable: 503,
   internal_server_error: 500,

@@ -29,7 +29,7 @@ export function expressHandlers(verifier: HttpHandler, options: ExpressOptions =
   function answer(request: ExpressRequest, response: NodeResponse, path: string, body: HttpRequest["body"], pass: () => void, next: ExpressNext): void {
     verifier
       .handle(toHttpRequest(request, path, body))
-      .then((answered) => (passUnknown && answered.status === 404 ? pass() : writeResponse(response, answered)))
+      .then((answered) => (passUnknown && answered.status === 404 ? pass() : writeResponse(verifier, request, response, answered)))
       .catch(next);
   }
 

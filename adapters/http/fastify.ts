@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { HttpHandler, HttpResponse } from "../../src/http/message.js";
-import { type NodeRequest, readBody, toHttpRequest } from "./node-message.js";
+import { letRestPast, type NodeRequest, type NodeResponse, readBody, toHttpRequest } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
 
 /** What is needed of Fastify's request. */
@@ -11,6 +11,7 @@ export interface FastifyRequestLike {
 
 /** What is needed of Fastify's reply. */
 export interface FastifyReplyLike {
+  readonly raw: NodeResponse;
   code(status: number): unknown;
   headers(values: Record<string, string>): unknown;
   serializer(serialize: (payload: string) => string): unknown;
@@ -47,6 +48,7 @@ export function fastifyPlugin(verifier: HttpHandler): (scope: FastifyScope, opti
       const { raw, body } = request;
       const path = pathOf(asSent.get(raw) ?? raw.url ?? "/").replace(prefix, "");
       const answered = await verifier.handle(toHttpRequest(raw, path, (limit) => readBody(verifier, raw, isStream(body) ? body : raw, limit)));
+      letRestPast(verifier, raw, reply.raw);
       return write(reply, answered);
     }
 

@@ -18,37 +18,55 @@ export function fetchHandler(verifier: HttpHandler, options: FetchOptions = {}):
   const basePath = prefixOption("basePath", options.basePath ?? "");
   const stripped = prefixOption("stripped", options.stripped ?? "");
   return async (request) => {
-    const { status, headers, body } = await verifier.handle({
+    const body = bodyOf(verifier, request);
+    const answered = await verifier.handle({
       method: request.method,
       path: stripped + withoutPrefix(pathOf(request.url), basePath),
       query: queryOf(request.url),
       header: (name) => request.headers.get(name) ?? undefined,
-      body: (limit) => readBody(verifier, request, limit),
+      body: body.read,
     });
-    const bytes = new TextEncoder().encode(body);
-    return new Response(request.method === "HEAD" ? null : bytes, { status, headers: { ...headers, "content-length": String(bytes.length) } });
+    body.stop();
+    const bytes = new TextEncoder().encode(answered.body);
+    const headers = { ...answered.headers, "content-length": String(bytes.length) };
+    return new Response(request.method === "HEAD" ? null : bytes, { status: answered.status, headers });
   };
 }
 
-/** The body, never holding more than `limit` bytes and one chunk of the stream. Rejects for a body that is gone, which is also logged. */
-async function readBody(verifier: HttpHandler, request: Request, limit: number): Promise<HttpBody> {
-  if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
-  if (request.bodyUsed || request.body?.locked) {
-    const message =
-      "phoneproof: something read the request's body before the verifier. Hand it on in a new request: handler(new Request(request, { body: bytes })), with bytes rather than text, which would change its content type.";
-    verifier.warn(message);
-    throw new Error(message);
-  }
+interface RequestBody {
+  /** Holds no more than `limit` bytes and one chunk. Rejects for a body that is gone, which is also logged. */
+  read(limit: number): Promise<HttpBody>;
+  /** Once the request is answered: what is still to come of a body that was too large or too slow is not waited for. What becomes of the connection is the platform's to say. */
+  stop(): void;
+}
+
+function bodyOf(verifier: HttpHandler, request: Request): RequestBody {
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  return {
+    async read(limit) {
+      if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
+      if (request.bodyUsed || request.body?.locked) {
+        const message =
+          "phoneproof: something read the request's body before the verifier. Hand it on in a new request: handler(new Request(request, { body: bytes })), with bytes rather than text, which would change its content type.";
+        verifier.warn(message);
+        throw new Error(message);
+      }
+      reader = request.body?.getReader();
+      return reader === undefined ? { kind: "bytes", bytes: new Uint8Array(0) } : readAll(reader, limit);
+    },
+    stop() {
+      reader?.cancel().catch(() => undefined);
+    },
+  };
+}
+
+async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, limit: number): Promise<HttpBody> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  const reader = request.body?.getReader();
   try {
-    for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+    for (let read = await reader.read(); read.value !== undefined; read = await reader.read()) {
       size += read.value.length;
-      if (size > limit) {
-        reader?.cancel().catch(() => undefined);
-        return { kind: "refused", reason: "too_large" };
-      }
+      if (size > limit) return { kind: "refused", reason: "too_large" };
       chunks.push(read.value);
     }
   } catch {

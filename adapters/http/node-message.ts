@@ -9,15 +9,22 @@ export interface NodeRequest extends Readable {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** What a body parser of the host may have left. */
   body?: unknown;
+  /** Whether all of it has come; absent where it comes over no connection. */
+  readonly complete?: boolean;
+  /** Only http2 has it. */
+  readonly stream?: { close(): void };
 }
 
 /** What is needed of a response of node:http or node:http2. */
 export interface NodeResponse {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
+  /** Only http2 has it: there the stream tells when an answer is written. */
+  readonly stream?: { once(event: "finish", listener: () => void): unknown };
   statusCode: number;
   setHeader(name: string, value: string | number): unknown;
   end(body: string): unknown;
+  once(event: "finish", listener: () => void): unknown;
 }
 
 /** The internal shape of a request. Nothing is read until the body is asked for. */
@@ -35,12 +42,37 @@ export function toHttpRequest(request: NodeRequest, path: string, body: HttpRequ
 }
 
 /** Writes the answer. Headers that the host set before (CORS) are kept; an answer that the host has begun, and a connection that is gone, are left alone. */
-export function writeResponse(response: NodeResponse, { status, headers, body }: HttpResponse): void {
+export function writeResponse(handler: HttpHandler, request: NodeRequest, response: NodeResponse, { status, headers, body }: HttpResponse): void {
   if (response.headersSent || response.destroyed) return;
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.setHeader("content-length", Buffer.byteLength(body));
+  letRestPast(handler, request, response);
   response.end(body);
+}
+
+/** What is let past of a body after its answer: bytes, and milliseconds. */
+const restLimit = 1024 * 1024;
+const restTime = 5_000;
+
+/**
+ * Sees to what is still to come of a body when the answer is written: it was not needed, or is too large or too slow. A client that sends all before it reads would never get its answer if the connection were closed at once, so a
+ * megabyte more is let past unkept; then nothing is read any more. The connection of a body that has not ended 5 s after the answer is closed.
+ */
+export function letRestPast({ clock }: HttpHandler, request: NodeRequest, response: NodeResponse): void {
+  if (request.complete !== false && !request.isPaused()) return;
+  let size = 0;
+  request.on("data", (chunk: Uint8Array | string) => {
+    size += chunk.length;
+    if (size > restLimit) request.pause();
+  });
+  request.resume();
+  (response.stream ?? response).once("finish", () => {
+    if (request.destroyed) return;
+    const { stream } = request;
+    const stop = clock.after(restTime, () => (stream === undefined ? request.destroy() : stream.close()));
+    request.once("close", stop);
+  });
 }
 
 /**
@@ -90,9 +122,9 @@ function readStream(request: NodeRequest, stream: Readable, limit: number): Prom
         chunks.push(bytes);
         return;
       }
-      // The stream goes on flowing: the rest is let past unkept, so that the client is not cut off before it reads the answer.
       chunks.length = 0;
       stream.off("data", onData);
+      stream.pause();
       refuse("too_large");
     };
     stream.on("data", onData);
@@ -103,9 +135,10 @@ function readStream(request: NodeRequest, stream: Readable, limit: number): Prom
       else reject(error);
     });
     const watch = (one: Readable) => {
-      const look = () => isCutOff(one) && refuse("cut_off");
-      one.on("close", look);
-      look();
+      one.on("close", () => {
+        if (!one.readableEnded) refuse("cut_off");
+      });
+      if (isCutOff(one)) refuse("cut_off");
     };
     watch(stream);
     // A stream in its place may never hear of a client that goes away.

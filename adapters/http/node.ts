@@ -17,6 +17,6 @@ export function nodeHandler(verifier: HttpHandler, options: NodeOptions = {}): (
   return (request, response) => {
     const path = withoutPrefix(pathOf(request.url ?? "/"), basePath);
     const answered = verifier.handle(toHttpRequest(request, path, (limit) => readBody(verifier, request, request, limit)));
-    void answered.then((answer) => writeResponse(response, answer));
+    void answered.then((answer) => writeResponse(verifier, request, response, answer));
   };
 }

@@ -21,8 +21,8 @@ export const callerFaultCodes = [
   "internal_server_error",
 ] as const;
 
-/** Codes of the other HTTP failures. contract.md, wire rule 6: "403 … 404 unknown route, 405 + Allow, 413 over 16 KiB, 500, 503 + Retry-After". */
-export const transportFaultCodes = ["forbidden", "not_found", "method_not_allowed", "payload_too_large", "unavailable"] as const;
+/** Codes of the other HTTP failures. contract.md, wire rule 6: "403 … 404 unknown route, 405 + Allow, 413 over 16 KiB, 500, 503 + Retry-After"; and 408, a body that does not come. */
+export const transportFaultCodes = ["forbidden", "not_found", "method_not_allowed", "request_timeout", "payload_too_large", "unavailable"] as const;
 
 export type CallerFaultCode = (typeof callerFaultCodes)[number];
 export type FaultCode = CallerFaultCode | (typeof transportFaultCodes)[number];

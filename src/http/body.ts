@@ -1,8 +1,13 @@
+import { TimedOut, withTimeout } from "../engine/clock/budget.js";
 import { VerifierError } from "../errors.js";
+import type { Clock } from "../ports/clock.js";
 import type { HttpBody, HttpRequest } from "./message.js";
 
 /** "413 over 16 KiB" (contract.md, wire rule 6). Bytes. */
 export const bodyLimit = 16 * 1024;
+
+/** How long a body may take, from the moment it is asked for to its last byte, on every route. Milliseconds. */
+const bodyTime = 10_000;
 
 /** Levels of nesting; the known fields need one. */
 const depthLimit = 32;
@@ -11,6 +16,22 @@ const depthLimit = 32;
 const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** The request, with a body that comes within 10 s or is answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
+export function inTime(clock: Clock, request: HttpRequest): HttpRequest {
+  const { method, path, query } = request;
+  return {
+    method,
+    path,
+    ...(query !== undefined && { query }),
+    header: (name) => request.header(name),
+    body: (limit) => withTimeout(clock, bodyTime, () => request.body(limit)).catch(tooSlow),
+  };
+}
+
+function tooSlow(error: unknown): never {
+  throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
+}
 
 /** The JSON value in the body of a request. Throws `bad_request` and `payload_too_large`. */
 export async function readJson(request: HttpRequest): Promise<unknown> {

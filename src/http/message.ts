@@ -1,3 +1,5 @@
+import type { Clock } from "../ports/clock.js";
+
 /**
  * The HTTP shape inside the library. Adapters build it from their framework's request and write the response out; none of them decides anything.
  */
@@ -40,6 +42,8 @@ export interface HttpHandler {
   readonly root: string;
   /** Answers every request, faults included; never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse>;
+  /** The verifier's own, by which an adapter closes a connection whose body has no end. */
+  readonly clock: Clock;
   /** Logs what an operator should mend (a mounting mistake) through the verifier's logger. */
   warn(message: string): void;
 }

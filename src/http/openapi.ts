@@ -62,7 +62,10 @@ function operationOf(route: Route): Json {
       "200": { description: "Handled; domain outcomes are in `status`.", content: jsonContent(reference(response)) },
       "400": fault(`A fault the caller can act on: ${callerFaultCodes.join(", ")}.`),
       "403": fault("Missing or wrong API key: forbidden."),
-      ...(route.method === "POST" && { "413": fault("The body is over 16 KiB: payload_too_large.") }),
+      ...(route.method === "POST" && {
+        "408": fault("The body did not arrive within 10 s: request_timeout."),
+        "413": fault("The body is over 16 KiB: payload_too_large."),
+      }),
       "500": fault("internal_server_error."),
       "503": fault("The store cannot answer: unavailable.", { "Retry-After": stringHeader("Seconds to wait.") }),
     },

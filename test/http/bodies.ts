@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exchange } from "./client.js";
+import { dial, exchange, type Line } from "./client.js";
 import type { Host } from "./hosts.js";
 import { type Service, until } from "./service.js";
 import type { Traits } from "./wire.js";
@@ -16,12 +16,34 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
     afterAll(() => host?.close());
 
     const target = () => host.port as number;
+    const requestOf = (method: string, path: string, ...lines: string[]) =>
+      [`${method} ${host.prefix}${path} HTTP/1.1`, "Host: localhost", ...lines, "", ""].join("\r\n");
     /** The head of a request whose body is read: on `/v1` with a key, on `/receipts` without. */
-    const head = (...lines: string[]) => {
-      const path = root === "/v1" ? "/v1/authentication" : "/receipts/twilio";
-      const key =
-        root === "/v1" ? [`x-api-key: ${service.customer.key}`, "Content-Type: application/json"] : ["Content-Type: application/x-www-form-urlencoded"];
-      return [`POST ${host.prefix}${path} HTTP/1.1`, "Host: localhost", ...key, ...lines, "", ""].join("\r\n");
+    const head = (...lines: string[]) =>
+      root === "/v1"
+        ? requestOf("POST", "/v1/authentication", `x-api-key: ${service.customer.key}`, "Content-Type: application/json", ...lines)
+        : requestOf("POST", "/receipts/twilio", "Content-Type: application/x-www-form-urlencoded", ...lines);
+    /** The head of a request that is refused without a look at its body. */
+    const refusedHead = (...lines: string[]) => requestOf("POST", `${root}/none`, ...lines);
+    const waiting = (count: number, ms: number) => until(async () => (await service.waits()).filter((wait) => wait === ms).length === count);
+    const ownFault = (code: string) => ({ code, message: expect.any(String), doc_url: expect.any(String) });
+    /** Five seconds after the answer by the clock, or whenever the platform does that. */
+    const closes = async (...lines: Line[]) => {
+      if (!traits.fetch) {
+        await waiting(lines.length, 5_000);
+        await service.pass(5_000);
+      }
+      await Promise.all(lines.map((line) => line.closed()));
+    };
+    /** How much the server has read once it reads no more: both ends live in this process. */
+    const readWhenStill = async (read: () => number) => {
+      let before = -1;
+      for (let turns = 0; turns < 100; turns++) {
+        if (read() !== before) turns = 0;
+        before = read();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return before;
     };
 
     test("M7: a client that goes away in the middle of a body is no error: nothing is logged", async () => {
@@ -35,5 +57,61 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
       await host.send({ method: "GET", path: `${host.prefix}${root}/none` });
       expect(await service.logged()).toEqual(before.logged);
     });
+
+    // What a parser of the host reads before us takes as long as the host allows.
+    if (!traits.readsFirst) {
+      test("M8: twenty uploads that drip: 408 after ten seconds, and the connections are closed", async () => {
+        const logged = [...(await service.logged())];
+        const lines = Array.from({ length: 20 }, () => dial(target(), `${head("Content-Length: 500")}{`));
+        await waiting(20, 10_000);
+        for (let second = 1; second < 10; second++) {
+          for (const line of lines) line.write(" ");
+          await service.pass(1_000);
+        }
+        await waiting(20, 1_000);
+        await service.pass(1_000);
+        for (const line of lines) expect(await line.answer()).toEqual({ status: 408, body: ownFault("request_timeout") });
+        await closes(...lines);
+        expect(await service.logged()).toEqual(logged);
+        expect(await service.sent()).toEqual([]);
+      });
+
+      const endless = async (status: number, code: string, start: string) => {
+        const line = dial(target(), start);
+        const before = host.read?.() ?? 0;
+        line.pour();
+        expect(await line.answer()).toEqual({ status, body: ownFault(code) });
+        if (host.read) expect((await readWhenStill(host.read)) - before).toBeLessThan(2 * 1024 * 1024);
+        await closes(line);
+      };
+
+      test("after a 413 an endless chunked body is read no further, and the connection is closed", async () => {
+        await endless(413, "payload_too_large", head("Transfer-Encoding: chunked"));
+      });
+
+      // Next goes on to take a body that was refused unread, until its server's own time is up.
+      if (!traits.next) {
+        test("after a 404, which looks at no body, neither", async () => {
+          await endless(404, "not_found", refusedHead("Transfer-Encoding: chunked"));
+        });
+
+        test("M8: nor may a body drip on after its answer", async () => {
+          const lines = Array.from({ length: 20 }, () => dial(target(), `${refusedHead("Content-Length: 500")}{`));
+          for (const line of lines) expect(await line.answer()).toEqual({ status: 404, body: ownFault("not_found") });
+          await closes(...lines);
+        });
+      }
+
+      if (!traits.fetch)
+        test("what is left of a body and comes in time is let past, and the connection serves on", async () => {
+          const line = dial(target(), `${refusedHead("Content-Length: 20")}0123456789`);
+          expect((await line.answer()).status).toBe(404);
+          await waiting(1, 5_000);
+          line.write(`0123456789${refusedHead("Content-Length: 10")}0123456789`);
+          expect((await line.answer()).status).toBe(404);
+          await until(async () => (await service.waits()).length === 0);
+          line.close();
+        });
+    }
   });
 }

@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, request } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 
 /** One call. A body that is a list goes out chunked, one piece after the other; any other has a content-length. */
 export interface Call {
@@ -73,43 +73,58 @@ export function exchange(port: number, bytes: string, enough: (received: string)
 
 /** A connection that a test writes to as it likes. */
 export interface Line {
-  readonly socket: Socket;
-  /** What came back so far. */
-  received(): string;
-  /** Waits until `enough` says so; rejects after ten seconds, and when the server ends before. */
-  until(enough: (received: string) => boolean): Promise<string>;
-  /** Waits until the server closes or resets the connection; rejects after ten seconds. */
-  readonly closed: Promise<void>;
+  write(bytes: string): void;
+  /** Sends chunks of a chunked body for as long as they are taken, 16 MB at most. */
+  pour(): void;
+  /** Waits for an answer; rejects when the server ends the connection before. */
+  answer(): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>;
+  /** Waits until the server ends or resets the connection; rejects after ten seconds in which nothing came and went. */
+  closed(): Promise<void>;
+  close(): void;
 }
 
 /** Opens a connection and sends these bytes. */
 export function dial(port: number, bytes: string): Line {
   let received = "";
-  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () => socket.write(bytes));
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.write(bytes);
   socket.on("data", (chunk) => {
     received += chunk.toString("latin1");
   });
-  // The other end may reset it; its end is what is waited for.
+  // A server may reset it: that it is gone is what is waited for.
   socket.on("error", () => undefined);
-  socket.setTimeout(10_000, () => socket.destroy(new Error("ten seconds")));
-  const ended = new Promise<void>((resolve) => {
-    socket.once("end", resolve);
-    socket.once("close", resolve);
-  });
+  socket.setTimeout(10_000, () => socket.destroy(new Error(`nothing more came after ${JSON.stringify(received)}`)));
+  const ended = new Promise<void>((resolve) => void socket.once("end", resolve).once("close", resolve));
   return {
-    socket,
-    received: () => received,
-    until: (enough) =>
+    write: (more) => void socket.write(more),
+    pour() {
+      const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`;
+      let left = 256;
+      const more = () => {
+        while (left > 0 && socket.writable && socket.write(chunk)) left--;
+      };
+      socket.on("drain", more);
+      more();
+    },
+    answer: () =>
       new Promise((resolve, reject) => {
-        const look = () => enough(received) && resolve(received);
+        const look = () => {
+          const end = received.indexOf("\r\n\r\n") + 4;
+          if (!isWhole(received)) return;
+          socket.off("data", look);
+          resolve({ status: Number(received.slice(9, 12)), body: JSON.parse(/\{.*\}/s.exec(received.slice(end))?.[0] ?? "{}") });
+          received = "";
+        };
         socket.on("data", look);
-        void ended.then(() => (enough(received) ? resolve(received) : reject(new Error(`the server ended after ${JSON.stringify(received)}`))));
+        void ended.then(() => reject(socket.errored ?? new Error(`the server ended after ${JSON.stringify(received)}`)));
         look();
       }),
-    closed: ended.then(() => {
-      if (socket.errored?.message === "ten seconds") throw socket.errored;
+    async closed() {
+      await ended;
+      if (socket.errored?.message.startsWith("nothing more")) throw socket.errored;
       socket.destroy();
-    }),
+    },
+    close: () => void socket.destroy(),
   };
 }
 

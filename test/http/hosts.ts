@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { serve } from "@hono/node-server";
 import express from "express";
@@ -19,6 +19,8 @@ export interface Host {
   readonly prefix: string;
   /** Absent where there is no socket. */
   readonly port?: number;
+  /** Bytes that its sockets have read; absent where it is another process. */
+  read?(): number;
   send(call: Call): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -32,6 +34,8 @@ export interface Mounting {
   readonly decodes?: true;
   /** Content encodings that the host's parser takes off. */
   readonly unpacks?: readonly string[];
+  /** Connections are the platform's, which closes them by rules of its own. */
+  readonly fetch?: true;
   /** There is no socket. */
   readonly direct?: true;
   start(handler: HttpHandler): Promise<Host>;
@@ -41,7 +45,13 @@ export interface Mounting {
 export async function listen(server: Server, prefix = ""): Promise<Host> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return { prefix, port, send: (call) => send(port, call), close: () => close(server) };
+  return { prefix, port, read: readBy(server), send: (call) => send(port, call), close: () => close(server) };
+}
+
+function readBy(server: Pick<Server, "on">): () => number {
+  const sockets: Socket[] = [];
+  server.on("connection", (socket) => void sockets.push(socket));
+  return () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
 }
 
 function close(server: Server): Promise<void> {
@@ -142,7 +152,7 @@ function fastifyMounting(
       const prefix = build(app, fastifyPlugin(handler));
       await app.listen({ port: 0, host: "127.0.0.1" });
       const { port } = app.server.address() as AddressInfo;
-      return { prefix, port, send: (call) => send(port, call), close: () => app.close() };
+      return { prefix, port, read: readBy(app.server), send: (call) => send(port, call), close: () => app.close() };
     },
   };
 }
@@ -229,6 +239,7 @@ const fetchMountings: Mounting[] = [
   },
   {
     name: "Hono app.all",
+    fetch: true,
     start: (handler) => {
       const answer = fetchHandler(handler);
       const app = new Hono();
@@ -238,6 +249,7 @@ const fetchMountings: Mounting[] = [
   },
   {
     name: "Hono app.mount at /v1, which strips it",
+    fetch: true,
     start: (handler) => {
       const app = new Hono();
       app.mount(handler.root, fetchHandler(handler, { stripped: handler.root }));
@@ -246,6 +258,7 @@ const fetchMountings: Mounting[] = [
   },
   {
     name: "Hono under a base path",
+    fetch: true,
     start: (handler) => {
       const answer = fetchHandler(handler, { basePath: "/api" });
       const app = new Hono().basePath("/api");

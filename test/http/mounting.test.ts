@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { Agent, createServer, get, IncomingMessage, ServerResponse } from "node:http";
 import { connect, createServer as createServer2 } from "node:http2";
 import { type AddressInfo, Socket } from "node:net";
@@ -14,9 +15,10 @@ import { fetchHandler } from "../../adapters/http/fetch.js";
 import { nextHandlers } from "../../adapters/http/next.js";
 import { nodeHandler } from "../../adapters/http/node.js";
 import type { HttpHandler } from "../../src/http/message.js";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { exchange, send } from "./client.js";
 import { type Host, listen } from "./hosts.js";
-import { createService } from "./service.js";
+import { createService, until } from "./service.js";
 
 /** How each adapter lives with the host around it; the wire itself is held in wire.test.ts. */
 
@@ -417,6 +419,7 @@ describe("node", () => {
     const handler: HttpHandler = {
       root: "/v1",
       warn: () => undefined,
+      clock: fixedClock(),
       async handle(request) {
         await request.body(1000).then(
           (body) => settle(body.kind === "refused" ? body.reason : body.kind),
@@ -458,6 +461,26 @@ describe("node", () => {
     });
     return session;
   };
+
+  test("node:http2: after a 413 an endless body is read no further, and its stream is closed", async () => {
+    const service = createService();
+    const stream = (await http2(service.verifier)).request({ ":method": "POST", ":path": "/v1/check", "x-api-key": service.customer.key });
+    const chunks: Buffer[] = [];
+    stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
+    const closed = new Promise((resolve) => stream.on("close", () => resolve(stream.rstCode)));
+    let left = 1024;
+    const more = () => {
+      while (left > 0 && stream.write(Buffer.alloc(16 * 1024))) left--;
+    };
+    stream.on("drain", more);
+    more();
+    await once(stream, "end");
+    expect(JSON.parse(Buffer.concat(chunks).toString())).toEqual({ ...ownShape, code: "payload_too_large" });
+    await until(async () => (await service.waits()).includes(5_000));
+    expect(left).toBeGreaterThan(900);
+    await service.pass(5_000);
+    expect(await closed).toBe(0);
+  });
 
   test("node:http2", async () => {
     const service = createService();

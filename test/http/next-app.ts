@@ -45,7 +45,7 @@ export async function buildNextApp(): Promise<void> {
 /** Starts the app that was built. */
 export async function startNextApp(): Promise<{ host: Host; service: Service }> {
   const port = await freePort();
-  const child = spawn(process.execPath, [next, "start", "--hostname", "127.0.0.1", "--port", String(port)], {
+  const child = spawn(process.execPath, [next, "start", "--hostname", "127.0.0.1", "--port", String(port), "--keepAliveTimeout", "500"], {
     cwd: directory,
     env: environment,
     stdio: ["ignore", "pipe", "pipe"],

@@ -8,7 +8,7 @@ import { wireSuite } from "./wire.js";
 
 beforeAll(buildNextApp);
 
-const traits = { name: "Next.js 16, next build and next start", next: true } as const;
+const traits = { name: "Next.js 16, next build and next start", next: true, fetch: true } as const;
 wireSuite(traits, startNextApp);
 bodySuite(traits, "/v1", startNextApp);
 bodySuite(traits, "/receipts", startNextApp);

@@ -6,7 +6,7 @@ import type { Host, Mounting } from "./hosts.js";
 import type { Caller, Service } from "./service.js";
 
 /** What is mounted how, and what the framework itself decides before we are asked. */
-export interface Traits extends Pick<Mounting, "name" | "readsFirst" | "decodes" | "unpacks" | "direct"> {
+export interface Traits extends Pick<Mounting, "name" | "readsFirst" | "decodes" | "unpacks" | "fetch" | "direct"> {
   /** Next.js answers some paths before its routes are asked. */
   readonly next?: true;
 }
