@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { httpSender } from "../../adapters/sms/http.js";
 import type { SmsMessage } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { aMessage, inTime } from "../support/carriers/messages.js";
 import { at, carrierNames, carriersOf, fieldsOf, leaks, make, run, scriptOf } from "./carrier-kit.js";
@@ -21,7 +22,7 @@ const validities: readonly (readonly [string, string, least: number, most: numbe
 async function through(name: string, more: object = {}, options: Parameters<typeof service>[0] = {}) {
   const carrier = await run(scriptOf(name));
   const sender = make(name, { ...more, baseUrl: carrier.url });
-  const clock = options.clock ?? fixedClock(Date.UTC(2031, 5, 1));
+  const clock = fixedClock(Date.UTC(2031, 5, 1));
   const one = service({ ...options, clock, sender: sender as never, policy: { limits: wide, ...options.policy } });
   const sent = () => carrier.requests.map(fieldsOf);
   return { one, clock, carrier, sent, sender };
@@ -59,6 +60,37 @@ describe("a message's validity, as its carrier takes it, by the verifier's clock
     clock.advance(1);
     await one.retry(id);
     expect(carrier.taken).toHaveLength(2);
+  });
+});
+
+describe("a second route, after a first that took its time to refuse", () => {
+  const afterSeconds = async (seconds: number, lifetime: number) => {
+    const carrier = await run(scriptOf("twilio"));
+    const clock = fixedClock(Date.UTC(2031, 5, 1));
+    const slow = {
+      send: async () => {
+        clock.advance(seconds * 1_000);
+        return { outcome: "rejected" as const };
+      },
+    };
+    const sender = router({
+      routes: [
+        { name: "slow", sender: slow, priority: 0 },
+        { name: "second", sender: make("twilio", { baseUrl: carrier.url }) },
+      ],
+      clock,
+    });
+    const one = service({ clock, sender: sender as never, policy: { limits: wide, lifetime }, sendTimeout: 30 });
+    await one.create("+14155552671");
+    return carrier.requests.map((request) => fieldsOf(request)["ValidityPeriod"]);
+  };
+
+  it("is told what is left by then", async () => {
+    expect(await afterSeconds(20, 600)).toEqual(["580"]);
+  });
+
+  it("is sent no code that has ended meanwhile", async () => {
+    expect(await afterSeconds(20, 20)).toEqual([]);
   });
 });
 
@@ -220,7 +252,6 @@ describe("what cannot be asked of any carrier is rejected, for nothing has gone 
   it.fails.each<[string, () => ReturnType<typeof make>]>([
     ["a URL with a user and a password, which fetch refuses", () => httpSender({ url: "https://user:password@127.0.0.1/?text={text}" })],
     ["a port that fetch refuses", () => make("twilio", { baseUrl: "http://127.0.0.1:6000" })],
-    ["GET with a body", () => httpSender({ url: "http://127.0.0.1:9/", method: "GET", json: { text: "{text}" } })],
     ["a field that JSON has no word for", () => make("plivo", { extra: { tag: 10n } })],
     ["a field that holds itself", () => make("plivo", { extra: circular })],
   ])("%s", async (_, build) => {
