@@ -6,6 +6,7 @@ import { isRecord, parseJson, pick } from "./kit/json.js";
 import { optionFault, requireText } from "./kit/option-fault.js";
 import { errorToken, idToken, withCode } from "./kit/outcomes.js";
 import { badSignature, bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readReports } from "./kit/report.js";
+import { isHeader } from "./kit/transport.js";
 
 /** How a fact is found in an answer: by a regular expression on its text, by values at a path of its JSON (`"messages.0.status"`), or by a function. */
 export type AnswerTest = RegExp | { readonly path: string; readonly values: readonly (string | number | boolean)[] } | ((answer: HttpAnswer) => boolean);
@@ -53,6 +54,7 @@ export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "ext
  */
 export function httpSender(options: HttpSenderOptions): SmsSender {
   const name = "httpSender";
+  const provider = requireProvider(name, options.provider);
   const { url, headers = {}, form, json, body, receiptsById = false } = options;
   const templates = openTemplates(name, options);
   const method = options.method ?? (form === undefined && json === undefined && body === undefined ? "GET" : "POST");
@@ -72,7 +74,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
 
   const { baseUrl: _, ...common } = options as HttpSenderOptions & { baseUrl?: string };
   return carrierSender<string>(name, common as CarrierOptions<string>, {
-    provider: options.provider ?? "http",
+    provider,
     url: typeof url === "function" ? "https://carrier.invalid" : new URL(fill(url, () => "0")).origin,
     fromElse: true,
     fromAnyForm: true,
@@ -104,6 +106,13 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   });
 }
 
+/** The last segment of a receipts route. */
+function requireProvider(name: string, provider = "http"): string {
+  if (typeof provider !== "string" || !/^[a-z]+$/.test(provider))
+    throw optionFault(name, "provider", "must be lower-case letters", 'Pass for example "kannel".');
+  return provider;
+}
+
 /** All templates of the options, checked. */
 function openTemplates(name: string, options: HttpSenderOptions): string[] {
   const { url } = options;
@@ -119,6 +128,11 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
     ...texts(options.form ?? null),
     ...texts(options.json ?? null),
   ];
+  for (const [header, value] of Object.entries(options.headers ?? {}))
+    if (!isHeader(header, "")) throw optionFault(name, `headers.${header}`, "is no name of a header", "Header names hold letters, digits and hyphens.");
+    else requireText(name, `headers.${header}`, value, "Pass a text, with placeholders where you like.");
+  for (const [field, value] of Object.entries(options.form ?? {}))
+    if (typeof value !== "string") throw optionFault(name, `form.${field}`, "is no text", "A form holds texts alone: put it in quotes.");
   for (const template of templates) {
     for (const [whole, key] of template.matchAll(/\{([a-z_]+)\}/g)) {
       if (!placeholders.includes(key as Placeholder))
@@ -184,8 +198,7 @@ export interface HttpReceiptsOptions {
  */
 export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
   const name = "httpReceipts";
-  const provider = options?.provider ?? "http";
-  if (!/^[a-z]+$/.test(provider)) throw optionFault(name, "provider", "must be lower-case letters", 'Pass for example "kannel".');
+  const provider = requireProvider(name, options?.provider);
   const words = new Map(Object.entries(options?.statuses ?? {}).map(([word, status]) => [word.toLowerCase(), status]));
   if (words.size === 0)
     throw optionFault(name, "statuses", "is missing", 'Pass the carrier\'s words, for example { DELIVRD: "delivered", UNDELIV: "undeliverable" }.');

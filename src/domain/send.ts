@@ -91,7 +91,7 @@ export interface DeliveryReport {
 
 /**
  * Settles a carrier's receipt: "idempotent, out of order tolerated, a final status never left". `undefined` when it tells nothing new. Nothing is gated on it: the code lives on whatever it says.
- * The event is told with the carrier's time, but never with one that is still to come.
+ * The event is told with the carrier's time, by the carrier's clock; one that is still to come, or none, is now.
  */
 export function settleReceipt(auth: Authentication, attempt: number, { status, error, at }: DeliveryReport, now: number): Authentication | undefined {
   const send = auth.sends.find((one) => one.attempt === attempt);
@@ -104,8 +104,11 @@ export function settleReceipt(auth: Authentication, attempt: number, { status, e
   return withEvent(next, event, now);
 }
 
+/** A time before the year 2000 is none: a zero, or seconds taken for milliseconds. */
+const firstMessages = Date.UTC(2000, 0, 1);
+
 function toldAt(at: number | undefined, now: number): number {
-  return typeof at === "number" && at >= 0 && at <= now ? Math.trunc(at) : now;
+  return typeof at === "number" && at >= firstMessages && at <= now ? Math.trunc(at) : now;
 }
 
 function withChange(auth: Authentication, attempt: number, change: Partial<Send>): Authentication {

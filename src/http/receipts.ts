@@ -1,13 +1,16 @@
 import type { Parts } from "../engine/parts.js";
 import { type ReceiptTarget, readReceiptUrl } from "../engine/sending/receipt-reference.js";
-import { settleReceipts } from "../engine/sending/receipts.js";
-import { VerifierError } from "../errors.js";
+import { settleReceipts, soundReceipt } from "../engine/sending/receipts.js";
+import { faultBody, VerifierError } from "../errors.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
 import { answer, toFault } from "./answer.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 
 /** Bytes of a carrier's request; some report a hundred messages at once. */
 const bodyLimit = 256 * 1024;
+
+/** Most carriers post; some put their report into the query of a GET. */
+const methods: readonly string[] = ["POST", "GET"];
 
 export interface ReceiptParts {
   readonly parts: Parts;
@@ -28,25 +31,32 @@ export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (r
       const source = byProvider.get(request.path.replace(/^\/receipts\//, ""));
       // A stranger is not told whose receipts we take.
       if (source === undefined) throw new VerifierError("not_found", "There is no such receipts route.");
+      // A link preview's HEAD or a browser's OPTIONS is no carrier's word.
+      if (!methods.includes(request.method)) {
+        const fault = new VerifierError("method_not_allowed", `This route answers ${methods.join(" and ")} only.`);
+        return answer(fault.status, faultBody(fault, docUrl), { allow: methods.join(", ") });
+      }
       const query = request.query ?? "";
       const target = readReceiptUrl(parts.codes, query);
       if (target === "forged") throw notOurs();
       const body = await readRaw(request);
       const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, parts.clock.now());
-      return await settle(parts, reading, target);
+      return await settle(parts, source.provider, reading, target);
     } catch (error) {
       return toFault(parts.logger, docUrl, error);
     }
   };
 }
 
-async function settle(parts: Parts, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
+async function settle(parts: Parts, provider: string, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
   if ("refused" in reading) {
     parts.logger.warn({ refused: reading.refused, reason: reading.reason }, "a carrier's receipt was refused");
     throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was refused: ${reading.reason}`);
   }
   const { receipts, vouched, reply } = reading;
-  const trusted = await settleReceipts(parts, receipts, { url, vouched });
+  const sound = receipts.map(soundReceipt).filter((receipt) => typeof receipt !== "string");
+  if (sound.length < receipts.length) parts.logger.error({ provider }, "a receipt source answered what is no receipt; it is left out");
+  const trusted = await settleReceipts(parts, sound, { url, unvouched: vouched === false ? provider : undefined });
   if (vouched === false && trusted === 0) throw notOurs();
   return reply === undefined ? answer(200, {}) : { status: reply.status, headers: { "content-type": reply.contentType }, body: reply.body };
 }

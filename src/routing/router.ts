@@ -61,6 +61,8 @@ export function router(options: RouterOptions): Router {
       return found.length === 0 || found.some(({ sender }) => sender.reaches?.(country) !== false);
     },
 
+    receiptProvidersOf: (name) => byName.get(name)?.sender.receiptProviders,
+
     receiptProviders: [...new Set(senders.flatMap(({ receiptProviders = [] }) => receiptProviders))],
 
     unpriced: routes.filter(({ price, countries }) => !isPriced(price, countries)).map(({ name }) => name),

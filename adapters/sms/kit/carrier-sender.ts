@@ -1,7 +1,7 @@
 import type { Feedback, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { framedSender, type Made, type SenderFrame, type SenderOptions } from "./framed-sender.js";
 import { parseJson } from "./json.js";
-import { optionFault } from "./option-fault.js";
+import { optionFault, requireFlag } from "./option-fault.js";
 import { errorToken, failureOf, notSent, withCode } from "./outcomes.js";
 import { connectionCode, isHeader, neverConnected, openTransport, readText, type Transport, type TransportOptions } from "./transport.js";
 
@@ -73,21 +73,22 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
   const transport = openTransport(name, options, api.url);
   const { baseUrl } = transport;
   const { conversion } = api;
-  const tells = options.conversions === true && conversion !== undefined;
-  if (options.conversions === true && conversion === undefined)
+  const wantsConversions = requireFlag(name, "conversions", options.conversions) === true;
+  const tells = wantsConversions && conversion !== undefined;
+  if (wantsConversions && conversion === undefined)
     throw optionFault(name, "conversions", "has no meaning: this carrier does not listen to them", "Leave it out.");
   let telling = 0;
 
   const sender = framedSender<V>(name, options, {
     ...api,
     async hand(message, made, context) {
-      let request: CarrierRequest;
+      let ready: ReadyRequest;
       try {
-        request = await api.request(message, { ...made, baseUrl });
+        ready = readyRequest(await before(context.signal, async () => api.request(message, { ...made, baseUrl })));
       } catch (error) {
-        return notSent(`the request could not be made: ${failureOf(error)}`);
+        return notSent(context.signal.aborted ? "the time for it was over" : `the request could not be made: ${failureOf(error)}`);
       }
-      const outcome = await exchange(api, transport, request, context);
+      const outcome = await exchange(api, transport, ready, context);
       if (outcome.outcome !== "accepted") return outcome;
       return { ...outcome, ...(api.receiptsById === true && options.receipts !== false && { idSpace: api.provider }), ...(tells && { keepId: true }) };
     },
@@ -99,8 +100,8 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
       if (event !== "validated" || messageId === undefined || telling >= mostConversions) return;
       telling += 1;
       try {
-        const request = await conversion(messageId, { baseUrl, now: Date.now() });
-        const { status } = await call(transport, request, AbortSignal.timeout(conversionTimeout));
+        const time = AbortSignal.timeout(conversionTimeout);
+        const { status } = await call(transport, readyRequest(await before(time, async () => conversion(messageId, { baseUrl, now: Date.now() }))), time);
         if (status < 200 || status >= 300) throw new Error(`${api.provider} answered HTTP ${status} to a conversion`);
       } finally {
         telling -= 1;
@@ -109,9 +110,19 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
   };
 }
 
-async function exchange<V>(api: CarrierApi<V>, transport: Transport, request: CarrierRequest, context: SendContext): Promise<SendOutcome> {
-  const unfit = unfitIn(request);
-  if (unfit !== undefined) return notSent(unfit);
+/** What work comes to, or a rejection once the signal is aborted, whatever the work does then. */
+function before<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(new Error("the time for it was over"));
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+async function exchange<V>(api: CarrierApi<V>, transport: Transport, request: ReadyRequest, context: SendContext): Promise<SendOutcome> {
   const abort = new AbortController();
   const stop = () => abort.abort();
   context.signal.addEventListener("abort", stop, { once: true });
@@ -128,24 +139,30 @@ async function exchange<V>(api: CarrierApi<V>, transport: Transport, request: Ca
   }
 }
 
-async function call({ fetch }: Transport, request: CarrierRequest, signal: AbortSignal): Promise<CarrierAnswer> {
-  const { url, method = "POST" } = request;
-  const body = request.json !== undefined ? JSON.stringify(request.json) : (request.form?.toString() ?? request.body);
-  const response = await fetch(url, { method, headers: headersOf(request), ...(body !== undefined && { body }), redirect: "manual", signal });
+async function call({ fetch }: Transport, { url, ...init }: ReadyRequest, signal: AbortSignal): Promise<CarrierAnswer> {
+  const response = await fetch(url, { ...init, redirect: "manual", signal });
   const text = await readText(response);
   return { status: response.status, text, json: parseJson(text) };
 }
 
-function headersOf({ headers, json, form }: CarrierRequest): Record<string, string> {
-  const type = json !== undefined ? "application/json" : form !== undefined ? "application/x-www-form-urlencoded" : undefined;
-  return { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };
+/** A request as `fetch` takes it. */
+interface ReadyRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
 }
 
-/** What `fetch` would throw at, before a byte goes out. */
-function unfitIn({ url, headers = {} }: CarrierRequest): string | undefined {
-  if (!URL.canParse(url) || !/^https?:/i.test(url)) return "its URL is none";
-  const [name] = Object.entries(headers).find(([name, value]) => !isHeader(name, value)) ?? [];
-  return name === undefined ? undefined : `the header ${name} holds what no header can`;
+/** Throws at what `fetch` would throw at, before a byte goes out. */
+function readyRequest({ url, method = "POST", headers = {}, json, form, body }: CarrierRequest): ReadyRequest {
+  const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
+  if (!/^https?:$/.test(protocol)) throw new Error("its URL is none");
+  if (username !== "" || password !== "") throw new Error("its URL holds a user or a password: put them into a header");
+  const type = json !== undefined ? "application/json" : form !== undefined ? "application/x-www-form-urlencoded" : undefined;
+  const all = { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };
+  for (const [name, value] of Object.entries(all)) if (!isHeader(name, value)) throw new Error(`the header ${name} holds what no header can`);
+  const written = json !== undefined ? JSON.stringify(json) : (form?.toString() ?? body);
+  return { url, method, headers: all, ...(written !== undefined && { body: written }) };
 }
 
 function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {

@@ -1,6 +1,6 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { type Extra, type Fields, openExtra } from "./extra.js";
-import { optionFault } from "./option-fault.js";
+import { optionFault, requireFlag } from "./option-fault.js";
 import { discreet, failureOf, notSent } from "./outcomes.js";
 import { openSenderId, type SenderId } from "./sender-id.js";
 
@@ -53,7 +53,7 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
   }
   const senders = options.from === undefined ? undefined : openSenderId(name, options.from, frame.fromAnyForm);
   const extraOf = openExtra(name, options.extra);
-  const takes = options.receipts !== false;
+  const takes = requireFlag(name, "receipts", options.receipts) !== false;
 
   const prepare = (sent: SmsMessage, { deadline, timeLeft }: SendContext): { message: SmsMessage; made: Made<V> } | SendOutcome => {
     const now = deadline - timeLeft;

@@ -3,6 +3,13 @@ export function optionFault(owner: string, option: string, problem: string, mend
   return new TypeError(`${owner}: option ${option} ${problem}. ${mend}`);
 }
 
+/** @throws TypeError unless `value` is true, false or left out. */
+export function requireFlag(owner: string, option: string, value: unknown): boolean | undefined {
+  if (value !== undefined && typeof value !== "boolean")
+    throw optionFault(owner, option, "must be true or false", "A text of the environment is neither: compare it first.");
+  return value;
+}
+
 /** @throws TypeError unless `value` is text with something in it. */
 export function requireText(owner: string, option: string, value: unknown, mend: string): string {
   if (typeof value !== "string" || value.trim() === "")

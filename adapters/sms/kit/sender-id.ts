@@ -26,11 +26,17 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
   const mend = 'Pass a sender id or number, a map such as { GB: "ACME", default: "+15005550006" }, or a function of the message.';
   const read = (option: string, id: unknown): string => {
     const text = requireText(sender, option, id, mend);
-    if (!anyForm && /[A-Za-z]/.test(text) && text.length > 11)
-      throw optionFault(sender, option, `has ${text.length} characters, and phones show 11 of a sender id with letters in it`, "Pass a shorter one.");
+    const fault = anyForm ? undefined : faultIn(text);
+    if (fault !== undefined) throw optionFault(sender, option, fault, "Pass one that phones can show.");
     return text;
   };
-  if (typeof from === "function") return { of: (message) => nonEmpty(from(message)), has: () => true };
+  if (typeof from === "function") {
+    const answered = (message: SmsMessage) => {
+      const text = from(message);
+      return typeof text === "string" && text.trim() !== "" ? read("from", text) : undefined;
+    };
+    return { of: answered, has: () => true };
+  }
   if (typeof from === "string") {
     const one = read("from", from);
     return { of: () => one, has: () => true };
@@ -46,6 +52,10 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
   return { of: (message) => forCountry(byCountry, message), has: (country) => byCountry.has(country) || byCountry.has("default") };
 }
 
-function nonEmpty(text: unknown): string | undefined {
-  return typeof text === "string" && text.trim() !== "" ? text : undefined;
+/** What no phone can show of a sender: a number has at most 15 digits (E.164), a name 11 characters. */
+function faultIn(text: string): string | undefined {
+  if (/\p{C}/u.test(text)) return "holds a control character";
+  if (text.startsWith("+") && !/^\+\d{3,15}$/.test(text)) return "is neither + and 3 to 15 digits nor a name";
+  if (/^\d+$/.test(text)) return text.length > 15 ? "has more digits than a number" : undefined;
+  return !text.startsWith("+") && text.length > 11 ? `has ${text.length} characters, and phones show 11 of a sender id with letters in it` : undefined;
 }

@@ -88,7 +88,9 @@ export function isHeader(name: string, value: string): boolean {
 
 /** True when an error of `fetch` says that not a byte of the request went out: no address, no connection, no TLS. */
 export function neverConnected(error: unknown): boolean {
-  return causes(error).some(({ code, syscall, errors }) => {
+  return causes(error).some(({ code, syscall, errors, message }) => {
+    // A port that fetch goes to for nobody.
+    if (message === "bad port") return true;
     if (syscall === "connect" || syscall === "getaddrinfo") return true;
     if (typeof code === "string" && connectCodes.test(code)) return true;
     return Array.isArray(errors) && errors.length > 0 && errors.every(neverConnected);
@@ -109,6 +111,7 @@ interface Cause {
   readonly code?: unknown;
   readonly syscall?: unknown;
   readonly errors?: unknown;
+  readonly message?: unknown;
 }
 
 /** The error, its cause, and so on. */

@@ -46,6 +46,8 @@ interface Work extends Job {
   auth: Authentication;
   leaseUntil: number;
   running: boolean;
+  /** Whether it was handed to this process once more while it was being worked on: nobody else has it then. */
+  again: boolean;
   /** Settles when it is let go of. */
   readonly over: Promise<void>;
   readonly finish: () => void;
@@ -91,12 +93,13 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       // Events are numbered: whichever has had more is the later.
       if (known.running ? auth.events > known.auth.events : auth.events >= known.auth.events) known.auth = auth;
       known.leaseUntil = Math.max(known.leaseUntil, leaseUntil);
+      known.again = known.running;
       return known;
     }
     if (stopped || !needsWork(auth, clock.now())) return undefined;
     let finish = () => {};
     const over = new Promise<void>((resolve) => (finish = resolve));
-    const work: Work = { customer: auth.customer, host: hostOf(auth), auth, leaseUntil, running: false, over, finish };
+    const work: Work = { customer: auth.customer, host: hostOf(auth), auth, leaseUntil, running: false, again: false, over, finish };
     if (!schedule.add(work)) return undefined;
     works.set(key, work);
     return work;
@@ -121,6 +124,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
 
   const run = async (work: Work): Promise<void> => {
     work.running = true;
+    work.again = false;
     const { auth } = work;
     let after: Authentication | undefined;
     try {
@@ -132,10 +136,10 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     work.running = false;
     const latest = after !== undefined && after.events >= work.auth.events ? after : work.auth;
     const now = clock.now();
-    // A process that delivers what it writes holds the record by the write that settled this event. Any other takes what is left by its next lease.
-    if (after !== undefined && settings.deliver && !stopped && needsWork(latest, now)) {
+    // A process that delivers what it writes holds the record by the write that settled this event. Any other takes what is left by its next lease, which may have come meanwhile.
+    if (after !== undefined && (settings.deliver || work.again) && !stopped && needsWork(latest, now)) {
       work.auth = latest;
-      work.leaseUntil = now + leaseTime;
+      if (settings.deliver) work.leaseUntil = now + leaseTime;
       if (schedule.add(work)) return;
     }
     letGo(work);

@@ -7,7 +7,7 @@ import type { TestNumber } from "../../options.js";
 import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
 import { type StoreBudget, storeBudget, TimedOut, withTimeout } from "../clock/budget.js";
 import { insist } from "../clock/insist.js";
-import type { Parts } from "../parts.js";
+import { newBudget, type Parts } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
 import { type CarrierId, keepId } from "./kept-ids.js";
 import { type Sending, toMessage } from "./next-send.js";
@@ -43,17 +43,26 @@ export async function handOver(
     return { result: next ?? current, next, claims: settled === undefined ? [] : correction };
   };
   const local = settle(auth);
+  // The id first: a process that dies in between leaves a message that its receipts find.
+  const listening = report.indexed === undefined ? undefined : listen(parts, budget, report.indexed, { customer: auth.customer, id: auth.id, attempt });
   const settled = local.next === undefined ? auth : await store(parts, budget, auth, local.result, settle);
-  if (report.indexed !== undefined) await listen(parts, budget, report.indexed, { customer: auth.customer, id: auth.id, attempt });
+  if (listening !== undefined) await listening;
   return { result, auth: settled };
 }
 
-/** Keeps the carrier's id for the receipts to come, and settles those that were quicker. Costs the request nothing but time. */
+/** Keeps the carrier's id for the receipts to come, and settles those that were quicker. A store fault costs the request nothing: it is insisted on beside it. */
 async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: ReceiptTarget): Promise<void> {
+  const { clock, logger } = parts;
+  const work = async (within: StoreBudget) => {
+    for (const early of await keepId(parts, within, id, target)) await settleOne(parts, within, early, target);
+  };
   try {
-    for (const early of await keepId(parts, budget, id, target)) await settleOne(parts, early, target);
-  } catch (err) {
-    parts.logger.warn({ err, authentication_uuid: target.id }, "a receipt that came before its message's id could not be settled");
+    await work(budget);
+  } catch {
+    const again = insist(clock, () => work(newBudget(parts)), 1);
+    const failed = (err: unknown) =>
+      logger.error({ err, authentication_uuid: target.id }, "a carrier's message id could not be kept; its receipts may not find their message");
+    parts.beside(again.catch(failed));
   }
 }
 

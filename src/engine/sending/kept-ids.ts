@@ -2,7 +2,7 @@ import { isFinal } from "../../domain/delivery.js";
 import { day, minute } from "../../domain/time.js";
 import type { Receipt } from "../../ports/receipts.js";
 import type { StoreBudget } from "../clock/budget.js";
-import { newBudget, type Parts } from "../parts.js";
+import type { Parts } from "../parts.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 
 /** A carrier's id of a message, and what it is unique in: two carriers may both have a message 1001. */
@@ -17,32 +17,22 @@ const keptIds = 3 * day;
 /** How long a receipt waits for a message of its id: it may be here before the answer that tells the id is stored. Milliseconds. */
 const keptEarly = 2 * minute;
 
-const keyOf = ({ messageId, idSpace }: CarrierId) => `receipt:${idSpace}/${messageId}`;
+/** Either may hold any character. */
+const keyOf = ({ messageId, idSpace }: CarrierId) => `receipt:${idSpace.length}:${idSpace}/${messageId}`;
 
 /** A final word has a place of its own: one that came before it cannot take it. */
 const earlyKeyOf = (id: CarrierId, final: boolean) => `early:${final ? "final" : "progress"}:${keyOf(id)}`;
 
-/** Keeps the id of a message, and answers the receipts that were here before it. A store fault is reported, and costs the receipts of this message. */
-export async function keepId(
-  parts: Parts,
-  budget: StoreBudget,
-  id: CarrierId,
-  { customer, id: authentication, attempt }: ReceiptTarget,
-): Promise<readonly Receipt[]> {
-  try {
-    await keep(parts, budget, keyOf(id), { customer, id: authentication, attempt }, keptIds);
-    // After the id is there: a receipt that did not find it is kept by now, or will look once more.
-    const early = await Promise.all([false, true].map((final) => find<Receipt>(parts, budget, earlyKeyOf(id, final))));
-    return early.filter((receipt) => receipt !== undefined);
-  } catch (err) {
-    parts.logger.warn({ err, authentication_uuid: authentication }, "a carrier's message id could not be kept; its receipts may not find their message");
-    return [];
-  }
+/** Keeps the id of a message, and answers the receipts that were here before it. Rejects with `unavailable`. */
+export async function keepId(parts: Parts, budget: StoreBudget, id: CarrierId, target: ReceiptTarget): Promise<readonly Receipt[]> {
+  await keep(parts, budget, keyOf(id), target, keptIds);
+  // After the id is there: a receipt that did not find it is kept by now, or will look once more.
+  const early = await Promise.all([false, true].map((final) => find<Receipt>(parts, budget, earlyKeyOf(id, final))));
+  return early.filter((receipt) => receipt !== undefined);
 }
 
 /** The message that had this id. A receipt of none is kept for a while, for the message that may be on its way here. Rejects with `unavailable`. */
-export async function findById(parts: Parts, id: CarrierId, receipt: Receipt): Promise<ReceiptTarget | undefined> {
-  const budget = newBudget(parts);
+export async function findById(parts: Parts, budget: StoreBudget, id: CarrierId, receipt: Receipt): Promise<ReceiptTarget | undefined> {
   const look = () => find<ReceiptTarget>(parts, budget, keyOf(id));
   const found = await look();
   if (found !== undefined) return found;
