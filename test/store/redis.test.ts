@@ -2,6 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes, randomUUID } from "node:crypto";
 import { Redis as Upstash } from "@upstash/redis";
 import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { createClient as createClient5 } from "redis5";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recognise } from "../../adapters/store/redis/clients.js";
 import { fromGlide, fromIoredis, fromNodeRedis, fromUpstash, type RedisClient, type RunScript, redisStore } from "../../adapters/store/redis/index.js";
@@ -11,6 +13,7 @@ import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis
 import { type Connected, clients } from "../support/redis-clients.js";
 import { type Answer, newNumber, serviceOn } from "../support/redis-service.js";
 import { startUpstash } from "../support/upstash.js";
+import { logger } from "../support/verifier.js";
 
 const installed = redisIsInstalled("what is special to Redis");
 const never: RunScript = () => Promise.reject(new Error("not to be called"));
@@ -584,6 +587,24 @@ describe.runIf(installed)("on a single server", () => {
     await own.signal("SIGSTOP");
     await expect(redisStore({ client }).get("key")).rejects.toThrow(/redisStore: .*[Tt]imeout/);
     await close();
+    await own.stop();
+  });
+
+  it.each([
+    ["6", createClient],
+    ["5", createClient5 as unknown as typeof createClient],
+  ])("a command that redis %s gives up after its `timeout`, with an error that has no message, is named in the log", async (_version, make) => {
+    const own = await startRedis();
+    const client = make({ url: own.url, commandOptions: { timeout: 100 }, socket: { reconnectStrategy: 50 } }).on("error", () => undefined);
+    await client.connect();
+    const log = logger();
+    const service = serviceOn(redisStore({ client }), { logger: log });
+    const lost = new Promise((resolve) => client.once("reconnecting", resolve));
+    await own.signal("SIGKILL");
+    await lost;
+    expect((await service.create(newNumber())).status).toBe(503);
+    expect(log.lines.map(({ message, fields }) => [message, (fields.err as Error).message])).toEqual([["the store failed", "redisStore: TimeoutError"]]);
+    client.destroy();
     await own.stop();
   });
 
