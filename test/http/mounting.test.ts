@@ -390,6 +390,18 @@ describe("node", () => {
     expect((await host.send({ method: "OPTIONS", path: "*" })).status).toBe(404);
   });
 
+  test("`Upgrade: h2c` never gets here on a server that has an `upgrade` listener", async () => {
+    const service = createService();
+    const server = createServer(nodeHandler(service.verifier));
+    server.on("upgrade", (_request, socket: Socket) => socket.destroy());
+    const host = await listen(server);
+    open.push(host);
+    const { headers, body, path } = createCall(service);
+    const upgrade = { connection: "Upgrade, HTTP2-Settings", upgrade: "h2c", "http2-settings": "AAMAAABkAAQAAP__" };
+    await expect(host.send({ method: "POST", path, headers: { ...headers, ...upgrade }, body })).rejects.toThrow(/socket hang up|ECONNRESET/);
+    expect(await service.answers()).toEqual([]);
+  });
+
   test("many requests over one kept connection, refused and answered in turn", async () => {
     const service = createService();
     const host = await start(nodeHandler(service.verifier));

@@ -31,14 +31,21 @@ describe("Next.js: mounting, and what Next decides before a route is asked", () 
     expect(await host.send({ method: "PUT", path: "/api/v1/check" })).toMatchObject({ status: 405, text: "" });
   });
 
-  test("a trailing slash is redirected to the path without it", async () => {
+  test("a trailing slash, and `//` in a path, are redirected to the path without them", async () => {
     expect(await host.send({ method: "POST", path: "/v1/check/" })).toMatchObject({ status: 308, headers: { location: "/v1/check" } });
+    expect(await host.send({ method: "POST", path: "/v1//check" })).toMatchObject({ status: 308, headers: { location: "/v1/check" } });
+  });
+
+  test("`/v1` alone is Next's own 404, TRACE its own 500", async () => {
+    const alone = await host.send({ method: "POST", path: "/v1" });
+    expect(alone).toMatchObject({ status: 404, headers: { "content-type": expect.stringContaining("text/html") } });
+    expect(await host.send({ method: "TRACE", path: "/v1/check" })).toMatchObject({ status: 500, text: expect.not.stringContaining("node_modules") });
   });
 
   test("a malformed percent escape gets Next's own error, no stack, and Next stays up", async () => {
     for (const number of ["%", "%zz", "%FF"]) {
       const answer = await host.send({ method: "GET", path: `/v1/lookup/${number}`, headers: headers() });
-      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(answer.status).toBe(500);
       expect(answer.text).not.toMatch(/node_modules|\bat \S+ \(/);
     }
     expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
