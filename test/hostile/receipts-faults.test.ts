@@ -118,6 +118,38 @@ describe("a receipt that is quicker than its message's id", () => {
     expect((await one.check(id, one.sender.codeOf(id))).status).toBe("valid");
   });
 
+  it.each(["held", "late"] as const)(
+    "in another process, with each of its store calls %s until the create has ended: neither lost nor told twice",
+    async (fate) => {
+      for (const status of ["Rejected", "Buffered"])
+        for (let at = 1; at <= 6; at++) {
+          const data = new PlainStore();
+          const sending = listening({ store: data });
+          const slow = rigged(data);
+          const hearing = listening({
+            ...sending.settings,
+            store: slow,
+            customer: sending.customer,
+            clock: sending.clock,
+            callbacks: { sender: sending.hook },
+          } as never);
+          slow.fate = () => (slow.count() === at ? fate : "done");
+          let answered: Promise<{ status: number }> | undefined;
+          sending.sender.answer = async () => {
+            answered = post(hearing.verifier, dashboard("AT7", status));
+            await turns();
+            return { outcome: "accepted", messageId: "AT7", idSpace: "africastalking" };
+          };
+          const id = await begin(sending);
+          slow.fate = () => "done";
+          await slow.release();
+          expect((await answered)?.status).toBe(200);
+          const story = await told(sending, id);
+          expect(story, `call ${at}`).toEqual(["1:submitted", status === "Rejected" ? "1:undeliverable" : "1:in_transit"]);
+        }
+    },
+  );
+
   it("belongs to a retry's message as to the first's", async () => {
     const { one } = early(["Rejected"]);
     const id = await begin(one);
