@@ -5,7 +5,7 @@ import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { isRecord, parseJson, pick } from "./kit/json.js";
 import { optionFault, requireText } from "./kit/option-fault.js";
 import { errorToken, idToken, withCode } from "./kit/outcomes.js";
-import { badSignature, bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readReports } from "./kit/report.js";
+import { bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readReports } from "./kit/report.js";
 import { isHeader } from "./kit/transport.js";
 
 /** How a fact is found in an answer: by a regular expression on its text, by values at a path of its JSON (`"messages.0.status"`), or by a function. */
@@ -192,7 +192,7 @@ export interface HttpReceiptsOptions {
 
 /**
  * Receipts of the carriers that `httpSender` is for: GET with a query, or POST with a form or JSON, one or several at once. They bear no signature: what vouches for them is our reference, in the
- * message's own URL or in a field that the carrier echoes; or a secret in the one URL of the dashboard, and then they are found by the carrier's id (`receiptsById` of `httpSender`).
+ * message's own URL or in a field that the carrier echoes; or a secret in the one URL of the dashboard, and then they may be found by the carrier's id, too (`receiptsById` of `httpSender`).
  *
  * @throws TypeError for a provider's name that is no route, without `statuses`, and for a secret that can be guessed.
  */
@@ -220,7 +220,6 @@ export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
   return {
     provider,
     async read(request) {
-      if (bearsSecret?.(request) === false) return badSignature("the URL does not bear the secret: the carrier's dashboard must name it with ?key=<secret>");
       const text = bodyText(request);
       if (text === undefined || !URL.canParse(request.url)) return malformed("the request has no absolute URL, or its body is not UTF-8");
       const json = parseJson(text);
@@ -232,7 +231,7 @@ export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
       return readReports(
         (list ?? [json]).map((item: unknown) => reportOf(inBody(item))),
         words,
-        bearsSecret !== undefined,
+        bearsSecret?.(request) === true,
       );
     },
   };

@@ -31,7 +31,7 @@ export interface Receipt {
 export type ReceiptReading =
   /**
    * In the carrier's form, and authentic. `vouched: false`: nothing in the request says that it is the carrier's, as a signature or a secret would; then only the signed reference of each message counts. Default: it is vouched for.
-   * `reply`: what the carrier wants as an answer when that is not an empty 200 (an SNS confirmation).
+   * `reply`: what the carrier wants as an answer when that is not a plain 200 (an SNS confirmation).
    */
   | {
       readonly receipts: readonly Receipt[];
