@@ -36,7 +36,7 @@ export function fetchHandler(verifier: HttpHandler, options: FetchOptions = {}):
 interface RequestBody {
   /** Holds no more than `limit` bytes and one chunk. Rejects for a body that is gone, which is also logged. */
   read(limit: number): Promise<HttpBody>;
-  /** Once the request is answered: what is still to come of a body that was too large or too slow is not waited for. What becomes of the connection is the platform's to say. */
+  /** Once the request is answered: what is still to come of a body is not waited for. What becomes of the connection is the platform's to say. */
   stop(): void;
 }
 
@@ -55,6 +55,11 @@ function bodyOf(verifier: HttpHandler, request: Request): RequestBody {
       return reader === undefined ? { kind: "bytes", bytes: new Uint8Array(0) } : readAll(reader, limit);
     },
     stop() {
+      // What nobody has begun to read a platform may read to its end (Next.js does); not so what was begun and called off.
+      if (request.method !== "GET" && request.method !== "HEAD" && !request.bodyUsed && !request.body?.locked) {
+        reader = request.body?.getReader();
+        reader?.read().catch(() => undefined);
+      }
       reader?.cancel().catch(() => undefined);
     },
   };

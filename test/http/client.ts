@@ -74,8 +74,8 @@ export function exchange(port: number, bytes: string, enough: (received: string)
 /** A connection that a test writes to as it likes. */
 export interface Line {
   write(bytes: string): void;
-  /** Sends chunks of a chunked body for as long as they are taken, 16 MB at most. */
-  pour(): void;
+  /** Sends chunks of a chunked body for as long as they are taken, 16 MB at most; the function returned tells how many are left. */
+  pour(): () => number;
   /** Waits for an answer; rejects when the server ends the connection before. */
   answer(): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>;
   /** Waits until the server ends or resets the connection; rejects after ten seconds in which nothing came and went. */
@@ -105,6 +105,7 @@ export function dial(port: number, bytes: string): Line {
       };
       socket.on("drain", more);
       more();
+      return () => left;
     },
     answer: () =>
       new Promise((resolve, reject) => {
