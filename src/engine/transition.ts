@@ -2,13 +2,13 @@ import type { Authentication } from "../domain/authentication.js";
 import type { Answer } from "../domain/cells.js";
 import type { Ask, Claim } from "../domain/claim.js";
 import { type StoreBudget, unavailable } from "./clock/budget.js";
-import type { Held, Records } from "./records/records.js";
+import type { Held, RecordsOf } from "./records/records.js";
 import { promised } from "./soon.js";
 
 /** What a rule decided: the result, and what to write if it changes anything. */
-export interface Decided<R> {
+export interface Decided<R, T = Authentication> {
   readonly result: R;
-  readonly next?: Authentication | undefined;
+  readonly next?: T | undefined;
   /** Granted together with the write, or nothing is written. */
   readonly claims?: readonly Claim[];
   /** What one wants to know with the write. */
@@ -16,7 +16,7 @@ export interface Decided<R> {
   /** What the store's counts make of the result. */
   readonly answered?: (answer: Answer) => R;
   /** What holds instead where a claim is refused; absent: none can be. */
-  readonly refused?: (by: number, count: number) => Decided<R>;
+  readonly refused?: (by: number, count: number) => Decided<R, T>;
   /** Of the write, to know it again. */
   readonly token?: string;
 }
@@ -29,36 +29,42 @@ const maxRaces = 32;
  *
  * It starts from the record that this process still holds, if it does: a commit proves that one fresh, and a decision that writes nothing reads first.
  */
-export function transition<R>(
-  records: Records,
+export function transition<R, T = Authentication>(
+  records: RecordsOf<T>,
   budget: StoreBudget,
   customer: string,
   id: string,
-  decide: (auth: Authentication, held: Held) => Decided<R>,
+  decide: (auth: T, held: Held<T>) => Decided<R, T>,
 ): Promise<R | undefined> {
   const recalled = records.recall(customer, id);
-  const from = (first: Held | undefined) => loop(records, budget, customer, id, (held) => held && decide(held.auth, held), first, recalled === undefined);
+  const from = (first: Held<T> | undefined) => loop(records, budget, customer, id, (held) => held && decide(held.auth, held), first, recalled === undefined);
   return recalled === undefined ? records.find(budget, customer, id).then(from) : from(recalled);
 }
 
 /** The same where there need be no record: it is taken that there is none, until a lost race tells. */
-export function creation<R>(records: Records, budget: StoreBudget, customer: string, id: string, decide: (held: Held | undefined) => Decided<R>): Promise<R> {
-  return loop(records, budget, customer, id, decide, undefined, true) as Promise<R>;
-}
-
-function loop<R>(
-  records: Records,
+export function creation<R, T = Authentication>(
+  records: RecordsOf<T>,
   budget: StoreBudget,
   customer: string,
   id: string,
-  decide: (held: Held | undefined) => Decided<R> | undefined,
-  first: Held | undefined,
+  decide: (held: Held<T> | undefined) => Decided<R, T>,
+): Promise<R> {
+  return loop(records, budget, customer, id, decide, undefined, true) as Promise<R>;
+}
+
+function loop<R, T>(
+  records: RecordsOf<T>,
+  budget: StoreBudget,
+  customer: string,
+  id: string,
+  decide: (held: Held<T> | undefined) => Decided<R, T> | undefined,
+  first: Held<T> | undefined,
   isFresh: boolean,
 ): Promise<R | undefined> {
   /** `fresh`: `held` was read or came back in this very transition. */
-  const race = (held: Held | undefined, fresh: boolean, lost: number): Promise<R | undefined> => {
-    if (lost === maxRaces) return Promise.reject(unavailable(new Error(`lost ${maxRaces} races for authentication ${id}`)));
-    const settle = (decided: Decided<R> | undefined): Promise<R | undefined> => {
+  const race = (held: Held<T> | undefined, fresh: boolean, lost: number): Promise<R | undefined> => {
+    if (lost === maxRaces) return Promise.reject(unavailable(new Error(`lost ${maxRaces} races for the record ${id} of customer ${customer}`)));
+    const settle = (decided: Decided<R, T> | undefined): Promise<R | undefined> => {
       if (decided?.next === undefined) {
         return fresh ? Promise.resolve(decided?.result) : records.find(budget, customer, id).then((found) => race(found, true, lost + 1));
       }

@@ -10,46 +10,50 @@ import type { Codes } from "../codes.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
 import { lastUsed } from "./last-used.js";
 
-/** An authentication as it was read or written last, with the tokens that a commit needs. */
-export interface Held {
-  readonly auth: Authentication;
+/** An authentication, or what else is kept in a record, as it was read or written last, with the tokens that a commit needs. */
+export interface Held<T = Authentication> {
+  readonly auth: T;
   readonly tokens: readonly string[];
 }
 
 /** What is to be written together. */
-export interface Writing {
-  readonly next: Authentication;
+export interface Writing<T = Authentication> {
+  readonly next: T;
   /** What `next` was decided on; absent: there was no record. */
-  readonly before?: Held | undefined;
+  readonly before?: Held<T> | undefined;
   readonly claims?: readonly Claim[] | undefined;
   readonly asks?: readonly Ask[] | undefined;
   /** Of this write, to know it again. Default: a new one. */
   readonly token?: string | undefined;
 }
 
-export type Committed =
-  | { readonly done: true; readonly held: Held; readonly answer: Answer }
+export type Committed<T = Authentication> =
+  | { readonly done: true; readonly held: Held<T>; readonly answer: Answer }
   /** The claim that was refused, and what is counted without it. */
   | { readonly done: false; readonly refused: { readonly by: number; readonly count: number } }
   /** What is stored instead, if anything is. */
-  | { readonly done: false; readonly refused?: undefined; readonly held?: Held };
+  | { readonly done: false; readonly refused?: undefined; readonly held?: Held<T> };
+
+/** Records of one kind in the store: what the loop of `transition.ts` works on. */
+export interface RecordsOf<T> {
+  /** What is stored; a record past its end counts as none. */
+  find(budget: StoreBudget, customer: string, id: string): Promise<Held<T> | undefined>;
+  /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. */
+  commit(budget: StoreBudget, writing: Writing<T>): Promise<Committed<T>>;
+  /** What this process held last, if it still does: perhaps stale, so good only to start a commit from. */
+  recall(customer: string, id: string): Held<T> | undefined;
+}
 
 /** Authentications in the store. */
-export interface Records {
-  /** What is stored; a record past its end counts as none. */
-  find(budget: StoreBudget, customer: string, id: string): Promise<Held | undefined>;
-  /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. */
-  commit(budget: StoreBudget, writing: Writing): Promise<Committed>;
+export interface Records extends RecordsOf<Authentication> {
   /** Records that need work, as far as they can be read, held until `leaseUntil`; `all`: how many the store handed out. */
   lease(budget: StoreBudget, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
   /** Changes what this process holds of a record, for its next write: nothing is written for it alone. */
   note(from: Authentication, to: Authentication): void;
-  /** What this process held last, if it still does: perhaps stale, so good only to start a commit from. */
-  recall(customer: string, id: string): Held | undefined;
 }
 
 /** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
-const keptTokens = 16;
+export const keptTokens = 16;
 
 const none: readonly never[] = [];
 
