@@ -8,6 +8,8 @@ export interface Customer {
   readonly policy?: PolicyOverride | null | undefined;
   /** Secrets that sign this customer's callbacks, as `whsec_<base64>` of 24 to 64 bytes, the current one first, several while rotating. Default: made of the verifier's `secret`. */
   readonly webhookSecrets?: readonly string[] | null | undefined;
+  /** Whether it is kept out for the time being: its keys are answered as wrong ones are (403 `forbidden`), direct calls `account_invalid`. Callbacks that it is still owed go out. Default false. */
+  readonly suspended?: boolean | null | undefined;
 }
 
 /** A customer; `undefined` or `null`: there is none. */

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { apiKeyOf, isMistyped } from "../../domain/api-key.js";
 import type { Policy } from "../../domain/policy.js";
 import { VerifierError } from "../../errors.js";
 import { type CustomerConfig, readCustomer, readCustomerPolicy, type Settings } from "../../options.js";
@@ -28,7 +29,7 @@ export interface Accounts {
 
 /** An API key is shown once; keep only its digest. */
 export interface ApiKey {
-  /** `pp_` and 32 random bytes in base64url; goes into the x-api-key header. */
+  /** `pp_`, 32 random bytes as 43 letters and digits, and a checksum of six more; goes into the x-api-key header. */
   readonly key: string;
   /** What `customers[].keys` takes in the key's place: `sha256:` and 64 hexadecimal digits. */
   readonly digest: string;
@@ -36,7 +37,7 @@ export interface ApiKey {
 
 /** Makes an API key: "32 random bytes with a recognisable prefix, shown once, kept as SHA-256" (contract.md, Customers and keys). */
 export function generateApiKey(): ApiKey {
-  const key = `pp_${randomBytes(32).toString("base64url")}`;
+  const key = apiKeyOf(randomBytes(32));
   return { key, digest: `sha256:${keyDigest(key)}` };
 }
 
@@ -67,7 +68,9 @@ export function createAccounts(source: Customers, settings: Settings, clock: Clo
     }
   };
 
-  const account = ({ customer_uuid, policy: change }: Customer): Account => {
+  /** A suspended customer is answered as one that there is not. */
+  const account = ({ customer_uuid, policy: change, suspended }: Customer): Account | undefined => {
+    if (suspended) return undefined;
     if (change === undefined || change === null) return { customer: customer_uuid, policy: settings.policy };
     const policy = policies.get(change) ?? readCustomerPolicy(settings, change);
     policies.set(change, policy);
@@ -76,8 +79,8 @@ export function createAccounts(source: Customers, settings: Settings, clock: Clo
 
   return {
     byKey(apiKey) {
-      // Longer than any key: not worth hashing.
-      const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512;
+      // Longer than any key, or mistyped: not worth hashing, nor asking anyone.
+      const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512 && !isMistyped(apiKey);
       return soon(sound ? ask(() => source.findByKeyDigest(keyDigest(apiKey)), account) : undefined, (known) => {
         if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
         return known;
@@ -113,12 +116,12 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
   const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();
   for (const [index, config] of configs.entries()) {
     const uuid = config.customer_uuid.toLowerCase();
-    const customer: Customer = { customer_uuid: uuid, policy: config.policy, webhookSecrets: config.webhookSecrets };
+    const customer: Customer = { customer_uuid: uuid, policy: config.policy, webhookSecrets: config.webhookSecrets, suspended: config.suspended };
     if (byUuid.has(uuid))
       throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid stands in the list twice; give one entry all keys`);
     byUuid.set(uuid, customer);
     for (const key of new Set(config.keys)) {
-      const digest = key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : keyDigest(key);
+      const digest = digestOf(key);
       if (byDigest.has(digest))
         throw new VerifierError(
           "invalid_options",
@@ -134,6 +137,11 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
     },
     find: (customerUuid) => byUuid.get(customerUuid),
   };
+}
+
+/** The digest of a key that may stand as its digest. */
+export function digestOf(key: string): string {
+  return key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : keyDigest(key);
 }
 
 function keyDigest(key: string): string {
