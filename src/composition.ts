@@ -9,6 +9,10 @@ import { systemClock } from "./engine/clock/system-clock.js";
 import { wholeMilliseconds } from "./engine/clock/whole-milliseconds.js";
 import { createCodes } from "./engine/codes.js";
 import { consoleLogger } from "./engine/console-logger.js";
+import { type CustomersOfStore, createCustomers } from "./engine/customers/customers.js";
+import { createCustomerRecords } from "./engine/customers/records.js";
+import { createSeals } from "./engine/customers/seal.js";
+import { type StoredCustomers, type StoredCustomersParts, storedCustomers } from "./engine/customers/source.js";
 import { type Accounts, configuredCustomers, createAccounts } from "./engine/door/account.js";
 import { createLists } from "./engine/door/lists.js";
 import { createOperations, type Operations } from "./engine/operations.js";
@@ -33,6 +37,7 @@ type Handle = (request: HttpRequest) => Promise<HttpResponse>;
 export interface Composed {
   readonly operations: Operations;
   readonly accounts: Accounts;
+  readonly customers: CustomersOfStore;
   readonly outbox: Outbox;
   readonly handle: Handle;
   readonly handleReceipt: Handle;
@@ -43,6 +48,9 @@ export interface Composed {
 
 /** Tokens are private symbols: a string or class that a host registered globally can never stand in for one. */
 const tokens = {
+  kept: Symbol("kept"),
+  source: Symbol("source"),
+  customers: Symbol("customers"),
   accounts: Symbol("accounts"),
   parts: Symbol("parts"),
   operations: Symbol("operations"),
@@ -54,12 +62,36 @@ export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
   const logger = soundLogger(options.logger ?? consoleLogger);
   const clock = wholeMilliseconds(options.clock ?? systemClock());
+  const codes = createCodes(settings.secrets, settings.pepper);
+  const beside = (work: Promise<unknown>) => {
+    try {
+      settings.waitUntil?.(work);
+    } catch (err) {
+      logger.warn({ err }, "callbacks.waitUntil failed; the work goes on without it");
+    }
+  };
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });
 
-  register<Accounts>(tokens.accounts, () => createAccounts(customersOf(options.customers), settings, clock, logger));
+  register<StoredCustomersParts>(tokens.kept, () => {
+    const { store } = options;
+    return { settings, store, clock, logger, beside, records: createCustomerRecords({ store, codes, clock }), seals: createSeals(settings.secrets) };
+  });
+  register<StoredCustomers>(tokens.source, (inner) => storedCustomers(inner.resolve(tokens.kept)));
+  register<CustomersOfStore>(tokens.customers, (inner) => {
+    const { forget } = inner.resolve<StoredCustomers>(tokens.source);
+    const base = inner.resolve<StoredCustomersParts>(tokens.kept);
+    return createCustomers({ ...base, codes, sender: options.sender, changed: forget, inUse: options.customers === "store" });
+  });
+  register<Accounts>(tokens.accounts, (inner) =>
+    createAccounts(
+      customersOf(options.customers, () => inner.resolve(tokens.source)),
+      settings,
+      clock,
+      logger,
+    ),
+  );
   register<Parts>(tokens.parts, (inner) => {
-    const codes = createCodes(settings.secrets, settings.pepper);
     const records = createRecords({
       store: options.store,
       codes,
@@ -70,13 +102,6 @@ export function compose(options: VerifierOptions): Composed {
     });
     const base = { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
-    const beside = (work: Promise<unknown>) => {
-      try {
-        settings.waitUntil?.(work);
-      } catch (err) {
-        logger.warn({ err }, "callbacks.waitUntil failed; the work goes on without it");
-      }
-    };
     return {
       ...base,
       beside,
@@ -100,6 +125,7 @@ export function compose(options: VerifierOptions): Composed {
   return {
     operations: scope.resolve(tokens.operations),
     accounts: scope.resolve(tokens.accounts),
+    customers: scope.resolve(tokens.customers),
     handle: timed(scope.resolve(tokens.handle)),
     handleReceipt: timed(createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" })),
     settleReceipts: (receipts) => settleForeign(parts, receipts),
@@ -109,6 +135,7 @@ export function compose(options: VerifierOptions): Composed {
   };
 }
 
-function customersOf(customers: VerifierOptions["customers"]): Customers {
+function customersOf(customers: VerifierOptions["customers"], kept: () => Customers): Customers {
+  if (customers === "store") return kept();
   return Array.isArray(customers) ? configuredCustomers(customers as readonly CustomerConfig[]) : (customers as Customers);
 }

@@ -4,6 +4,7 @@ import type { CheckRequest, CheckResponse } from "./contract/check.js";
 import type { LookupRequest, LookupResponse } from "./contract/lookup.js";
 import type { RetryRequest, RetryResponse } from "./contract/retry.js";
 import type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
+import type { CustomersOfStore } from "./engine/customers/customers.js";
 import type { Explanation } from "./engine/explain.js";
 import type { CallOptions } from "./engine/operations.js";
 import type { HttpHandler } from "./http/message.js";
@@ -36,13 +37,15 @@ export interface Verifier extends HttpHandler {
   redeliver(letter: Pick<DeadLetter, "customer_uuid" | "authentication_uuid" | "sequence">): Promise<boolean>;
   /** Secrets that sign a customer's callbacks, as `whsec_<base64>`, for the customer to verify them with; several while rotating. */
   webhookSecrets(customerUuid: string): Promise<readonly string[]>;
+  /** The customers that the store keeps, and their API keys; for a verifier with `customers: "store"`. */
+  readonly customers: CustomersOfStore;
   /** Stops delivering callbacks, and closes the store and the sender, where they have something to close. Clients that you passed to them stay yours. */
   close(): Promise<void>;
 }
 
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, accounts, handle, handleReceipt, settleReceipts, outbox, logger, clock } = compose(options);
+  const { operations, accounts, customers, handle, handleReceipt, settleReceipts, outbox, logger, clock } = compose(options);
   const warn = (message: string) => logger.warn({}, message);
   return {
     createAuthentication: (request, call = {}) => operations.createAuthentication(request, call),
@@ -55,6 +58,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     redeliver: ({ customer_uuid, authentication_uuid, sequence }) =>
       outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence),
     webhookSecrets: (customerUuid) => accounts.webhookSecrets(customerUuid.toLowerCase()),
+    customers,
     root: "/v1",
     handle,
     warn,

@@ -14,6 +14,16 @@ export type { IpInfo } from "./domain/signals.js";
 export type { CellRule, JudgingRule, SpamAttempt, SpamRule, SpamVerdict } from "./domain/spam.js";
 export type { SpamPolicy } from "./domain/spam-policy.js";
 export type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
+export type {
+  CustomerChange,
+  CustomersOfStore,
+  IssuedKey,
+  NewCustomer,
+  OfCustomer,
+  StoredCustomer,
+  StoredKey,
+  StoredKeys,
+} from "./engine/customers/customers.js";
 export { type ApiKey, generateApiKey } from "./engine/door/account.js";
 export type { Explanation } from "./engine/explain.js";
 export type { CallOptions } from "./engine/operations.js";

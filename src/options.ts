@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isMistyped } from "./domain/api-key.js";
 import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
@@ -48,8 +49,8 @@ export interface VerifierOptions {
   readonly pepper?: string | undefined;
   /** ISO 3166-1 alpha-2 codes of the countries that may get messages, or `"all"`. Mandatory: open countries are what SMS fraud lives on. */
   readonly countries: "all" | readonly CountryCode[];
-  /** Who may call. */
-  readonly customers: readonly CustomerConfig[] | Customers;
+  /** Who may call: a list, an object of yours that finds them, or `"store"`: those that `verifier.customers` and the command `phoneproof customers` keep in the store. */
+  readonly customers: readonly CustomerConfig[] | Customers | "store";
   /** An online source for lookup; default: the numbering plan alone. */
   readonly lookup?: LookupProvider | undefined;
   /** What differs from the default policy. */
@@ -152,6 +153,9 @@ export const defaultText = "Your verification code is {code}";
 
 /** What `sendTimeout` is unless set, in seconds. */
 export const defaultSendTimeout = 5;
+
+/** How long a key still works after another one took its place, unless said otherwise, in seconds. */
+export const defaultKeyOverlap = 86_400;
 
 /** The options as the engine uses them: checked, defaults filled in, durations (but those of `policy`) in whole milliseconds. */
 export interface Settings {
@@ -280,20 +284,45 @@ function makeSchemas() {
       .min(1, "must hold at least one secret; leave it out for those made of the verifier's own")
       .max(10, "must hold at most 10 secrets: each adds a signature to one header")
       .nullish(),
+    suspended: flag.nullish(),
   };
   /** What a source may answer; its policy is read apart, and once. */
   const SourcedCustomer = z.object({ ...customer, policy: z.unknown().optional() }, "must be { customer_uuid, policy?, webhookSecrets? }");
 
   const sha256 = /^sha256:[0-9a-f]{64}$/i;
-  const key = text.refine(
-    (one) => sha256.test(one) || (one.length >= 32 && !one.startsWith("sha256:")),
-    "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits",
-  );
+  const key = text
+    .refine(
+      (one) => sha256.test(one) || (one.length >= 32 && !one.startsWith("sha256:")),
+      "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits",
+    )
+    .refine((one) => !isMistyped(one), "is mistyped: its last six characters are a checksum, and not that of the others");
   const ConfiguredCustomer = object({
     ...customer,
     keys: z.array(key, "must be a list of API keys").min(1, "must hold at least one API key"),
     policy: PolicyChange.nullish(),
   });
+
+  const { customer_uuid } = customer;
+  /** The last of the 64 KiB that a record has are for its keys. */
+  const storedPolicy = PolicyChange.refine((policy) => JSON.stringify(policy).length <= 16_384, "must be at most 16 KiB as JSON");
+  const name = text.regex(/^[^\p{C}]{1,128}$/u, "must be 1 to 128 printable characters").nullish();
+  const key_id = text.regex(/^[0-9a-f]{16}$/, "must be 16 hexadecimal digits, as keys.list tells them");
+  const stored = { name, policy: storedPolicy.nullish(), webhookSecrets: customer.webhookSecrets };
+  /** What calls of `verifier.customers` take. */
+  const CustomerCalls = {
+    create: object({
+      ...stored,
+      customer_uuid: customer_uuid.optional(),
+      suspended: customer.suspended,
+      keys: z.array(key, "must be a list of API keys").default([]),
+    }),
+    update: object({ ...stored, customer_uuid }),
+    named: object({ customer_uuid }),
+    list: object({ limit: whole.min(1, "must be 1 to 1000").max(1_000, "must be 1 to 1000").default(100), after: customer_uuid.optional() }),
+    issue: object({ customer_uuid, name }),
+    rotate: object({ customer_uuid, name, key_id: key_id.optional(), overlap: duration(defaultKeyOverlap, secondsOrNone) }),
+    revoke: object({ customer_uuid, key_id }),
+  };
 
   const secret = text.min(32, "must have at least 32 characters; make one with: openssl rand -base64 32");
   const country = text.regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"');
@@ -344,8 +373,12 @@ function makeSchemas() {
       'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
     ),
     customers: z.union(
-      [z.array(ConfiguredCustomer).min(1, "must hold at least one customer"), methods<Customers>("a customer source", ["findByKeyDigest", "find"])],
-      "must be a list of { customer_uuid, keys, policy? }, or an object with the methods findByKeyDigest and find",
+      [
+        z.array(ConfiguredCustomer).min(1, "must hold at least one customer"),
+        z.literal("store"),
+        methods<Customers>("a customer source", ["findByKeyDigest", "find"]),
+      ],
+      'must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find',
     ),
     lookup: methods<LookupProvider>("a lookup provider", ["lookup"]).optional(),
     policy: PolicyChange.prefault({}).transform((change) => withOverride(defaultPolicy, change)),
@@ -407,7 +440,7 @@ function makeSchemas() {
     clock: methods<Clock>("a clock", ["now", "after"]).optional(),
   });
 
-  return { Options, PolicyChange, SourcedCustomer };
+  return { Options, PolicyChange, SourcedCustomer, CustomerCalls };
 }
 
 /** What is wrong with a rule of the caller's. */
@@ -493,6 +526,24 @@ export function readCustomerPolicy(settings: Settings, change: unknown): Policy 
   return policy;
 }
 
+type CustomerCalls = ReturnType<typeof makeSchemas>["CustomerCalls"];
+
+/** What a call of `verifier.customers` was given, its policy held to the rules of the configuration. Throws `VerifierError` `bad_request`, whose message names every field at fault and the mend. */
+export function readCustomerCall<Call extends keyof CustomerCalls>(
+  settings: Settings,
+  sender: SmsSender,
+  call: Call,
+  given: unknown,
+): z.output<CustomerCalls[Call]> {
+  const parsed = schemas().CustomerCalls[call].safeParse(given);
+  if (!parsed.success) throw new VerifierError("bad_request", faultsOf(parsed.error, [], "the argument").join("; "));
+  const { policy: change } = parsed.data as { readonly policy?: PolicyOverride | null };
+  const policy = withOverride(settings.policy, change ?? {});
+  const faults = change ? [...policyFaults("policy", policy, settings.message), ...spendFaults("policy", policy, sender)] : [];
+  if (faults.length > 0) throw new VerifierError("bad_request", faults.join("; "));
+  return parsed.data as z.output<CustomerCalls[Call]>;
+}
+
 function policyFaults(path: string, policy: Policy, message: MessageTemplate): string[] {
   const guess = guessBudgetFault(policy);
   const template = templateFault(message, policy.codeLength);
@@ -537,7 +588,12 @@ function spendFaults(path: string, policy: Policy, { plan, unpriced = [] }: SmsS
 function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw invalidOptions(parsed.error.issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || "options"} ${message}`));
+  throw invalidOptions(faultsOf(parsed.error, root, "options"));
+}
+
+/** `whole`: what is at fault where no part of it is. */
+function faultsOf({ issues }: z.ZodError, root: readonly string[], whole: string): string[] {
+  return issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || whole} ${message}`);
 }
 
 function invalidOptions(faults: readonly string[]): VerifierError {

@@ -1,0 +1,84 @@
+import type { PolicyOverride } from "./policy.js";
+
+/** An API key of a customer that the store keeps. The key itself is kept nowhere. */
+export interface CustomerKey {
+  /** The first 16 hexadecimal digits of its SHA-256 digest. */
+  readonly id: string;
+  /** Its SHA-256 digest, 64 lower-case hexadecimal digits. */
+  readonly digest: string;
+  readonly name?: string;
+  /** Milliseconds since the epoch, as all times here. */
+  readonly createdAt: number;
+  /** From then on it is refused: another one took its place. */
+  readonly endsAt?: number;
+  readonly revokedAt?: number;
+}
+
+/** A customer that the store keeps. */
+export interface KeptCustomer {
+  /** Lower case. */
+  readonly uuid: string;
+  readonly name?: string;
+  readonly createdAt: number;
+  readonly suspendedAt?: number;
+  readonly policy?: PolicyOverride;
+  /** Its own secrets that sign callbacks, sealed. */
+  readonly sealed?: string;
+  /** The newest first. */
+  readonly keys: readonly CustomerKey[];
+}
+
+/** `active`; `ending`: until another one has taken its place; `ended`; `revoked`. */
+export type KeyStatus = "active" | "ending" | "ended" | "revoked";
+
+/** "two active at once with an overlap for rotation" (contract.md, Customers and keys). */
+export const mostUsableKeys = 2;
+
+/** Keys that are over and still shown, the newest. */
+const shownOver = 8;
+
+/** What became of a change: the customer after it, or why it cannot be. */
+export type Changed = { readonly next: KeptCustomer; readonly fault?: undefined } | { readonly fault: string; readonly next?: undefined };
+
+export function keyStatus({ endsAt, revokedAt }: CustomerKey, now: number): KeyStatus {
+  if (revokedAt !== undefined) return "revoked";
+  if (endsAt === undefined) return "active";
+  return now < endsAt ? "ending" : "ended";
+}
+
+/** Whether requests with it are let in. */
+export function isUsable(key: CustomerKey, now: number): boolean {
+  const status = keyStatus(key, now);
+  return status === "active" || status === "ending";
+}
+
+/** A key more. */
+export function withKey(customer: KeptCustomer, key: CustomerKey, now: number): Changed {
+  const usable = customer.keys.filter((one) => isUsable(one, now));
+  if (usable.length < mostUsableKeys) {
+    let over = 0;
+    // A key that is no longer told of is refused like one that never was: only what stands in the list is let in.
+    const others = customer.keys.filter((one) => isUsable(one, now) || over++ < shownOver);
+    return { next: { ...customer, keys: [key, ...others] } };
+  }
+  const named = usable.map(({ id, endsAt }) => (endsAt === undefined ? id : `${id}, which ends at ${new Date(endsAt).toISOString()}`)).join(" and ");
+  return { fault: `the customer has ${mostUsableKeys} keys in use, ${named}: revoke one of them first` };
+}
+
+/** A key in the place of another, which ends after `overlap` milliseconds, or when it was to end anyway. `id` absent: the one that is to last. */
+export function withKeyInPlaceOf(customer: KeptCustomer, id: string | undefined, key: CustomerKey, overlap: number, now: number): Changed {
+  const lasting = customer.keys.filter((one) => (id === undefined ? keyStatus(one, now) === "active" : one.id === id && isUsable(one, now)));
+  const [old] = lasting;
+  if (old === undefined) return { fault: `${id === undefined ? "the customer has no key" : `the customer has no key ${id}`} to take the place of: issue one` };
+  if (lasting.length > 1)
+    return { fault: `the customer has ${lasting.length} keys, ${lasting.map((one) => one.id).join(" and ")}: name the one to replace as key_id` };
+  const endsAt = Math.min(now + overlap, old.endsAt ?? Number.POSITIVE_INFINITY);
+  return withKey({ ...customer, keys: customer.keys.map((one) => (one === old ? { ...old, endsAt } : one)) }, key, now);
+}
+
+/** "revocable at once" (contract.md, Customers and keys): for good, however often it is asked for. `undefined`: there is no such key. */
+export function withoutKey(customer: KeptCustomer, id: string, now: number): KeptCustomer | undefined {
+  const key = customer.keys.find((one) => one.id === id);
+  if (key === undefined || key.revokedAt !== undefined) return key && customer;
+  return { ...customer, keys: customer.keys.map((one) => (one === key ? { ...key, revokedAt: now } : one)) };
+}

@@ -1,0 +1,58 @@
+import { expect } from "vitest";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
+import { faultOf, start } from "../support/verifier.js";
+import { type Handles, storedVerifier } from "./life.js";
+
+/** What a racer's call came to: done, refused for what stood there, or told to ask again. */
+const outcomes = ["no fault", "bad_request", "unavailable"];
+
+/** "of any number of racers exactly one is done" (ports/store.ts): every change of a customer is one commit over what it was decided on, so that none undoes another. */
+export async function raceCustomers({ store, peer }: Handles): Promise<void> {
+  const clock = fixedClock(start);
+  const verifiers = [store, peer].map((one) => storedVerifier(one, clock).verifier);
+  const [here, there] = verifiers.map(({ customers }) => customers) as [(typeof verifiers)[0]["customers"], (typeof verifiers)[0]["customers"]];
+
+  // Issued by twenty at once: never more than two.
+  const { customer_uuid } = await here.create();
+  const issued = await Promise.all(Array.from({ length: 20 }, (_, i) => faultOf((i % 2 ? here : there).keys.issue({ customer_uuid }))));
+  for (const fault of issued) expect(outcomes).toContain(fault);
+  expect(issued.filter((fault) => fault === "no fault")).toHaveLength(2);
+  expect((await here.keys.list({ customer_uuid })).map(({ status }) => status)).toEqual(["active", "active"]);
+
+  // Revoked among writes of every other kind: once it is said to be, it stays so.
+  for (let round = 0; round < 5; round++) {
+    const [last] = await there.keys.list({ customer_uuid });
+    const key_id = last?.key_id as string;
+    const calls = Array.from({ length: 12 }, (_, i) => {
+      const customers = i % 2 ? here : there;
+      return [
+        () => customers.keys.rotate({ customer_uuid, key_id, overlap: 60 }),
+        () => customers.update({ customer_uuid, name: `name ${i}` }),
+        () => customers.keys.issue({ customer_uuid }),
+        () => (i % 8 < 4 ? customers.suspend({ customer_uuid }) : customers.resume({ customer_uuid })),
+      ][i % 4] as () => Promise<unknown>;
+    });
+    const revoking = faultOf(here.keys.revoke({ customer_uuid, key_id }));
+    const faults = await Promise.all(calls.map((call) => faultOf(call())));
+    for (const fault of faults) expect(outcomes).toContain(fault);
+    expect(await revoking).toBe("no fault");
+    const after = await there.keys.list({ customer_uuid });
+    expect(after.find((key) => key.key_id === key_id)).toMatchObject({ status: "revoked" });
+    expect(after.filter(({ status }) => status === "active" || status === "ending").length).toBeLessThanOrEqual(2);
+    // Room for the next round.
+    for (const { key_id: other, status } of after.slice(0, -1)) if (status !== "revoked") await here.keys.revoke({ customer_uuid, key_id: other });
+    if ((await here.keys.list({ customer_uuid })).every(({ status }) => status === "revoked")) await here.keys.issue({ customer_uuid });
+    clock.advance(1_000);
+  }
+
+  // Two customers of one UUID: one of the racers is done.
+  const [, , ...created] = await Promise.all([
+    here.list(),
+    there.list(),
+    ...Array.from({ length: 10 }, (_, i) => faultOf((i % 2 ? here : there).create({ customer_uuid: "0f0e0d0c-0b0a-4909-8807-060504030201", name: `${i}` }))),
+  ]);
+  expect(created.filter((fault) => fault === "no fault")).toHaveLength(1);
+  expect(created.filter((fault) => fault === "bad_request")).toHaveLength(9);
+  expect((await here.list()).map((one) => one.customer_uuid).sort()).toEqual(["0f0e0d0c-0b0a-4909-8807-060504030201", customer_uuid].sort());
+  for (const verifier of verifiers) await verifier.close();
+}
