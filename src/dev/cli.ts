@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readCommand, usage } from "./command.js";
+import { runCustomers } from "./customers.js";
 import { runWorker } from "./worker.js";
 
 const out = (text: string) => void process.stdout.write(text);
@@ -12,6 +13,9 @@ if (command.kind === "help") {
 } else if (command.kind === "fault") {
   err(`phoneproof: ${command.message}\n\n${usage}`);
   process.exitCode = 2;
+} else if (command.kind === "customers") {
+  const code = await runCustomers(command.settings, { out, err });
+  process.stdout.write("", () => process.exit(code));
 } else if (command.kind === "worker") {
   const stopping = new AbortController();
   process.once("SIGINT", () => stopping.abort());

@@ -1,6 +1,7 @@
 import { defaultPolicy } from "../domain/policy.js";
-import { defaultSendTimeout } from "../options.js";
+import { defaultKeyOverlap, defaultSendTimeout } from "../options.js";
 import { carrierUsage, type Environment } from "./carriers.js";
+import { type CustomersSettings, readCustomersSettings } from "./customers.js";
 import { type DevSettings, readDevSettings } from "./settings.js";
 import { readWorkerSettings, type WorkerSettings } from "./worker.js";
 
@@ -9,10 +10,13 @@ export type Command =
   | { readonly kind: "help" }
   | { readonly kind: "dev"; readonly settings: DevSettings }
   | { readonly kind: "worker"; readonly settings: WorkerSettings }
+  | { readonly kind: "customers"; readonly settings: CustomersSettings }
   | { readonly kind: "fault"; readonly message: string };
 
 export const usage = `Usage: phoneproof dev [options]
        phoneproof worker MODULE [options]
+       phoneproof customers ACTION --store URL [options]
+       phoneproof keys ACTION --store URL [options]
 
 phoneproof dev
 Starts the service on this machine; it needs no carrier and no account. Messages are shown in this terminal and on the page.
@@ -45,6 +49,29 @@ Delivers callbacks until SIGTERM or SIGINT, for the verifier that the JavaScript
   --interval SECONDS        between two looks for callbacks that are due (default 5)
   --once                    deliver what is due now, print { delivered, failed, dead } as JSON, and end: for cron jobs
 
+phoneproof customers, phoneproof keys
+Keep the customers of a verifier that has customers: "store", and their API keys.
+
+  customers create          a new customer; prints its UUID. With --name, --policy, --webhook-secrets, and --uuid UUID for one that it has already
+  customers list            the newest first. With --limit N (1 to 1000, default 100) and --after UUID, the last of the page before
+  customers get UUID
+  customers update UUID     with --name NAME ("" for none), --policy JSON (null for none), --webhook-secrets
+  customers suspend UUID    its keys are refused, everywhere within two seconds
+  customers resume UUID
+  keys issue UUID           a new API key, shown this once; two may be in use. With --name NAME
+  keys rotate UUID [KEY_ID] a new one in the place of another, which still works for --overlap SECONDS (default ${defaultKeyOverlap}). With --name NAME
+  keys revoke UUID KEY_ID   refused for good, everywhere within two seconds
+  keys list UUID            with the day of their last use
+
+  --store URL               as above: the store of your verifier
+  --prefix TEXT             the option prefix of that store, where you set it
+  --json                    stdout carries one JSON object a line
+
+  Environment
+  PHONEPROOF_SECRET             the option secret of your verifier; while you rotate also PHONEPROOF_SECRET_PREVIOUS
+  PHONEPROOF_WEBHOOK_SECRETS    what --webhook-secrets sets, separated by commas, the current one first; unset: those made of the verifier's secret
+  UPSTASH_REDIS_REST_TOKEN      as above
+
 phoneproof --help           this text
 `;
 
@@ -55,7 +82,8 @@ export function readCommand(args: readonly string[], env: Environment): Command 
   try {
     if (name === "dev") return { kind: "dev", settings: readDevSettings(rest, env) };
     if (name === "worker") return { kind: "worker", settings: readWorkerSettings(rest) };
-    return { kind: "fault", message: `${name === undefined ? "a command is missing" : `unknown command ${name}`}: there are dev and worker` };
+    if (name === "customers" || name === "keys") return { kind: "customers", settings: readCustomersSettings(name, rest, env) };
+    return { kind: "fault", message: `${name === undefined ? "a command is missing" : `unknown command ${name}`}: there are dev, worker, customers and keys` };
   } catch (error) {
     return { kind: "fault", message: (error as TypeError).message };
   }

@@ -7,9 +7,13 @@ import { type Environment, readCarrier } from "./carriers.js";
 import { type Failure, failures, type SendSettings } from "./sender.js";
 
 /** The store that `--store` names, by the package that speaks to it. The URL may hold a password. */
-export type StoreSettings =
+export type StoreSettings = (
   | { readonly driver: "redis" | "mongodb"; readonly url: string }
-  | { readonly driver: "@upstash/redis"; readonly url: string; readonly token: string };
+  | { readonly driver: "@upstash/redis"; readonly url: string; readonly token: string }
+) & {
+  /** What the store's own option says. Absent: its default. */
+  readonly prefix?: string;
+};
 
 /** What `phoneproof dev` runs with. */
 export interface DevSettings extends SendSettings {
@@ -81,8 +85,8 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
   };
 }
 
-/** The URL is never part of a fault: it may hold a password. */
-function readStore(url: string, env: Environment): StoreSettings {
+/** Reads what `--store` says. The URL is never part of a fault: it may hold a password. */
+export function readStore(url: string, env: Environment): StoreSettings {
   if (/^rediss?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "redis", url };
   if (/^mongodb(\+srv)?:\/\/./i.test(url)) return { driver: "mongodb", url };
   // The token goes with every request: in the clear only where it does not leave the machine. Upstash takes no user name and password.

@@ -37,7 +37,8 @@ export async function openStore(settings: StoreSettings | undefined): Promise<Op
   };
   let candidate: Candidate;
   try {
-    candidate = await candidates[settings.driver](settings.url, "token" in settings ? settings.token : "");
+    const { driver, url, prefix } = settings;
+    candidate = await candidates[driver](url, prefix === undefined ? {} : { prefix }, "token" in settings ? settings.token : "");
   } catch (error) {
     throw error instanceof DriverMissing ? error : explained(error);
   }
@@ -57,14 +58,14 @@ export async function openStore(settings: StoreSettings | undefined): Promise<Op
 }
 
 /** The clients come with the options that the README names: they reconnect by themselves, and fail fast meanwhile. */
-const candidates: Readonly<Record<StoreSettings["driver"], (url: string, token: string) => Promise<Candidate>>> = {
-  async redis(url) {
+const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming: { readonly prefix?: string }, token: string) => Promise<Candidate>>> = {
+  async redis(url, naming) {
     const { createClient } = await driver("redis", () => import("redis"));
     let fault: unknown;
     const client = createClient({ url, disableOfflineQueue: true, commandOptions: { timeout: 1_000 } });
     // Without a listener an error would end the process. Requests that it makes fail are told by the verifier.
     client.on("error", (error) => (fault = error));
-    const store = redisStore({ client });
+    const store = redisStore({ client, ...naming });
     return {
       store,
       name: "Redis",
@@ -74,16 +75,16 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, token: 
     };
   },
 
-  async mongodb(url) {
+  async mongodb(url, naming) {
     const { MongoClient } = await driver("mongodb", () => import("mongodb"));
     const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_500, connectTimeoutMS: 1_500, socketTimeoutMS: 1_500 });
-    const store = mongoStore({ db: client.db() });
+    const store = mongoStore({ db: client.db(), ...naming });
     return { store, name: "MongoDB", probe: () => store.ensureIndexes(), close: () => client.close() };
   },
 
-  async "@upstash/redis"(url, token) {
+  async "@upstash/redis"(url, naming, token) {
     const { Redis } = await driver("@upstash/redis", () => import("@upstash/redis"));
-    const store = redisStore({ client: new Redis({ url, token, signal: () => AbortSignal.timeout(1_000) }) });
+    const store = redisStore({ client: new Redis({ url, token, signal: () => AbortSignal.timeout(1_000) }), ...naming });
     return { store, name: "Upstash", probe: () => store.get("probe"), async close() {} };
   },
 };

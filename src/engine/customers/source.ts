@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { isUsable, type KeptCustomer } from "../../domain/customers.js";
+import { type CustomerKey, isUsable, type KeptCustomer } from "../../domain/customers.js";
 import { hour } from "../../domain/time.js";
 import type { Settings } from "../../options.js";
 import type { Clock } from "../../ports/clock.js";
@@ -123,10 +123,21 @@ export function storedCustomers({ settings: { storeTimeout }, store, clock, logg
     );
   };
 
-  /** The customer, if the key is one that lets in. "compared in constant time" (contract.md, Customers and keys). */
-  const admitted = (found: Known | undefined, owner: Owner, digest: string, asked: number): Customer | undefined => {
+  /** "compared in constant time" (contract.md, Customers and keys). */
+  const keyIn = (found: Known | undefined, digest: string): CustomerKey | undefined => {
     const key = found?.keys.find(({ id }) => digest.startsWith(id));
-    if (found === undefined || key === undefined || !timingSafeEqual(Buffer.from(key.digest, "hex"), Buffer.from(digest, "hex"))) {
+    return key !== undefined && timingSafeEqual(Buffer.from(key.digest, "hex"), Buffer.from(digest, "hex")) ? key : undefined;
+  };
+
+  const forget = (uuid: string) => {
+    const entry = known.get(uuid);
+    if (entry !== undefined) known.set(uuid, { ...entry, asked: Number.NEGATIVE_INFINITY });
+  };
+
+  /** The customer, if the key is one that lets in. */
+  const admitted = (found: Known | undefined, owner: Owner, digest: string, asked: number): Customer | undefined => {
+    const key = keyIn(found, digest);
+    if (found === undefined || key === undefined) {
       owners.set(digest, undefined);
       strangers.set(digest, asked);
       return undefined;
@@ -150,7 +161,12 @@ export function storedCustomers({ settings: { storeTimeout }, store, clock, logg
       strangers.set(digest, asked);
       return undefined;
     }
-    const found = await look(uuid);
+    let found = await look(uuid);
+    if (keyIn(found, digest) === undefined) {
+      // What is known of the customer may be older than its key.
+      forget(uuid);
+      found = await look(uuid);
+    }
     return admitted(found, owners.get(digest) ?? { uuid, notedAt: Number.NEGATIVE_INFINITY }, digest, asked);
   };
 
@@ -168,9 +184,6 @@ export function storedCustomers({ settings: { storeTimeout }, store, clock, logg
       const found = look(customerUuid);
       return found instanceof Promise ? found.then((one) => one?.customer) : found?.customer;
     },
-    forget(customerUuid) {
-      const entry = known.get(customerUuid);
-      if (entry !== undefined) known.set(customerUuid, { ...entry, asked: Number.NEGATIVE_INFINITY });
-    },
+    forget,
   };
 }
