@@ -1,8 +1,8 @@
 /** What was set last, by key. */
 export interface LastUsed<T> {
   get(key: string): T | undefined;
-  /** `weight`: what it takes. */
-  set(key: string, value: T, weight: number): void;
+  /** `weight`: what it takes. Default 1. */
+  set(key: string, value: T, weight?: number): void;
 }
 
 /**
@@ -16,7 +16,7 @@ export function lastUsed<T>(most: number, age = Number.POSITIVE_INFINITY, now = 
   let since = now();
   return {
     get: (key) => young.get(key) ?? old.get(key),
-    set(key, value, weight) {
+    set(key, value, weight = 1) {
       // A clock may go back.
       if (weighs + weight > most || Math.abs(now() - since) > age) {
         old = young;
