@@ -1,8 +1,8 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { pick } from "../kit/json.js";
+import { requireText } from "../kit/option-fault.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { pick } from "./kit/json.js";
-import { requireText } from "./kit/option-fault.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, malformed, openUrlSecret, readReport, type StatusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";

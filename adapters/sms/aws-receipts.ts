@@ -1,8 +1,8 @@
 import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
-import { parseJson, pick } from "./kit/json.js";
-import { optionFault, requireText } from "./kit/option-fault.js";
+import { parseJson, pick } from "../kit/json.js";
+import { optionFault, requireText } from "../kit/option-fault.js";
+import type { Fetch } from "../kit/transport.js";
 import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords } from "./kit/report.js";
-import type { Fetch } from "./kit/transport.js";
 import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sns.js";
 
 /** Where the sender puts our reference into `Context`, which events repeat. */

@@ -1,11 +1,13 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import { errorToken, failureOf, withCode } from "../kit/error-code.js";
+import { isRecord, pick } from "../kit/json.js";
+import { optionFault, requireText } from "../kit/option-fault.js";
+import type { CarrierRequest } from "../kit/request.js";
+import { connectionCode, neverConnected } from "../kit/transport.js";
 import { contextKey } from "./aws-receipts.js";
-import { type CarrierOptions, type CarrierRequest, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { framedSender, type Made, type SenderOptions } from "./kit/framed-sender.js";
-import { isRecord, pick } from "./kit/json.js";
-import { optionFault, requireText } from "./kit/option-fault.js";
-import { acceptedAs, errorToken, failureOf, notSent, withCode } from "./kit/outcomes.js";
-import { connectionCode, neverConnected } from "./kit/transport.js";
+import { acceptedAs, notSent } from "./kit/outcomes.js";
 import type { Variables } from "./kit/variables.js";
 import { type AwsCredentials, signV4 } from "./sigv4.js";
 
@@ -161,7 +163,7 @@ function judgeError(error: unknown, context: SendContext): SendOutcome {
   const reason = errorToken((error as { name?: unknown } | null | undefined)?.name) ?? "an error without a name";
   const { $fault, $metadata } = (error ?? {}) as { $fault?: unknown; $metadata?: { httpStatusCode?: unknown } };
   const refused = $fault === "client" && typeof $metadata?.httpStatusCode === "number";
-  if (neverConnected(error)) return notSent(withCode("no connection to the carrier", connectionCode(error)));
+  if (neverConnected(error)) return notSent(withCode("no connection", connectionCode(error)));
   if (refused || reason === "CredentialsProviderError") return { outcome: "rejected", reason };
   return { outcome: "unknown", reason: context.signal.aborted ? "no answer in time" : reason };
 }

@@ -1,18 +1,13 @@
 import { isGsm7 } from "../../src/domain/gsm.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
-import { digits } from "./kit/spelling.js";
+import { digits } from "../kit/spelling.js";
 
 /**
- * Text with placeholders: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`, `{from}`, `{country}`, `{authentication_uuid}`, `{attempt}`;
+ * What a template for messages may have in it: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`, `{from}`, `{country}`, `{authentication_uuid}`, `{attempt}`;
  * for receipts `{reference}`, which the carrier should echo, and `{receipt_url}`;
  * for texts outside GSM-7 `{is_unicode}` (1, else 0) and `{coding}` (2, else 0, as Kannel has it).
- * One that the message has no value for becomes empty. In a URL each value is percent-encoded.
+ * One that the message has no value for becomes empty.
  */
-export type Template = string;
-
-/** JSON with placeholders in its texts. */
-export type JsonTemplate = Template | number | boolean | null | readonly JsonTemplate[] | { readonly [key: string]: JsonTemplate };
-
 export const placeholders = [
   "to",
   "to_digits",
@@ -47,23 +42,4 @@ export function valuesOf(message: SmsMessage, from: string | undefined): Record<
     is_unicode: unicode ? "1" : "0",
     coding: unicode ? "2" : "0",
   };
-}
-
-/** Fills a template in one pass, so that nothing inside a value is taken for a placeholder. */
-export function fill(template: Template, value: (key: Placeholder) => string): string {
-  return template.replace(/\{([a-z_]+)\}/g, (_, key: Placeholder) => value(key));
-}
-
-/** Fills every text of a JSON template. */
-export function fillJson(template: JsonTemplate, plain: (template: Template) => string): unknown {
-  if (typeof template === "string") return plain(template);
-  if (typeof template !== "object" || template === null) return template;
-  if (Array.isArray(template)) return template.map((part: JsonTemplate) => fillJson(part, plain));
-  return Object.fromEntries(Object.entries(template).map(([key, part]) => [key, fillJson(part as JsonTemplate, plain)]));
-}
-
-/** All texts of a JSON template. */
-export function texts(template: JsonTemplate): string[] {
-  if (typeof template === "string") return [template];
-  return typeof template === "object" && template !== null ? Object.values(template).flatMap((part: JsonTemplate) => texts(part)) : [];
 }

@@ -1,12 +1,14 @@
 import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
 import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
-import { fill, fillJson, type JsonTemplate, type Placeholder, placeholders, type Template, texts, valuesOf } from "./http-template.js";
+import { errorToken, withCode } from "../kit/error-code.js";
+import { isRecord, parseJson, pick } from "../kit/json.js";
+import { optionFault, requireText } from "../kit/option-fault.js";
+import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
+import { isHeader } from "../kit/transport.js";
+import { type Placeholder, placeholders, valuesOf } from "./http-template.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { isRecord, parseJson, pick } from "./kit/json.js";
-import { optionFault, requireText } from "./kit/option-fault.js";
-import { errorToken, idToken, withCode } from "./kit/outcomes.js";
+import { idToken } from "./kit/outcomes.js";
 import { bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readReports } from "./kit/report.js";
-import { isHeader } from "./kit/transport.js";
 
 /** How a fact is found in an answer: by a regular expression on its text, by values at a path of its JSON (`"messages.0.status"`), or by a function. */
 export type AnswerTest = RegExp | { readonly path: string; readonly values: readonly (string | number | boolean)[] } | ((answer: HttpAnswer) => boolean);
@@ -82,11 +84,11 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
     receiptsById,
     request(message, { from }) {
       const values = valuesOf(message, from);
-      const plain = (template: Template) => fill(template, (key) => values[key]);
+      const plain = (template: Template) => fill(template, (key: Placeholder) => values[key]);
       const named = Object.fromEntries(Object.entries(headers).map(([key, template]) => [key.toLowerCase(), plain(template).replace(/[\r\n]+/g, " ")]));
       return {
         method,
-        url: typeof url === "function" ? url(message, from) : fill(url, (key) => encodeURIComponent(values[key])),
+        url: typeof url === "function" ? url(message, from) : fill(url, (key: Placeholder) => encodeURIComponent(values[key])),
         headers: named,
         ...(form !== undefined && { form: new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)])) }),
         ...(json !== undefined && { json: fillJson(json, plain) }),
@@ -133,17 +135,14 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
     else requireText(name, `headers.${header}`, value, "Pass a text, with placeholders where you like.");
   for (const [field, value] of Object.entries(options.form ?? {}))
     if (typeof value !== "string") throw optionFault(name, `form.${field}`, "is no text", "A form holds texts alone: put it in quotes.");
-  for (const template of templates) {
-    for (const [whole, key] of template.matchAll(/\{([a-z_]+)\}/g)) {
-      if (!placeholders.includes(key as Placeholder))
-        throw optionFault(
-          name,
-          "url, headers, form or json",
-          `has an unknown placeholder ${whole}`,
-          `Those known are ${placeholders.map((known) => `{${known}}`).join(", ")}.`,
-        );
-    }
-  }
+  const [stranger] = strangersIn(templates, placeholders);
+  if (stranger !== undefined)
+    throw optionFault(
+      name,
+      "url, headers, form or json",
+      `has an unknown placeholder ${stranger}`,
+      `Those known are ${placeholders.map((known) => `{${known}}`).join(", ")}.`,
+    );
   if (options.body === undefined && typeof url !== "function" && !templates.some((template) => /\{(text|code)\}/.test(template))) {
     throw optionFault(name, "url, form or json", "has neither {text} nor {code} in it", "Put {text} where the message goes.");
   }

@@ -1,11 +1,11 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { isRecord, pick } from "../kit/json.js";
+import { requireText } from "../kit/option-fault.js";
+import { digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { isRecord, pick } from "./kit/json.js";
-import { requireText } from "./kit/option-fault.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { bodyJson, isoTime, malformed, readReports, type StatusWords } from "./kit/report.js";
-import { digits } from "./kit/spelling.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface InfobipSenderOptions extends CarrierOptions {

@@ -1,12 +1,12 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { pick } from "../kit/json.js";
+import { requireText } from "../kit/option-fault.js";
+import { digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { pick } from "./kit/json.js";
-import { requireText } from "./kit/option-fault.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, expired, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
 import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
-import { digits } from "./kit/spelling.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface MessageBirdSenderOptions extends CarrierOptions {

@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { pick } from "../kit/json.js";
+import { requireText } from "../kit/option-fault.js";
+import { basicAuth, digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { pick } from "./kit/json.js";
-import { requireText } from "./kit/option-fault.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
-import { basicAuth, digits } from "./kit/spelling.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface PlivoSenderOptions extends CarrierOptions {

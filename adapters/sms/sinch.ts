@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { pick } from "../kit/json.js";
+import { optionFault, requireText } from "../kit/option-fault.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { pick } from "./kit/json.js";
-import { optionFault, requireText } from "./kit/option-fault.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";

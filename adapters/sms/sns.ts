@@ -1,7 +1,7 @@
 import { type KeyObject, verify, X509Certificate } from "node:crypto";
-import { isRecord, parseJson } from "./kit/json.js";
+import { isRecord, parseJson } from "../kit/json.js";
+import { type Fetch, readText } from "../kit/transport.js";
 import { isoTime, isStale } from "./kit/report.js";
-import { type Fetch, readText } from "./kit/transport.js";
 
 /** An Amazon SNS topic, taken apart. */
 export interface Topic {

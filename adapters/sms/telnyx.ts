@@ -1,9 +1,9 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { pick } from "../kit/json.js";
+import { optionFault, requireText } from "../kit/option-fault.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { pick } from "./kit/json.js";
-import { optionFault, requireText } from "./kit/option-fault.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";

@@ -1,13 +1,13 @@
-import { createPrivateKey, type KeyObject, randomUUID, sign } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { isRecord, pick } from "../kit/json.js";
+import { optionFault, requireText } from "../kit/option-fault.js";
+import { basicAuth, digits } from "../kit/spelling.js";
+import { applicationToken } from "../kit/vonage-token.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { isRecord, pick } from "./kit/json.js";
-import { optionFault, requireText } from "./kit/option-fault.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
-import { basicAuth, digits } from "./kit/spelling.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface VonageSenderOptions extends CarrierOptions {
@@ -102,27 +102,7 @@ function openAuthorization(name: string, options: VonageSenderOptions): () => st
     const basic = basicAuth(requireText(name, "apiKey", apiKey, "Pass the API key of the Vonage dashboard."), secret);
     return () => basic;
   }
-  const key = readKey(name, requireText(name, "privateKey", options.privateKey, "Pass the application's private key as PEM text."));
-  return () => {
-    const issuedAt = Math.floor(Date.now() / 1000);
-    const content = [
-      { alg: "RS256", typ: "JWT" },
-      { application_id: applicationId, iat: issuedAt, exp: issuedAt + 300, jti: randomUUID() },
-    ]
-      .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
-      .join(".");
-    return `Bearer ${content}.${sign("sha256", Buffer.from(content), key).toString("base64url")}`;
-  };
-}
-
-function readKey(name: string, pem: string): KeyObject {
-  try {
-    const key = createPrivateKey(pem);
-    if (key.asymmetricKeyType === "rsa") return key;
-  } catch {
-    // Said below, without the key.
-  }
-  throw optionFault(name, "privateKey", "is not an RSA private key in PEM", "Pass the text of the application's private.key, line breaks included.");
+  return applicationToken(name, applicationId as string, options.privateKey);
 }
 
 const words: StatusWords = new Map([

@@ -45,8 +45,9 @@ describe("the rule itself", () => {
     ["adapters/http/express.ts", `import "../../src/composition.js";`, "types only"],
     ["src/domain/gsm.ts", `import { day } from "./time.js";`, "imports nothing"],
     ["adapters/sms/smpp/text.ts", `import { messageText } from "../../../src/domain/message.js";`, "types only"],
-    ["adapters/sms/kit/json.ts", `import { smppSender } from "../smpp/index.js";`, "another folder's"],
-    ["adapters/store/redis/index.ts", `import { parseJson } from "../../sms/kit/json.js";`, "another folder's"],
+    ["adapters/sms/kit/extra.ts", `import { smppSender } from "../smpp/index.js";`, "another folder's"],
+    ["adapters/lookup/twilio.ts", `import { openExtra } from "../sms/kit/extra.js";`, "another folder's"],
+    ["adapters/kit/json.ts", `import { openExtra } from "../sms/kit/extra.js";`, "another folder's"],
     ["adapters/http/express.ts", `import type { memoryStore } from "../store/memory.js";`, "another folder's"],
     ["adapters/store/memory/index.ts", `import { keysUnder } from "./redis/keys.js";`, "another folder's"],
     ["adapters/http/express.ts", `import type { DevSession } from "../../src/dev/session.js";`, "that is above"],
@@ -66,6 +67,7 @@ describe("the rule itself", () => {
     ["adapters/sms/smpp/text.ts", `import { gsmCodes } from "../../../src/domain/gsm.js";`],
     ["adapters/sms/smpp/from.ts", `import { openSenderId } from "../kit/sender-id.js";`],
     ["adapters/sms/twilio.ts", `import { openSenderId } from "./kit/sender-id.js";`],
+    ["adapters/lookup/twilio.ts", `import { pick } from "../kit/json.js";`],
     ["adapters/store/redis/index.ts", `import read from "./read.lua";`],
   ];
   test.each(allowed)("accepts, in %s, %s", (path, text) => {

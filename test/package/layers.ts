@@ -60,8 +60,11 @@ const floors: readonly (readonly [path: string, floor: number])[] = [
 /** What adapters may import at run time too: the one table of GSM 03.38, pure data. The verifier counts the segments of a text by it, and a sender that writes octets must not count by another. */
 const pureData = "src/domain/gsm.ts";
 
-/** What a folder of senders may import beside its own: what carriers share. */
-const kit = "adapters/sms/kit";
+/** What a folder of adapters may import beside its own: what those share that ask others over HTTP, and what carriers share. */
+const kits: readonly (readonly [kit: string, of: string])[] = [
+  ["adapters/kit", "adapters/"],
+  ["adapters/sms/kit", "adapters/sms/"],
+];
 
 /** What is wrong with the imports of one file, one sentence each. Paths are relative to the project, with `/`. */
 export function faultsOf(path: string, text: string): string[] {
@@ -77,7 +80,7 @@ export function faultsOf(path: string, text: string): string[] {
     if (path === pureData) return fault("pure data imports nothing");
     if (path.startsWith("adapters/")) {
       if (dirname(target) === dirname(path)) return [];
-      if (dirname(target) === kit && path.startsWith("adapters/sms/")) return [];
+      if (kits.some(([kit, of]) => dirname(target) === kit && path.startsWith(of))) return [];
       if (!target.startsWith("src/")) return fault("an adapter has no business with another folder's");
       if (target.startsWith("src/dev/")) return fault("that is above");
       return typeOnly || target === pureData ? [] : fault("adapters import types only from src");

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { Fetch } from "../../adapters/kit/transport.js";
 import { type AwsTextMessage, awsReceipts, awsSender } from "../../adapters/sms/aws.js";
-import type { Fetch } from "../../adapters/sms/kit/transport.js";
 import { signV4 } from "../../adapters/sms/sigv4.js";
 import { awsCarrier, awsCredentials, awsOptions } from "../support/carriers/aws.js";
 import { aMessage, aReceipt, inTime, reference } from "../support/carriers/messages.js";
@@ -98,7 +98,7 @@ it.each<[string, unknown, string, string]>([
     "no connection",
     Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect", $metadata: { attempts: 1 } }),
     "rejected",
-    "not sent: no connection to the carrier, code ECONNREFUSED",
+    "not sent: no connection, code ECONNREFUSED",
   ],
   ["a cut connection", Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }), "unknown", "Error"],
   ["a time-out", Object.assign(new Error("x"), { name: "TimeoutError" }), "unknown", "TimeoutError"],

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { Fetch } from "../../adapters/kit/transport.js";
 import { type HttpSenderOptions, httpSender } from "../../adapters/sms/http.js";
-import type { Fetch } from "../../adapters/sms/kit/transport.js";
 import { aMessage, inTime, reference } from "../support/carriers/messages.js";
 
 /** Sends one message and shows the request. */

@@ -1,35 +1,15 @@
-import type { Feedback, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { Feedback, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import { errorToken, withCode } from "../../kit/error-code.js";
+import { optionFault, requireFlag } from "../../kit/option-fault.js";
+import { ask, type CarrierAnswer, type CarrierRequest, type NoAnswer } from "../../kit/request.js";
+import { openTransport, type TransportOptions } from "../../kit/transport.js";
 import { framedSender, type Made, type SenderFrame, type SenderOptions } from "./framed-sender.js";
-import { parseJson } from "./json.js";
-import { optionFault, requireFlag } from "./option-fault.js";
-import { errorToken, failureOf, notSent, withCode } from "./outcomes.js";
-import { connectionCode, isHeader, neverConnected, openTransport, readText, type Transport, type TransportOptions } from "./transport.js";
+import { notSent } from "./outcomes.js";
 
 /** Options that every sender over HTTP takes. */
 export interface CarrierOptions<V = unknown> extends SenderOptions<V>, TransportOptions {
   /** `true`: tells the carrier of each code that was typed, where it listens to that: the sender's page says how. Default: `false`. */
   readonly conversions?: boolean;
-}
-
-/** What a sender asks of its carrier. At most one of `json`, `form` and `body`. */
-export interface CarrierRequest {
-  readonly url: string;
-  /** Default: POST. */
-  readonly method?: string;
-  /** Names in lower case. `content-type` and `accept` are set for `json` and `form`. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly json?: unknown;
-  readonly form?: URLSearchParams;
-  readonly body?: string;
-}
-
-/** What the carrier said. */
-export interface CarrierAnswer {
-  readonly status: number;
-  /** At most 64 KiB of it; empty when it broke off. */
-  readonly text: string;
-  /** `text` read as JSON; undefined when it is none. */
-  readonly json: unknown;
 }
 
 /** What one carrier's API asks for: how a message is put, and what its answers mean. */
@@ -82,13 +62,8 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
   const sender = framedSender<V>(name, options, {
     ...api,
     async hand(message, made, context) {
-      let ready: ReadyRequest;
-      try {
-        ready = readyRequest(await before(context.signal, async () => api.request(message, { ...made, baseUrl })));
-      } catch (error) {
-        return notSent(context.signal.aborted ? "the time for it was over" : `the request could not be made: ${failureOf(error)}`);
-      }
-      const outcome = await exchange(api, transport, ready, context);
+      const answer = await ask(transport, () => api.request(message, { ...made, baseUrl }), context.signal);
+      const outcome = "reason" in answer ? unanswered(answer) : judge(api, answer);
       if (outcome.outcome !== "accepted") return outcome;
       return { ...outcome, ...(api.receiptsById === true && options.receipts !== false && { idSpace: api.provider }), ...(tells && { keepId: true }) };
     },
@@ -100,9 +75,9 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
       if (event !== "validated" || messageId === undefined || telling >= mostConversions) return;
       telling += 1;
       try {
-        const time = AbortSignal.timeout(conversionTimeout);
-        const { status } = await call(transport, readyRequest(await before(time, async () => conversion(messageId, { baseUrl, now: Date.now() }))), time);
-        if (status < 200 || status >= 300) throw new Error(`${api.provider} answered HTTP ${status} to a conversion`);
+        const answer = await ask(transport, () => conversion(messageId, { baseUrl, now: Date.now() }), AbortSignal.timeout(conversionTimeout));
+        if ("reason" in answer) throw new Error(`${api.provider} was not told of a conversion: ${answer.reason}`);
+        if (answer.status < 200 || answer.status >= 300) throw new Error(`${api.provider} answered HTTP ${answer.status} to a conversion`);
       } finally {
         telling -= 1;
       }
@@ -110,59 +85,8 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
   };
 }
 
-/** What work comes to, or a rejection once the signal is aborted, whatever the work does then. */
-function before<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(new Error("the time for it was over"));
-    if (signal.aborted) return stop();
-    signal.addEventListener("abort", stop, { once: true });
-    work()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener("abort", stop));
-  });
-}
-
-async function exchange<V>(api: CarrierApi<V>, transport: Transport, request: ReadyRequest, context: SendContext): Promise<SendOutcome> {
-  const abort = new AbortController();
-  const stop = () => abort.abort();
-  context.signal.addEventListener("abort", stop, { once: true });
-  const timer = transport.timeout === undefined ? undefined : setTimeout(stop, transport.timeout);
-  try {
-    return judge(api, await call(transport, request, abort.signal));
-  } catch (error) {
-    const code = connectionCode(error);
-    if (neverConnected(error)) return notSent(withCode("no connection to the carrier", code));
-    return { outcome: "unknown", reason: abort.signal.aborted ? "no answer in time" : withCode("the connection was cut before the answer", code) };
-  } finally {
-    clearTimeout(timer);
-    context.signal.removeEventListener("abort", stop);
-  }
-}
-
-async function call({ fetch }: Transport, { url, ...init }: ReadyRequest, signal: AbortSignal): Promise<CarrierAnswer> {
-  const response = await fetch(url, { ...init, redirect: "manual", signal });
-  const text = await readText(response);
-  return { status: response.status, text, json: parseJson(text) };
-}
-
-/** A request as `fetch` takes it. */
-interface ReadyRequest {
-  readonly url: string;
-  readonly method: string;
-  readonly headers: Record<string, string>;
-  readonly body?: string;
-}
-
-/** Throws at what `fetch` would throw at, before a byte goes out. */
-function readyRequest({ url, method = "POST", headers = {}, json, form, body }: CarrierRequest): ReadyRequest {
-  const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
-  if (!/^https?:$/.test(protocol)) throw new Error("its URL is none");
-  if (username !== "" || password !== "") throw new Error("its URL holds a user or a password: put them into a header");
-  const type = json !== undefined ? "application/json" : form !== undefined ? "application/x-www-form-urlencoded" : undefined;
-  const all = { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };
-  for (const [name, value] of Object.entries(all)) if (!isHeader(name, value)) throw new Error(`the header ${name} holds what no header can`);
-  const written = json !== undefined ? JSON.stringify(json) : (form?.toString() ?? body);
-  return { url, method, headers: all, ...(written !== undefined && { body: written }) };
+function unanswered({ sent, reason }: NoAnswer): SendOutcome {
+  return sent ? { outcome: "unknown", reason } : notSent(reason);
 }
 
 function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {

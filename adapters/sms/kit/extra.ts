@@ -1,7 +1,7 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { isRecord } from "../../kit/json.js";
+import { optionFault } from "../../kit/option-fault.js";
 import { type ByCountry, forCountry, isCountryKey } from "./by-country.js";
-import { isRecord } from "./json.js";
-import { optionFault } from "./option-fault.js";
 
 export type Fields<V = unknown> = Readonly<Record<string, V>>;
 

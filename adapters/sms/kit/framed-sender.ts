@@ -1,7 +1,8 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import { failureOf } from "../../kit/error-code.js";
+import { optionFault, requireFlag } from "../../kit/option-fault.js";
 import { type Extra, type Fields, openExtra } from "./extra.js";
-import { optionFault, requireFlag } from "./option-fault.js";
-import { discreet, failureOf, notSent } from "./outcomes.js";
+import { discreet, notSent } from "./outcomes.js";
 import { openSenderId, type SenderId } from "./sender-id.js";
 
 /** Options that every sender of the kit takes. */

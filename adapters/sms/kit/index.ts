@@ -2,13 +2,17 @@
 
 export type { DeliveryStatus, Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "../../../src/ports/receipts.js";
 export type { RegisteredIds, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+export { errorToken, failureOf, withCode } from "../../kit/error-code.js";
+export { isRecord, parseJson, pick } from "../../kit/json.js";
+export { optionFault, requireText } from "../../kit/option-fault.js";
+export type { CarrierAnswer, CarrierRequest } from "../../kit/request.js";
+export { basicAuth, digits } from "../../kit/spelling.js";
+export type { Fetch, FetchAnswer, TransportOptions } from "../../kit/transport.js";
 export type { ByCountry } from "./by-country.js";
-export { type CarrierAnswer, type CarrierApi, type CarrierOptions, type CarrierRequest, carrierSender } from "./carrier-sender.js";
+export { type CarrierApi, type CarrierOptions, carrierSender } from "./carrier-sender.js";
 export type { Extra, Fields } from "./extra.js";
 export { framedSender, type Made, type SenderFrame, type SenderOptions } from "./framed-sender.js";
-export { isRecord, parseJson, pick } from "./json.js";
-export { optionFault, requireText } from "./option-fault.js";
-export { acceptedAs, errorToken, failureOf, idToken, notSent, rejectedWith, withCode } from "./outcomes.js";
+export { acceptedAs, idToken, notSent, rejectedWith } from "./outcomes.js";
 export {
   badSignature,
   bodyForm,
@@ -28,6 +32,4 @@ export {
 } from "./report.js";
 export type { SenderId } from "./sender-id.js";
 export { claimTime, readJwt, sameText, sha256Hex } from "./signature.js";
-export { basicAuth, digits } from "./spelling.js";
-export type { Fetch, FetchAnswer, TransportOptions } from "./transport.js";
 export type { Variables } from "./variables.js";

@@ -1,4 +1,5 @@
 import type { SendOutcome, SmsMessage } from "../../../src/ports/sms-sender.js";
+import { errorToken, withCode } from "../../kit/error-code.js";
 
 /** Accepted under the carrier's id, or unknown where a carrier's answer to an accepted message must hold one and does not. */
 export function acceptedAs(id: unknown): SendOutcome {
@@ -20,23 +21,6 @@ export function notSent(why: string): SendOutcome {
 export function idToken(value: unknown): string | undefined {
   const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
   return typeof text === "string" && /^[\x21-\x7e]{1,200}$/.test(text) ? text : undefined;
-}
-
-/** A carrier's error code as a short word. Anything that might be a number somebody has, or a sentence, is left out. */
-export function errorToken(value: unknown): string | undefined {
-  const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
-  return typeof text === "string" && /^[\w.:-]{1,64}$/.test(text) && !/\d{7}/.test(text) ? text : undefined;
-}
-
-export function withCode(reason: string, code: string | undefined): string {
-  return code === undefined ? reason : `${reason}, code ${code}`;
-}
-
-/** What a function among the options threw, in a few words. */
-export function failureOf(error: unknown): string {
-  const { name, message } = (typeof error === "object" && error !== null ? error : {}) as { name?: unknown; message?: unknown };
-  const words = [name, message].filter((part) => typeof part === "string" && part !== "" && part !== "Error").join(": ");
-  return words === "" ? "without a reason" : words.slice(0, 200);
 }
 
 /** Whatever a carrier or a function echoes, a reason never holds the one-time code, nor a number somebody has. */

@@ -1,7 +1,8 @@
 import type { Receipt, ReceiptReading, ReceiptRequest } from "../../../src/ports/receipts.js";
-import { parseJson } from "./json.js";
-import { optionFault, requireText } from "./option-fault.js";
-import { errorToken, idToken } from "./outcomes.js";
+import { errorToken } from "../../kit/error-code.js";
+import { parseJson } from "../../kit/json.js";
+import { optionFault, requireText } from "../../kit/option-fault.js";
+import { idToken } from "./outcomes.js";
 import { sameText } from "./signature.js";
 
 /** A carrier's words for what became of a message, lower case, in ours. A word that is not listed says nothing. */

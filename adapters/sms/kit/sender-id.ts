@@ -1,6 +1,6 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { optionFault, requireText } from "../../kit/option-fault.js";
 import { type ByCountry, forCountry, isCountryKey } from "./by-country.js";
-import { optionFault, requireText } from "./option-fault.js";
 
 /**
  * Whom a message comes from: a sender id of up to 11 letters and digits, or a number; one for each country, with `default` for the rest; or a rule.

@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { isRecord, parseJson, pick } from "./json.js";
+import { isRecord, parseJson, pick } from "../../kit/json.js";
 
 /** Compares in constant time, whatever the lengths: a prefix is no match. */
 export function sameText(a: string, b: string): boolean {

@@ -1,5 +1,5 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
-import { failureOf } from "../kit/outcomes.js";
+import { failureOf } from "../../kit/error-code.js";
 import { openSenderId, type SenderId } from "../kit/sender-id.js";
 import type { Address } from "./pdu.js";
 

@@ -1,6 +1,6 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { failureOf } from "../../kit/error-code.js";
 import { type ByCountry, forCountry, isCountryKey } from "../kit/by-country.js";
-import { failureOf } from "../kit/outcomes.js";
 import { tags } from "./pdu.js";
 
 /** An optional parameter (TLV) of submit_sm that a message centre wants beside those of SMPP 3.4. */

@@ -1,6 +1,6 @@
 import { optionFault } from "./option-fault.js";
 
-/** The part of `fetch` that the senders use. The global `fetch` has this shape, and so has that of any client that imitates it. */
+/** The part of `fetch` that senders and lookups use. The global `fetch` has this shape, and so has that of any client that imitates it. */
 export type Fetch = (
   url: string,
   init: {
@@ -12,13 +12,13 @@ export type Fetch = (
   },
 ) => Promise<FetchAnswer>;
 
-/** The part of a `Response` that the senders use. */
+/** The part of a `Response` that they use. */
 export interface FetchAnswer {
   readonly status: number;
   readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> } } | null;
 }
 
-/** How a carrier is reached: options that every sender over HTTP takes. */
+/** How a carrier, or another's API, is reached: options that every sender and lookup over HTTP takes. */
 export interface TransportOptions {
   /**
    * Where the carrier's API is, without the path of an operation: another region of the carrier, or a stand-in for tests. Default: the carrier's public
@@ -27,7 +27,7 @@ export interface TransportOptions {
   readonly baseUrl?: string;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch;
-  /** Seconds to wait for the carrier's whole answer; then the outcome is `unknown`. Default, and at most: until the send's own deadline. */
+  /** Seconds to wait for the whole answer; then a send is `unknown`, and a lookup knows nothing. Default, and at most: until the deadline of the send or the lookup. */
   readonly timeout?: number;
 }
 
@@ -41,16 +41,16 @@ export interface Transport {
 }
 
 /** @throws TypeError for a base URL, `fetch` or time-out that cannot be used. */
-export function openTransport(sender: string, options: TransportOptions, carrierUrl: string): Transport {
-  const { baseUrl = carrierUrl, timeout } = options;
+export function openTransport(owner: string, options: TransportOptions, publicUrl: string): Transport {
+  const { baseUrl = publicUrl, timeout } = options;
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
-    throw optionFault(sender, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${carrierUrl}.`);
+    throw optionFault(owner, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${publicUrl}.`);
   }
   if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
-    throw optionFault(sender, "timeout", "must be a number of seconds above 0", "Leave it out to wait until the verifier's sendTimeout.");
+    throw optionFault(owner, "timeout", "must be a number of seconds above 0", "Leave it out to wait as long as the verifier does.");
   }
   if (options.fetch !== undefined && typeof options.fetch !== "function") {
-    throw optionFault(sender, "fetch", "must be a function", "Leave it out for the global fetch.");
+    throw optionFault(owner, "fetch", "must be a function", "Leave it out for the global fetch.");
   }
   // Looked up at each call, so that tools which replace the global one later are heard.
   const fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));

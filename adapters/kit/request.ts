@@ -1,0 +1,101 @@
+import { failureOf, withCode } from "./error-code.js";
+import { parseJson } from "./json.js";
+import { connectionCode, isHeader, neverConnected, readText, type Transport } from "./transport.js";
+
+/** What is asked of a carrier, or of another's API. At most one of `json`, `form` and `body`. */
+export interface CarrierRequest {
+  readonly url: string;
+  /** Default: POST. */
+  readonly method?: string;
+  /** Names in lower case. `content-type` and `accept` are set for `json` and `form`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly form?: URLSearchParams;
+  readonly body?: string;
+}
+
+/** What it said. */
+export interface CarrierAnswer {
+  readonly status: number;
+  /** At most 64 KiB of it; empty when it broke off. */
+  readonly text: string;
+  /** `text` read as JSON; undefined when it is none. */
+  readonly json: unknown;
+}
+
+/** Why there is no answer. */
+export interface NoAnswer {
+  /** Whether some of the request may have gone out. */
+  readonly sent: boolean;
+  readonly reason: string;
+}
+
+/**
+ * Asks once, follows no redirect, and never rejects. The answer is waited for until `signal` is aborted, or for the transport's own time-out.
+ *
+ * @param request What is asked, or what makes it, which may take its time (credentials that are fetched) but not more than there is.
+ */
+export async function ask(
+  transport: Transport,
+  request: CarrierRequest | (() => CarrierRequest | Promise<CarrierRequest>),
+  signal: AbortSignal,
+): Promise<CarrierAnswer | NoAnswer> {
+  let ready: ReadyRequest;
+  try {
+    ready = readyRequest(typeof request === "function" ? await before(signal, async () => request()) : request);
+  } catch (error) {
+    return { sent: false, reason: signal.aborted ? overTime : `the request could not be made: ${failureOf(error)}` };
+  }
+  if (signal.aborted) return { sent: false, reason: overTime };
+  const abort = new AbortController();
+  const stop = () => abort.abort();
+  signal.addEventListener("abort", stop, { once: true });
+  const timer = transport.timeout === undefined ? undefined : setTimeout(stop, transport.timeout);
+  try {
+    const { url, ...init } = ready;
+    const response = await transport.fetch(url, { ...init, redirect: "manual", signal: abort.signal });
+    const text = await readText(response);
+    return { status: response.status, text, json: parseJson(text) };
+  } catch (error) {
+    const code = connectionCode(error);
+    if (neverConnected(error)) return { sent: false, reason: withCode("no connection", code) };
+    return { sent: true, reason: abort.signal.aborted ? "no answer in time" : withCode("the connection was cut before the answer", code) };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+const overTime = "the time for it was over";
+
+/** What work comes to, or a rejection once the signal is aborted, whatever the work does then. */
+function before<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(new Error(overTime));
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+/** A request as `fetch` takes it. */
+interface ReadyRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+}
+
+/** Throws at what `fetch` would throw at, before a byte goes out. */
+function readyRequest({ url, method = "POST", headers = {}, json, form, body }: CarrierRequest): ReadyRequest {
+  const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
+  if (!/^https?:$/.test(protocol)) throw new Error("its URL is none");
+  if (username !== "" || password !== "") throw new Error("its URL holds a user or a password: put them into a header");
+  const type = json !== undefined ? "application/json" : form !== undefined ? "application/x-www-form-urlencoded" : undefined;
+  const all = { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };
+  for (const [name, value] of Object.entries(all)) if (!isHeader(name, value)) throw new Error(`the header ${name} holds what no header can`);
+  const written = json !== undefined ? JSON.stringify(json) : (form?.toString() ?? body);
+  return { url, method, headers: all, ...(written !== undefined && { body: written }) };
+}
