@@ -14,6 +14,7 @@ import { createCustomerRecords } from "./engine/customers/records.js";
 import { createSeals } from "./engine/customers/seal.js";
 import { type StoredCustomers, type StoredCustomersParts, storedCustomers } from "./engine/customers/source.js";
 import { type Accounts, configuredCustomers, createAccounts } from "./engine/door/account.js";
+import { createNumberFacts } from "./engine/door/facts.js";
 import { createLists } from "./engine/door/lists.js";
 import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
@@ -106,6 +107,7 @@ export function compose(options: VerifierOptions): Composed {
       ...base,
       beside,
       lists: createLists(base, beside),
+      facts: createNumberFacts(base, beside),
       countries: createCountries(),
       alarms: createAlarms({ ...base, onEvent: settings.onEvent, beside }),
       outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),

@@ -8,6 +8,7 @@ import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
+import { soundPrice } from "./domain/spend.js";
 import { isWebhookSecret, webhookSecretForm } from "./domain/webhook-secret.js";
 import { VerifierError } from "./errors.js";
 import type { CallbackSender } from "./ports/callback-sender.js";
@@ -51,7 +52,7 @@ export interface VerifierOptions {
   readonly countries: "all" | readonly CountryCode[];
   /** Who may call: a list, an object of yours that finds them, or `"store"`: those that `verifier.customers` and the command `phoneproof customers` keep in the store. */
   readonly customers: readonly CustomerConfig[] | Customers | "store";
-  /** An online source for lookup; default: the numbering plan alone. */
+  /** An online source for lookup, or `lookupChain([…])` of several; default: the numbering plan alone. */
   readonly lookup?: LookupProvider | undefined;
   /** What differs from the default policy. */
   readonly policy?: PolicyOverride | undefined;
@@ -75,6 +76,11 @@ export interface VerifierOptions {
   readonly storeTimeout?: number | undefined;
   /** How long lookup waits for its provider. Default 2. */
   readonly lookupTimeout?: number | undefined;
+  /**
+   * Whether create looks a number up before it sends: a kind of line that cannot receive codes is then `invalid_line` also where the numbering plan does not tell, and a router with `network: "lookup"` knows the network.
+   * Waits for at most `lookupTimeout`; where nothing is known by then the message goes as without. Default false.
+   */
+  readonly lookupBeforeSend?: boolean | undefined;
   /** How far the clocks of the processes that share a store may be off; limits reach back twice that further. Default 5. */
   readonly clockSkew?: number | undefined;
   /** `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Default `"valid"`. */
@@ -169,6 +175,7 @@ export interface Settings {
   readonly sendTimeout: number;
   readonly storeTimeout: number;
   readonly lookupTimeout: number;
+  readonly lookupBeforeSend: boolean;
   readonly clockSkew: number;
   readonly numberRules: NumberRules;
   /** By number; with `undefined` for those that are sent to. */
@@ -394,6 +401,7 @@ function makeSchemas() {
     sendTimeout: duration(defaultSendTimeout),
     storeTimeout: duration(2),
     lookupTimeout: duration(2),
+    lookupBeforeSend: flag.default(false),
     clockSkew: duration(5, secondsOrNone.max(60, "must be at most 60")),
     phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').default("valid"),
     testNumbers: z
@@ -475,7 +483,12 @@ export function readOptions(options: VerifierOptions): Settings {
   for (const [index, customer] of Array.isArray(customers) ? customers.entries() : [])
     if (customer.policy) policies.push([`customers.${index}.policy`, withOverride(policy, customer.policy)]);
   const faults = [
-    ...policies.flatMap(([path, one]) => [...policyFaults(path, one, message), ...spendFaults(path, one, read.sender)]),
+    ...policies.flatMap(([path, one]) => [
+      ...policyFaults(path, one, message),
+      ...spendFaults(path, one, read.sender),
+      ...lookupPriceFaults(path, one, read.lookup),
+    ]),
+    ...beforeSendFaults(read.lookupBeforeSend, read),
     ...reachFaults(read.countries, read.sender),
     ...sourceFaults(receipts?.sources, read.sender),
   ];
@@ -492,6 +505,7 @@ export function readOptions(options: VerifierOptions): Settings {
     sendTimeout: read.sendTimeout,
     storeTimeout: read.storeTimeout,
     lookupTimeout: read.lookupTimeout,
+    lookupBeforeSend: read.lookupBeforeSend,
     clockSkew: read.clockSkew,
     numberRules: { validation: read.phoneValidation, testNumbers, ambiguousLineType: read.ambiguousLineType },
     testNumbers,
@@ -583,6 +597,19 @@ function spendFaults(path: string, policy: Policy, { plan, unpriced = [] }: SmsS
       ? "needs to know what a message costs: send through router({ routes: [{ name, sender, price }] }), or give the sender a method plan"
       : `needs a price for every message: set price of the router's ${unpriced.map((name) => `"${name}"`).join(", ")}`;
   return [`${path}.limits.spend ${mend}`];
+}
+
+/** "Without a price nothing can be held to a ceiling": a lookup's, which counts towards it. */
+function lookupPriceFaults(path: string, policy: Policy, lookup: LookupProvider | undefined): string[] {
+  if (policy.limits.spend.length === 0 || lookup === undefined || soundPrice(lookup.price) !== undefined) return [];
+  return [`${path}.limits.spend needs to know what a lookup costs: give lookup, or each provider of its chain, a price; 0 where it costs nothing`];
+}
+
+/** What looking up before the send needs, and who needs that. */
+function beforeSendFaults(looks: boolean, { lookup, sender }: { readonly lookup?: LookupProvider | undefined; readonly sender: SmsSender }): string[] {
+  if (looks) return lookup === undefined ? ["lookupBeforeSend needs the option lookup, for example twilioLookup({ accountSid, authToken })"] : [];
+  if (sender.readsNetwork !== true) return [];
+  return ['sender chooses routes by what a lookup knows (network: "lookup"): set lookupBeforeSend to true'];
 }
 
 function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {

@@ -79,12 +79,17 @@ export interface DestinationRules {
 /** "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN, personal numbers, satellite and other global ranges, fixed line) → `invalid_line`" (contract.md, Limits). */
 const refusedLines: ReadonlySet<LineType> = new Set(["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"]);
 
+/** Whether no code is sent to lines of this kind. */
+export function isRefusedLine(lineType: LineType): boolean {
+  return refusedLines.has(lineType);
+}
+
 /** "Policy faults answer 400: country not allowed → `unsupported_region` …, line type … → `invalid_line`, block list → `blocked_number`" (contract.md, Limits). Test numbers are only ever blocked. */
 export function destinationFault(phone: PhoneNumber, rules: DestinationRules): "unsupported_region" | "invalid_line" | "blocked_number" | undefined {
   if (rules.blocked(phone.number)) return "blocked_number";
   if (phone.test) return undefined;
   if (rules.countries !== "all" && (phone.country === undefined || !rules.countries.has(phone.country))) return "unsupported_region";
-  if (phone.anywhere || refusedLines.has(phone.lineType)) return "invalid_line";
+  if (phone.anywhere || isRefusedLine(phone.lineType)) return "invalid_line";
   return undefined;
 }
 

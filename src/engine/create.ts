@@ -9,10 +9,11 @@ import { type IpInfo, signalDecisions } from "../domain/signals.js";
 import type { SpamAttempt } from "../domain/spam.js";
 import { type Origin, originOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
+import type { Network } from "../ports/sms-sender.js";
 import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import { meetsChallenge } from "./door/challenge.js";
-import { blockedNumber, readDestination } from "./door/destination.js";
+import { blockedNumber, lookBeforeSend, readDestination } from "./door/destination.js";
 import { askIpInfo, askOwnRules, type OwnWord, withListed } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
@@ -39,6 +40,7 @@ interface Asked {
   readonly own: OwnWord;
   readonly pass: Pass;
   readonly ipInfo: IpInfo | undefined;
+  readonly network: Network | undefined;
   readonly fingerprint: string | undefined;
 }
 
@@ -60,14 +62,14 @@ export function createAuthentication(
     const now = clock.now();
     return soon(
       budget.aside(() => askAround(parts, account, request, phone, id, now)),
-      ({ listed, own, ipInfo, proof }) => {
-        const asked = { request, phone, id, own: withListed(own, listed, now), pass: { proof, safe: listed.safe }, ipInfo, fingerprint: key?.fingerprint };
+      ({ listed, own, ipInfo, proof, network }) => {
+        const asked = { request, phone, id, own: withListed(own, listed, now), pass: { proof, safe: listed.safe }, ipInfo, network, fingerprint: key?.fingerprint };
         return commitAndSend(parts, account, budget, asked, key);
       },
     );
   };
   if (key === undefined) return create();
-  const asksOthers = settings.spamRules.length > 0 || settings.lists.block !== undefined || request.proof !== undefined;
+  const asksOthers = settings.spamRules.length > 0 || settings.lists.block !== undefined || request.proof !== undefined || settings.lookupBeforeSend;
   return key.before(budget, asksOthers).then((known) => (known === undefined ? create() : toResponse(known)));
 }
 
@@ -93,23 +95,25 @@ interface Around {
   readonly own: OwnWord;
   readonly ipInfo: IpInfo | undefined;
   readonly proof: boolean;
+  readonly network: Network | undefined;
 }
 
-/** What others than the store are asked of a create: lists, the caller's own rules and resolver, the challenge. */
+/** What others than the store are asked of a create: lists, the caller's own rules and resolver, the challenge, a lookup. */
 function askAround(parts: Parts, account: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string, now: number): Soon<Around> {
   return soon(parts.lists.judge({ number: phone.number, ip: request.ip, deviceId: request.device_id }), (listed) => {
     if (listed.block?.kind === "number") throw blockedNumber();
-    const answers = allSoon<[OwnWord, IpInfo | undefined, boolean]>([
+    const answers = allSoon<[OwnWord, IpInfo | undefined, boolean, Network | undefined]>([
       askOwnRules(parts, () => attemptOf(request, phone, id, now)),
       askIpInfo(parts, account, request.ip),
       listed.block === undefined && meetsChallenge(parts, request.proof, request.ip),
+      listed.block === undefined && parts.settings.lookupBeforeSend ? lookBeforeSend(parts, account, phone) : undefined,
     ]);
-    return soon(answers, ([own, ipInfo, proof]) => ({ listed, own, ipInfo, proof }));
+    return soon(answers, ([own, ipInfo, proof, network]) => ({ listed, own, ipInfo, proof, network }));
   });
 }
 
 function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Created> {
-  const { request, phone, id, own, pass, ipInfo } = asked;
+  const { request, phone, id, own, pass, ipInfo, network } = asked;
   const { settings, clock, codes, countries } = parts;
   const { policy, customer } = account;
   const now = clock.now();
@@ -125,7 +129,7 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
     return { result, next, claims: refusedClaims(next, moment, codes.mask), refused: () => ({ result }) };
   };
   if (own.decisions.some(({ mode }) => mode === "enforce")) return refuse("spam_detected", []);
-  const sending = nextSend(parts, blank, policy, now);
+  const sending = nextSend(parts, blank, policy, now, network);
   if (sending.unpriced !== undefined) return refuse("rate_limited", [sending.unpriced]);
   const { next } = sending;
   const signals = signalDecisions(policy.spam.signals.mode, { deviceType: request.device_type, deviceId: request.device_id, country }, ipInfo, now);

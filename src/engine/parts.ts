@@ -8,6 +8,7 @@ import type { Alarms } from "./alarms.js";
 import type { Outbox } from "./callbacks/outbox.js";
 import { type StoreBudget, storeBudget } from "./clock/budget.js";
 import type { Codes } from "./codes.js";
+import type { NumberFacts } from "./door/facts.js";
 import type { Lists } from "./door/lists.js";
 import type { Records } from "./records/records.js";
 import type { Countries } from "./sending/countries.js";
@@ -28,6 +29,7 @@ export interface BaseParts {
 export interface Parts extends BaseParts {
   readonly outbox: Outbox;
   readonly lists: Lists;
+  readonly facts: NumberFacts;
   readonly countries: Countries;
   readonly alarms: Alarms;
   /** Lets work go on after the answer, on platforms that stop a process then too. */

@@ -5,10 +5,11 @@ import type { Policy } from "../domain/policy.js";
 import { sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { settleOverdue } from "../domain/send.js";
+import type { Network } from "../ports/sms-sender.js";
 import { unknownAuthentication } from "./check.js";
 import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
-import { readAgain } from "./door/destination.js";
+import { lookAgain, readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 import { admission, type Granted, passed } from "./sending/admission.js";
@@ -45,14 +46,16 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
 interface OwnRetryWord {
   readonly decisions: readonly Decision[];
   readonly safe: boolean;
+  readonly network?: Network | undefined;
 }
 
 const silent: OwnRetryWord = { decisions: [], safe: false };
 
 /** What the caller's own rules and lists say of a retry that the record allows; they are asked once. */
-async function askOwn(parts: Parts, { customer, policy }: Account, { authentication_uuid }: RetryRequest, budget: StoreBudget): Promise<OwnRetryWord> {
+async function askOwn(parts: Parts, account: Account, { authentication_uuid }: RetryRequest, budget: StoreBudget): Promise<OwnRetryWord> {
   const { clock, records, settings } = parts;
-  if (settings.spamRules.length === 0 && settings.lists.block === undefined && settings.lists.safe === undefined) return silent;
+  const { customer, policy } = account;
+  if (settings.spamRules.length === 0 && settings.lists.block === undefined && settings.lists.safe === undefined && !settings.lookupBeforeSend) return silent;
   const held = await records.find(budget, customer, authentication_uuid);
   const now = clock.now();
   if (held === undefined || decideRetry(held.auth, now, policy) !== "approved") return silent;
@@ -71,7 +74,7 @@ async function askOwn(parts: Parts, { customer, policy }: Account, { authenticat
       now,
     })),
   );
-  return { decisions: withListed(own, listed, now).decisions, safe: listed.safe };
+  return { decisions: withListed(own, listed, now).decisions, safe: listed.safe, network: await budget.aside(() => lookAgain(parts, account, phone)) };
 }
 
 function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRetryWord): Decided<Retried> {
@@ -90,7 +93,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
     return { result: { status: "rate_limited", auth: next }, next };
   };
   if (own.decisions.some(({ mode }) => mode === "enforce")) return refuse();
-  const sending = nextSend(parts, settleOverdue(noted, policy, now), policy, now);
+  const sending = nextSend(parts, settleOverdue(noted, policy, now), policy, now, own.network);
   if (sending.unpriced !== undefined) return refuse(sending.unpriced);
   const { next } = sending;
   const caps = sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);

@@ -1,3 +1,11 @@
+/** A mobile network, as far as it is known. */
+export interface Network {
+  /** Mobile country code, three digits. */
+  readonly mcc: string;
+  /** Mobile network code, two or three digits; `01` and `001` are two codes. */
+  readonly mnc?: string;
+}
+
 /** What is known of a message before it is written. */
 export interface Destination {
   /** Destination in canonical E.164 form, for example `+14155552671`. */
@@ -8,6 +16,8 @@ export interface Destination {
   readonly attempt: number;
   /** ISO 3166-1 alpha-2, absent for non-geographic numbers and unknown test numbers. */
   readonly country?: string;
+  /** The number's network, with the option `lookupBeforeSend` and where the lookup knows it. */
+  readonly network?: Network;
   /** Routes that earlier sends of this authentication took, oldest first; absent for the first. */
   readonly routes_tried?: readonly string[];
 }
@@ -118,6 +128,8 @@ export interface SmsSender {
   readonly unpriced?: readonly string[];
   /** `false` for a country (ISO 3166-1 alpha-2) that it has nobody to send from in: a verifier that allows it is not built. Default: it reaches all. */
   reaches?(country: string): boolean;
+  /** Its routes are chosen by a destination's `network`: a verifier that does not look numbers up before it sends is not built with it. Default: `false`. */
+  readonly readsNetwork?: boolean;
   /** Providers whose receipts its messages ask for: a verifier that takes receipts must have a source of each. Default: none. */
   readonly receiptProviders?: readonly string[];
   /** The same for the messages of one route. Default: `receiptProviders`. */

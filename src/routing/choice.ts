@@ -8,7 +8,7 @@ export interface RouteScope {
   readonly networks?: readonly string[] | undefined;
 }
 
-/** Mobile network, as far as it is known. */
+/** What a host's own source knows of a number's network. */
 export interface Network {
   /** Mobile country code, three digits. */
   readonly mcc?: string | undefined;

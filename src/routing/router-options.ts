@@ -51,8 +51,8 @@ export interface HealthOptions {
 /** What `router` takes. */
 export interface RouterOptions {
   readonly routes: readonly RouteOptions[];
-  /** What is known of a number's network, from memory: called for each message where a route has `networks`. Default: nothing. */
-  readonly network?: ((to: string) => Network | undefined) | undefined;
+  /** What is known of a number's network: `"lookup"` for what the verifier's lookup knows, with its option `lookupBeforeSend`; or a function that answers from memory, called for each message where a route has `networks`. Default: nothing. */
+  readonly network?: "lookup" | ((to: string) => Network | undefined) | undefined;
   /** Whether among routes of one priority the cheapest goes first, and `weight` decides among equally cheap ones only. A route without a price goes last. Default false. */
   readonly cheapestFirst?: boolean | undefined;
   readonly failover?:
@@ -143,7 +143,9 @@ const RouterSchema = z
   .strictObject(
     {
       routes: z.array(RouteSchema, "must be a list of { name, sender, … }").min(1, "must hold at least one route"),
-      network: fn<(to: string) => Network | undefined>("a function from a number to { mcc?, mnc? }").optional(),
+      network: z
+        .union([z.literal("lookup"), fn<(to: string) => Network | undefined>("")], 'must be "lookup", or a function from a number to { mcc?, mnc? }')
+        .optional(),
       cheapestFirst: bool.default(false),
       failover: z.strictObject({ afterUnknown: bool.default(false), maxRoutes: wholeNumber.default(3) }).prefault({}),
       health: HealthSchema.prefault({}),
@@ -160,7 +162,7 @@ const RouterSchema = z
       const fault = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
       if (first < index) fault("name", `is "${name}", as is routes.${first}.name: give each route a name of its own`);
       if (networks !== undefined && network === undefined) {
-        fault("networks", "needs the option network, a function that tells a number's { mcc, mnc }: without it the route would take nothing");
+        fault("networks", "needs the option network, 'lookup' or a function that tells a number's { mcc, mnc }: without it the route would take nothing");
       }
     }
   });

@@ -38,8 +38,10 @@ export function router(options: RouterOptions): Router {
 
   const priceFor = (name: string, country: string | undefined) => priceOf(byName.get(name)!.price, country);
 
-  const matching = ({ to, country }: Destination): readonly Route[] => {
-    const target = { to, country, network: routes.some(({ networks }) => networks !== undefined) ? networkOf(network, to) : undefined };
+  const byNetwork = routes.some(({ networks }) => networks !== undefined);
+
+  const matching = ({ to, country, network: known }: Destination): readonly Route[] => {
+    const target = { to, country, network: !byNetwork ? undefined : network === "lookup" ? known : networkOf(network, to) };
     return routes.filter((route) => routeMatches(route, target));
   };
 
@@ -62,6 +64,8 @@ export function router(options: RouterOptions): Router {
     },
 
     receiptProvidersOf: (name) => byName.get(name)?.sender.receiptProviders,
+
+    readsNetwork: byNetwork && network === "lookup",
 
     receiptProviders: [...new Set(senders.flatMap(({ receiptProviders = [] }) => receiptProviders))],
 

@@ -1,6 +1,9 @@
-import { destinationFault, type PhoneNumber, parsePhoneNumber } from "../../domain/phone-number.js";
+import { destinationFault, isRefusedLine, type PhoneNumber, parsePhoneNumber } from "../../domain/phone-number.js";
 import { VerifierError } from "../../errors.js";
-import type { BaseParts } from "../parts.js";
+import type { LookupFacts } from "../../ports/lookup-provider.js";
+import type { Network } from "../../ports/sms-sender.js";
+import type { BaseParts, Parts } from "../parts.js";
+import type { Account } from "./account.js";
 
 /** The number, parsed once a request. Throws `invalid_phone_number`. */
 export function readNumber({ settings }: BaseParts, phoneNumber: string): PhoneNumber {
@@ -21,6 +24,22 @@ export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNum
   const fault = destinationFault(phone, parts.settings);
   if (fault !== undefined) throw new VerifierError(fault, faults[fault]);
   return phone;
+}
+
+/** The number's network, as far as a lookup before the send knows it. Throws `invalid_line` where it knows a kind of line that cannot receive codes; where it knows nothing, the numbering plan's word stands. */
+export async function lookBeforeSend(parts: Parts, account: Account, phone: PhoneNumber): Promise<Network | undefined> {
+  const facts = await parts.facts.of(account, phone);
+  if (facts.line_type !== undefined && isRefusedLine(facts.line_type)) throw new VerifierError("invalid_line", faults.invalid_line);
+  return networkOf(facts);
+}
+
+/** Likewise for a number that was accepted before: nothing is refused. */
+export async function lookAgain(parts: Parts, account: Account, phone: PhoneNumber | undefined): Promise<Network | undefined> {
+  return parts.settings.lookupBeforeSend && phone !== undefined ? networkOf(await parts.facts.of(account, phone)) : undefined;
+}
+
+function networkOf({ mcc, mnc }: LookupFacts): Network | undefined {
+  return mcc === undefined ? undefined : { mcc, ...(mnc !== undefined && { mnc }) };
 }
 
 export function blockedNumber(): VerifierError {

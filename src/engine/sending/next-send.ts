@@ -6,7 +6,7 @@ import type { Policy } from "../../domain/policy.js";
 import type { Charge } from "../../domain/quota.js";
 import { type Cost, soundPrice, spendCharges, unpricedRefusal } from "../../domain/spend.js";
 import { defaultText } from "../../options.js";
-import type { Destination, Plan, SmsMessage } from "../../ports/sms-sender.js";
+import type { Destination, Network, Plan, SmsMessage } from "../../ports/sms-sender.js";
 import type { Parts } from "../parts.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
 
@@ -15,6 +15,7 @@ export interface Sending {
   /** The record that holds it; it must be written before the message goes out. */
   readonly next: Authentication;
   readonly code: string;
+  readonly network?: Network | undefined;
   /** What the message may cost at most; absent: no ceiling holds it. */
   readonly maxPrice?: number;
   /** What a spend ceiling claims for it, with the write. */
@@ -24,14 +25,14 @@ export interface Sending {
 }
 
 /** The next send of an authentication. */
-export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now: number): Sending {
+export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now: number, network?: Network): Sending {
   const { codes, settings, logger } = parts;
   const test = settings.testNumbers.get(auth.number);
   const code = test?.code ?? codes.draw(policy.codeLength);
   // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
   // "never sent": no route, and no cost.
-  const plan = test === undefined ? planNext(parts, auth) : undefined;
+  const plan = test === undefined ? planNext(parts, auth, network) : undefined;
   const cost: Cost = test === undefined ? soundPrice(plan?.price) : "free";
   const ceilings = policy.limits.spend;
   const unpriced = unpricedRefusal(cost, ceilings, now);
@@ -39,6 +40,7 @@ export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now
   return {
     next: withSend(auth, codes.digest(auth.id, code), now, settleBy, plan?.route),
     code,
+    network,
     charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
     ...(typeof cost === "number" && ceilings.length > 0 && { maxPrice: cost }),
     ...(unpriced !== undefined && { unpriced }),
@@ -46,9 +48,9 @@ export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now
 }
 
 /** The route that the next send would take. "The first write names the planned route" (architecture.md, rule 7). */
-function planNext({ sender, logger }: Parts, auth: Authentication): Plan | undefined {
+function planNext({ sender, logger }: Parts, auth: Authentication, network: Network | undefined): Plan | undefined {
   try {
-    return sender.plan?.(destinationOf(auth, auth.attempts + 1, auth.sends));
+    return sender.plan?.(destinationOf(auth, auth.attempts + 1, auth.sends, network));
   } catch (err) {
     logger.error({ err, authentication_uuid: auth.id }, "the sender could not plan a route");
     return undefined;
@@ -56,13 +58,13 @@ function planNext({ sender, logger }: Parts, auth: Authentication): Plan | undef
 }
 
 /** The message of a send. */
-export function toMessage(parts: Parts, { next: auth, code, maxPrice }: Sending): SmsMessage {
+export function toMessage(parts: Parts, { next: auth, code, maxPrice, network }: Sending): SmsMessage {
   const { settings, codes } = parts;
   const send = auth.sends.at(-1);
   const { receiptBase } = settings;
   const reference = receiptBase === undefined ? undefined : referenceOf(codes, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
   return {
-    ...destinationOf(auth, auth.attempts, auth.sends.slice(0, -1)),
+    ...destinationOf(auth, auth.attempts, auth.sends.slice(0, -1), network),
     // A record that came to its end makes way for another under the same id.
     idempotency_key: `${auth.id}/${auth.createdAt.toString(36)}/${auth.attempts}`,
     text: writeText(parts, auth, code),
@@ -99,7 +101,7 @@ function writeText({ settings, logger }: Parts, auth: Authentication, code: stri
 }
 
 /** What a sender may know of a send before it is written down; `earlier`: the sends before it. */
-function destinationOf(auth: Authentication, attempt: number, earlier: readonly Send[]): Destination {
+function destinationOf(auth: Authentication, attempt: number, earlier: readonly Send[], network: Network | undefined): Destination {
   const tried = earlier.length === 0 ? [] : earlier.flatMap((send) => send.route ?? []);
   return {
     to: auth.number,
@@ -107,6 +109,7 @@ function destinationOf(auth: Authentication, attempt: number, earlier: readonly 
     customer_uuid: auth.customer,
     attempt,
     ...(auth.country !== undefined && { country: auth.country }),
+    ...(network !== undefined && { network }),
     ...(tried.length > 0 && { routes_tried: tried }),
   };
 }
