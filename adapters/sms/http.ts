@@ -1,8 +1,10 @@
 import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
 import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
 import { optionFault, requireText } from "../kit/option-fault.js";
+import type { CarrierAnswer } from "../kit/request.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
 import { type Placeholder, placeholders, valuesOf } from "./http-template.js";
@@ -10,16 +12,10 @@ import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { idToken } from "./kit/outcomes.js";
 import { bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readReports } from "./kit/report.js";
 
-/** How a fact is found in an answer: by a regular expression on its text, by values at a path of its JSON (`"messages.0.status"`), or by a function. */
-export type AnswerTest = RegExp | { readonly path: string; readonly values: readonly (string | number | boolean)[] } | ((answer: HttpAnswer) => boolean);
+export type { AnswerTest };
 
 /** What a carrier said. */
-export interface HttpAnswer {
-  readonly status: number;
-  readonly text: string;
-  /** `text` read as JSON; undefined when it is none. */
-  readonly json: unknown;
-}
+export type HttpAnswer = CarrierAnswer;
 
 export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "extra" | "conversions"> {
   /** As `httpReceipts` names it. Default `"http"`. */
@@ -147,17 +143,6 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
     throw optionFault(name, "url, form or json", "has neither {text} nor {code} in it", "Put {text} where the message goes.");
   }
   return templates;
-}
-
-function openTest(name: string, option: string, test: AnswerTest | undefined): ((answer: HttpAnswer) => boolean) | undefined {
-  if (test === undefined || typeof test === "function") return test;
-  // A copy for each answer: one with the flag g or y remembers where it stopped.
-  if (test instanceof RegExp) return (answer) => new RegExp(test).test(answer.text);
-  if (typeof test?.path !== "string" || !Array.isArray(test.values)) {
-    throw optionFault(name, option, "is no test", 'Pass a regular expression, { path: "messages.0.status", values: ["queued"] } or a function of the answer.');
-  }
-  const path = test.path.split(".");
-  return (answer) => test.values.includes(pick(answer.json, ...path) as string);
 }
 
 function openMessageId(name: string, rule: HttpSenderOptions["messageId"]): (answer: HttpAnswer) => unknown {

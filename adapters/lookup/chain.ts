@@ -1,0 +1,148 @@
+import type { Clock } from "../../src/ports/clock.js";
+import type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest } from "../../src/ports/lookup-provider.js";
+import { optionFault } from "../kit/option-fault.js";
+
+/** A fact that a chain may be after. */
+export type WantedFact = "carrier" | "line_type" | "mcc" | "mnc" | "number_ported";
+
+export interface LookupChainOptions {
+  /** Seconds that each provider may take. Default, and at most: an even share of the time that is left to the lookup. */
+  readonly timeout?: number;
+  /** Once these are known no further provider is asked, nor paid. Default: all of them; but no network is waited for on a kind of line that has none. */
+  readonly wants?: readonly WantedFact[];
+  /** Default: the platform's timers. */
+  readonly clock?: Clock;
+}
+
+const allFacts: readonly WantedFact[] = ["carrier", "line_type", "mcc", "mnc", "number_ported"];
+
+/** Milliseconds before the lookup's own deadline in which the chain answers, so that its answer is still heard. */
+const answerMargin = 50;
+
+const platform: Clock = {
+  now: () => Date.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/**
+ * A lookup provider made of providers, asked one after another. One that fails or hangs makes way for the next; what one does not know the next may add, as far as that is sound:
+ * - one that contradicts what is known, in line type, country or network, adds nothing;
+ * - carrier, MCC and MNC are one source's, or of sources that name the same network: half a network of one and half of another would be a guess;
+ * - `number_ported` is of a source that knows.
+ *
+ * Behind them all stands the numbering plan, which answers without any. The chain has a price where each provider has one: their sum, of which those that were not asked are given back.
+ *
+ * @throws TypeError for an empty list, what is no provider, and options that cannot be used.
+ */
+export function lookupChain(providers: readonly LookupProvider[], options: LookupChainOptions = {}): LookupProvider {
+  const name = "lookupChain";
+  const { timeout, wants = allFacts, clock = platform } = options;
+  if (!Array.isArray(providers) || providers.length === 0 || !providers.every((one: unknown) => typeof (one as LookupProvider | null)?.lookup === "function"))
+    throw optionFault(name, "providers", "must be a list of lookup providers", "Pass for example [twilioLookup({ … }), telnyxLookup({ … })].");
+  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0))
+    throw optionFault(name, "timeout", "must be a number of seconds above 0", "Leave it out for an even share of lookupTimeout.");
+  if (!Array.isArray(wants) || wants.length === 0 || !wants.every((one) => allFacts.includes(one)))
+    throw optionFault(name, "wants", "must be a list of facts", `Those known are ${allFacts.join(", ")}.`);
+  const prices = providers.map(({ price }) => price);
+
+  return {
+    price: prices.includes(undefined) ? undefined : (prices as number[]).reduce((sum, price) => sum + price, 0),
+
+    async lookup(request, context) {
+      const calledAt = clock.now();
+      const failed: string[] = [];
+      let known: LookupFacts = {};
+      let spent = 0;
+      let answered = false;
+      let incomplete = false;
+      for (const [index, provider] of providers.entries()) {
+        const left = context.timeLeft - answerMargin - Math.max(0, clock.now() - calledAt);
+        const ms = Math.min(timeout === undefined ? Number.POSITIVE_INFINITY : timeout * 1000, left / (providers.length - index));
+        if (context.signal.aborted || ms < 1) {
+          failed.push("the time was over before all providers were asked");
+          break;
+        }
+        try {
+          const answer = await askWithin(provider, request, context, ms, clock);
+          answered = true;
+          spent += paid(answer, provider);
+          failed.push(...(answer?.failed ?? []));
+          incomplete ||= answer?.incomplete === true;
+          known = merged(known, answer ?? {});
+        } catch (error) {
+          spent += paid(error, provider);
+          failed.push(error instanceof Error ? error.message : "no error was thrown, but something else");
+        }
+        if (isEnough(known, wants)) return { ...known, price: spent, ...(failed.length > 0 && { failed }) };
+      }
+      if (!answered) throw Object.assign(new Error(failed.join("; ")), { price: spent });
+      return { ...known, price: spent, ...(failed.length > 0 ? { failed, incomplete: true } : incomplete && { incomplete }) };
+    },
+  };
+}
+
+/** What a provider that was asked told it costs; else its price. */
+function paid(told: unknown, { price = 0 }: LookupProvider): number {
+  const said = (told as LookupAnswer | undefined)?.price;
+  return typeof said === "number" && said >= 0 ? said : price;
+}
+
+function askWithin(provider: LookupProvider, request: LookupRequest, context: LookupContext, ms: number, clock: Clock): Promise<LookupAnswer | undefined> {
+  const abort = new AbortController();
+  return new Promise((resolve, reject) => {
+    const end = (why: string) => {
+      abort.abort();
+      reject(new Error(why));
+    };
+    const over = () => end("the time of the lookup was over");
+    const cancel = clock.after(ms, () => end(`a provider gave no answer within ${Math.floor(ms)} ms`));
+    context.signal.addEventListener("abort", over, { once: true });
+    const done = () => {
+      cancel();
+      context.signal.removeEventListener("abort", over);
+    };
+    Promise.resolve()
+      .then(() => provider.lookup(request, { signal: abort.signal, timeLeft: ms }))
+      .finally(done)
+      .then(resolve, reject);
+  });
+}
+
+/** What is known, and what a later source adds to it. */
+function merged(known: LookupFacts, more: LookupFacts): LookupFacts {
+  const { carrier, country_code, mcc, mnc, number_ported } = more;
+  const line_type = more.line_type === "Unknown" ? undefined : more.line_type;
+  if (contradicts(known, { ...more, line_type })) return known;
+  const network = namesSameNetwork(known, more) ? { carrier, mcc, mnc } : {};
+  return { ...defined({ country_code, line_type, number_ported, ...network }), ...known };
+}
+
+function contradicts(known: LookupFacts, later: Partially): boolean {
+  const differ = (field: "line_type" | "country_code" | "mcc" | "mnc") =>
+    known[field] !== undefined && later[field] !== undefined && known[field] !== later[field];
+  return differ("line_type") || differ("country_code") || differ("mcc") || differ("mnc");
+}
+
+/** Whether the network of one source may be filled with what another says of it: it has none, or both name the same. */
+function namesSameNetwork(known: LookupFacts, later: LookupFacts): boolean {
+  if (known.carrier === undefined && known.mcc === undefined) return true;
+  if (known.mcc !== undefined && known.mnc !== undefined && known.mcc === later.mcc && known.mnc === later.mnc) return true;
+  return known.carrier !== undefined && known.carrier === later.carrier;
+}
+
+/** Kinds of line that are in a mobile network. */
+const mobileKinds: readonly (string | undefined)[] = [undefined, "Mobile", "Voip", "Pager"];
+
+function isEnough(known: LookupFacts, wants: readonly WantedFact[]): boolean {
+  return wants.every((field) => known[field] !== undefined || ((field === "mcc" || field === "mnc") && !mobileKinds.includes(known.line_type)));
+}
+
+/** Facts of which some are `undefined`, which is as good as absent. */
+type Partially = { readonly [field in keyof LookupFacts]?: LookupFacts[field] | undefined };
+
+function defined(facts: Partially): LookupFacts {
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as LookupFacts;
+}

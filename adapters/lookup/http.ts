@@ -1,0 +1,109 @@
+import type { LookupFacts, LookupProvider } from "../../src/ports/lookup-provider.js";
+import { type AnswerTest, openTest } from "../kit/answer-test.js";
+import { pick } from "../kit/json.js";
+import { optionFault, requireText } from "../kit/option-fault.js";
+import type { CarrierAnswer } from "../kit/request.js";
+import { digits } from "../kit/spelling.js";
+import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
+import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./provider.js";
+
+export type { AnswerTest };
+
+/** Where a fact stands in an answer: a path of its JSON (`"results.0.ported"`), or a function. */
+export type AnswerField = string | ((answer: CarrierAnswer) => unknown);
+
+export interface HttpLookupOptions extends Omit<LookupOptions, "baseUrl"> {
+  /** A template: `{number}` (`+14155552671`), `{number_digits}` (`14155552671`) and `{country}` stand for what is asked for, in a URL percent-encoded. */
+  readonly url: Template;
+  /** Default: POST, and GET when there is neither `form` nor `json`. */
+  readonly method?: "POST" | "GET";
+  /** Templates; or a function of the number, for APIs whose requests are signed. */
+  readonly headers?: Readonly<Record<string, Template>> | ((number: string) => Readonly<Record<string, string>>);
+  /** Fields of a form. */
+  readonly form?: Readonly<Record<string, Template>>;
+  readonly json?: JsonTemplate;
+  /** Where the facts stand; at least one of them. `mccmnc` is MCC and MNC in one, as `20801` or `208-01`, and goes before `mcc` and `mnc`. */
+  readonly facts: { readonly [field in "carrier" | "line_type" | "mcc" | "mnc" | "mccmnc" | "number_ported"]?: AnswerField };
+  /** The source's words for kinds of lines, in any case, in ours. A word that is not listed says nothing. Default: none. */
+  readonly lineTypes?: Readonly<Record<string, NonNullable<LookupFacts["line_type"]>>>;
+  /** The source's words for porting besides `true` and `false`, for example `{ Y: true, N: false }`. Leave out the word of a source that says "no" where it does not know. Default: none. */
+  readonly portedWords?: Readonly<Record<string, boolean>>;
+  /** Where the answer names its number, with or without `+`: an answer about another one is a failure. */
+  readonly number: AnswerField;
+  /** An answer of any status says that the source does not know the number when this holds. Default: status 404. */
+  readonly unknown?: AnswerTest;
+  /** Where the source's error code is, for the log: a path of the answer's JSON. */
+  readonly errorCode?: string;
+}
+
+const placeholders = ["number", "number_digits", "country"] as const;
+type Placeholder = (typeof placeholders)[number];
+
+/**
+ * Asks any source over HTTP that answers a request with JSON: HLR and MNP lookups, an aggregator, a service of one's own.
+ *
+ * @throws TypeError for an unknown placeholder, a template without the number, facts that are missing, and options that cannot be used.
+ */
+export function httpLookup(options: HttpLookupOptions): LookupProvider {
+  const name = "httpLookup";
+  const { headers = {}, form, json } = options;
+  const url = requireText(name, "url", options.url, 'Pass the source\'s address, for example "https://hlr.example/v1/{number_digits}".');
+  if (!URL.canParse(fill(url, () => "0"))) throw optionFault(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
+  if (form !== undefined && json !== undefined) throw optionFault(name, "form", "and json exclude each other", "Keep one of them.");
+  const templates = [url, ...(typeof headers === "function" ? [] : Object.values(headers)), ...texts(form ?? null), ...texts(json ?? null)];
+  const [stranger] = strangersIn(templates, placeholders);
+  if (stranger !== undefined)
+    throw optionFault(name, "url, headers, form or json", `has an unknown placeholder ${stranger}`, "Those known are {number}, {number_digits} and {country}.");
+  if (!templates.some((template) => /\{number(_digits)?\}/.test(template)))
+    throw optionFault(name, "url, form or json", "has neither {number} nor {number_digits} in it", "Put it where the number goes.");
+  const method = options.method ?? (form === undefined && json === undefined ? "GET" : "POST");
+  if (method === "GET" && (form !== undefined || json !== undefined))
+    throw optionFault(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
+  const facts = Object.entries(options.facts ?? {});
+  if (facts.length === 0) throw optionFault(name, "facts", "is missing", 'Say where they are, for example { mccmnc: "mccmnc", number_ported: "is_ported" }.');
+  const fields = Object.fromEntries(facts.map(([field, place]) => [field, openField(name, `facts.${field}`, place)]));
+  const numberOf = openField(name, "number", options.number);
+  const isUnknown = openTest(name, "unknown", options.unknown) ?? (({ status }) => status === 404);
+  const lineTypes = new Map(Object.entries(options.lineTypes ?? {}).map(([word, type]) => [word.toLowerCase(), type]));
+  const ported = new Map<unknown, boolean>([[true, true], [false, false], ...Object.entries(options.portedWords ?? {})]);
+  const { errorCode } = options;
+
+  return lookupOver(name, options, {
+    url: new URL(fill(url, () => "0")).origin,
+    request({ phone_number, country_code = "" }) {
+      const values: Record<Placeholder, string> = { number: phone_number, number_digits: digits(phone_number), country: country_code };
+      const plain = (template: Template) => fill(template, (key: Placeholder) => values[key]);
+      const made = typeof headers === "function" ? headers(phone_number) : Object.fromEntries(Object.entries(headers).map(([key, one]) => [key, plain(one)]));
+      return {
+        method,
+        url: fill(url, (key: Placeholder) => encodeURIComponent(values[key])),
+        headers: Object.fromEntries(Object.entries(made).map(([key, value]) => [key.toLowerCase(), value])),
+        ...(form !== undefined && { form: new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)])) }),
+        ...(json !== undefined && { json: fillJson(json, plain) }),
+      };
+    },
+    unknown: isUnknown,
+    number: numberOf,
+    read(answer) {
+      if (answer.json === undefined) return undefined;
+      const said = (field: keyof HttpLookupOptions["facts"]) => fields[field]?.(answer);
+      const moved = said("number_ported");
+      const number_ported = ported.get(typeof moved === "number" ? String(moved) : moved);
+      return {
+        ...fact("carrier", said("carrier")),
+        ...lineTypeOf(lineTypes, said("line_type")),
+        ...fact("mcc", said("mcc")),
+        ...fact("mnc", said("mnc")),
+        ...networkOf(said("mccmnc")),
+        ...(number_ported !== undefined && { number_ported }),
+      };
+    },
+    ...(errorCode !== undefined && { errorCode: ({ json }: CarrierAnswer) => pick(json, ...errorCode.split(".")) }),
+  });
+}
+
+function openField(name: string, option: string, field: AnswerField): (answer: CarrierAnswer) => unknown {
+  if (typeof field === "function") return field;
+  const path = requireText(name, option, field, 'Pass a path such as "results.0.msisdn", or a function of the answer.').split(".");
+  return ({ json }) => pick(json, ...path);
+}

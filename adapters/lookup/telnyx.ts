@@ -1,0 +1,61 @@
+import type { LookupProvider } from "../../src/ports/lookup-provider.js";
+import { isRecord, pick } from "../kit/json.js";
+import { requireText } from "../kit/option-fault.js";
+import { fact, type LookupOptions, lineTypeOf, lookupOver } from "./provider.js";
+
+export interface TelnyxLookupOptions extends LookupOptions {
+  readonly apiKey: string;
+}
+
+/** `fixed line or mobile`, `personal number` and `unknown` say nothing. */
+const lineTypes = new Map([
+  ["fixed line", "FixedLine"],
+  ["mobile", "Mobile"],
+  ["voip", "Voip"],
+  ["toll free", "TollFree"],
+  ["premium rate", "PremiumRate"],
+  ["shared cost", "SharedCost"],
+  ["pager", "Pager"],
+  ["uan", "UniversalAccess"],
+  ["voicemail", "VoiceMail"],
+] as const);
+
+const ported = new Map<unknown, boolean>([
+  ["Y", true],
+  ["N", false],
+]);
+
+/**
+ * Asks Telnyx' Number Lookup ("Lookup phone number data", developers.telnyx.com/api-reference/number-lookup/lookup-phone-number-data): `GET /v2/number_lookup/{number}?type=carrier`, a bearer key.
+ * It knows carrier and line type; MCC and MNC "on accounts enabled for MCC/MNC data"; porting of North American numbers. What it will not tell (422, as Canadian numbers unless the account is enabled for them) is unknown.
+ *
+ * @throws TypeError for a missing key, and for options that cannot be used.
+ */
+export function telnyxLookup(options: TelnyxLookupOptions): LookupProvider {
+  const name = "telnyxLookup";
+  const key = requireText(name, "apiKey", options.apiKey, "Pass an API key (KEY…) of the Telnyx portal.");
+  return lookupOver(name, options, {
+    url: "https://api.telnyx.com",
+    request: ({ phone_number }, baseUrl) => ({
+      url: `${baseUrl}/v2/number_lookup/${encodeURIComponent(phone_number)}?type=carrier`,
+      method: "GET",
+      headers: { authorization: `Bearer ${key}`, accept: "application/json" },
+    }),
+    unknown: ({ status }) => status === 404 || status === 422,
+    number: ({ json }) => pick(json, "data", "phone_number"),
+    read({ json }) {
+      const data = pick(json, "data");
+      if (!isRecord(data)) return undefined;
+      const moved = ported.get(pick(data, "portability", "ported_status"));
+      const named = fact("carrier", pick(data, "carrier", "name"));
+      return {
+        ...(named.carrier === undefined ? fact("carrier", pick(data, "carrier", "normalized_carrier")) : named),
+        ...lineTypeOf(lineTypes, pick(data, "carrier", "type")),
+        ...fact("mcc", pick(data, "carrier", "mobile_country_code")),
+        ...fact("mnc", pick(data, "carrier", "mobile_network_code")),
+        ...(moved !== undefined && { number_ported: moved }),
+      };
+    },
+    errorCode: ({ json }) => pick(json, "errors", 0, "code"),
+  });
+}

@@ -1,0 +1,66 @@
+import type { LookupProvider } from "../../src/ports/lookup-provider.js";
+import { isRecord, pick } from "../kit/json.js";
+import { requireText } from "../kit/option-fault.js";
+import { basicAuth } from "../kit/spelling.js";
+import { fact, type LookupOptions, lineTypeOf, lookupOver } from "./provider.js";
+
+export interface TwilioLookupOptions extends LookupOptions {
+  /** `AC…`. */
+  readonly accountSid: string;
+  /** The account's auth token, or the secret of `apiKeySid`. */
+  readonly authToken: string;
+  /** `SK…`: an API key to use instead of the account's own token; then `authToken` is its secret. */
+  readonly apiKeySid?: string;
+}
+
+/** `personal` (follow-me) numbers lead to any kind of line, and `unknown` says nothing. */
+const lineTypes = new Map([
+  ["landline", "FixedLine"],
+  ["mobile", "Mobile"],
+  ["fixedvoip", "Voip"],
+  ["nonfixedvoip", "Voip"],
+  ["tollfree", "TollFree"],
+  ["premium", "PremiumRate"],
+  ["sharedcost", "SharedCost"],
+  ["uan", "UniversalAccess"],
+  ["voicemail", "VoiceMail"],
+  ["pager", "Pager"],
+] as const);
+
+/** Of the number's country, not of the moment: out of coverage, Canada without approval, a country that the package does not have. */
+const untold = new Set(["60600", "60601", "60607"]);
+
+/**
+ * Asks Twilio's Lookup v2, package Line Type Intelligence ("Line Type Intelligence", twilio.com/docs/lookup/v2-api/line-type-intelligence): `GET /v2/PhoneNumbers/{number}?Fields=line_type_intelligence`, basic authentication.
+ * It knows carrier, line type, MCC and MNC, not porting. "Canadian phone numbers require special approval": without it they are unknown.
+ *
+ * @throws TypeError for missing credentials, and for options that cannot be used.
+ */
+export function twilioLookup(options: TwilioLookupOptions): LookupProvider {
+  const name = "twilioLookup";
+  const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
+  const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
+  const authorization = basicAuth(options.apiKeySid ?? sid, token);
+  const errorCode = (json: unknown) => pick(json, "line_type_intelligence", "error_code") ?? pick(json, "code");
+  return lookupOver(name, options, {
+    url: "https://lookups.twilio.com",
+    request: ({ phone_number }, baseUrl) => ({
+      url: `${baseUrl}/v2/PhoneNumbers/${encodeURIComponent(phone_number)}?Fields=line_type_intelligence`,
+      method: "GET",
+      headers: { authorization, accept: "application/json" },
+    }),
+    unknown: ({ status, json }) => status === 404 || untold.has(String(errorCode(json))),
+    number: ({ json }) => pick(json, "phone_number"),
+    read({ json }) {
+      const line = pick(json, "line_type_intelligence");
+      if (!isRecord(line) || (line["error_code"] !== undefined && line["error_code"] !== null)) return undefined;
+      return {
+        ...fact("carrier", line["carrier_name"]),
+        ...lineTypeOf(lineTypes, line["type"]),
+        ...fact("mcc", line["mobile_country_code"]),
+        ...fact("mnc", line["mobile_network_code"]),
+      };
+    },
+    errorCode: ({ json }) => errorCode(json),
+  });
+}
