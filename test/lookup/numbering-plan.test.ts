@@ -1,0 +1,87 @@
+import { PhoneNumberFormat, PhoneNumberType, PhoneNumberUtil } from "google-libphonenumber";
+import examples from "libphonenumber-js/examples.mobile.json" with { type: "json" };
+import { getCountryCallingCode } from "libphonenumber-js/max";
+import { expect, it } from "vitest";
+import type { LineType } from "../../src/contract/lookup.js";
+import { type NumberRules, parsePhoneNumber } from "../../src/domain/phone-number.js";
+
+/** Google's own port of libphonenumber: another's parser over another's copy of the metadata. */
+const google = PhoneNumberUtil.getInstance();
+
+/** Its names for kinds of lines in ours, written down a second time. */
+const inOurWords: Readonly<Record<string, LineType>> = {
+  FIXED_LINE: "FixedLine",
+  MOBILE: "Mobile",
+  FIXED_LINE_OR_MOBILE: "Unknown",
+  TOLL_FREE: "TollFree",
+  PREMIUM_RATE: "PremiumRate",
+  SHARED_COST: "SharedCost",
+  VOIP: "Voip",
+  PERSONAL_NUMBER: "Unknown",
+  PAGER: "Pager",
+  UAN: "UniversalAccess",
+  VOICEMAIL: "VoiceMail",
+  UNKNOWN: "Unknown",
+};
+
+const rules: NumberRules = { validation: "valid", testNumbers: new Map(), ambiguousLineType: "Unknown" };
+
+/** Where the two differ, and why: by the beginnings of numbers. */
+const knownToDiffer: Readonly<Record<string, string>> = {
+  "+2298": "Benin: the plan changed, and the two have it of different months",
+  "+267": "Botswana: likewise, its VoIP range and lengths of fixed numbers",
+  "+26313": "Zimbabwe: likewise, a fixed range",
+  "+290": "Saint Helena and Tristan da Cunha: ours leaves open what kind some valid numbers are",
+  "+49800": "Germany: toll-free numbers of sixteen digits, one more than E.164 allows",
+};
+
+/** What Google's port says of a number, in the form of ours. */
+function theirs(number: string): string {
+  try {
+    const parsed = google.parse(number);
+    if (!google.isValidNumber(parsed)) return "invalid";
+    const type = google.getNumberType(parsed);
+    const name = Object.keys(PhoneNumberType).find((key) => PhoneNumberType[key] === type) ?? "UNKNOWN";
+    const region = google.getRegionCodeForNumber(parsed);
+    return `${region === undefined || region === "001" ? "no country" : region} ${inOurWords[name]}`;
+  } catch {
+    return "invalid";
+  }
+}
+
+function ours(number: string): string {
+  const phone = parsePhoneNumber(number, rules);
+  return phone === undefined ? "invalid" : `${phone.country ?? "no country"} ${phone.lineType}`;
+}
+
+/** The number, and others like it: with other last digits, one digit more, one less. */
+function variations(number: string): string[] {
+  const ends = ["0", "7", "00", "99", "123", "4567", "98765"].map((end) => number.slice(0, -end.length) + end);
+  return [number, ...ends, `${number}1`, number.slice(0, -1)];
+}
+
+it("the offline answer is that of Google's own port: on at least 500 numbers over 60 countries and every line type", () => {
+  const e164 = (parsed: Parameters<typeof google.format>[0]) => google.format(parsed, PhoneNumberFormat.E164);
+  const types = Object.values(PhoneNumberType).filter((type) => type >= 0);
+  const ofGoogle = google.getSupportedRegions().flatMap((region) => types.flatMap((type) => google.getExampleNumberForType(region, type) ?? []));
+  const global = google.getSupportedGlobalNetworkCallingCodes().flatMap((code) => google.getExampleNumberForNonGeoEntity(code) ?? []);
+  const ofOurs = Object.entries(examples).map(([country, national]) => `+${getCountryCallingCode(country as "FR")}${national}`);
+  const numbers = [...new Set([...[...ofGoogle, ...global].map(e164), ...ofOurs].flatMap(variations))];
+
+  const compared = numbers.map((number) => ({ number, ours: ours(number), theirs: theirs(number) }));
+  const valid = compared.filter((one) => one.theirs !== "invalid");
+  const differ = compared.filter((one) => one.ours !== one.theirs);
+  const countries = new Set(valid.map((one) => one.theirs.split(" ")[0]));
+  const kinds = new Map<string, number>();
+  for (const { theirs: said } of valid) kinds.set(said.split(" ").at(-1) ?? "", (kinds.get(said.split(" ").at(-1) ?? "") ?? 0) + 1);
+  console.info(
+    `${numbers.length} numbers compared, ${valid.length} of them valid, over ${countries.size} countries; by kind: ${[...kinds].map(([kind, count]) => `${kind} ${count}`).join(", ")}; ${differ.length} differ`,
+    differ.map((one) => `${one.number}: ours ${one.ours}, Google's ${one.theirs}`),
+  );
+  expect(valid.length).toBeGreaterThanOrEqual(500);
+  expect(countries.size).toBeGreaterThanOrEqual(60);
+  expect([...kinds.keys()].sort(), "every kind that the plans name").toEqual([...new Set(Object.values(inOurWords))].sort());
+  const unexplained = differ.filter(({ number }) => !Object.keys(knownToDiffer).some((beginning) => number.startsWith(beginning)));
+  expect(unexplained).toEqual([]);
+  expect(differ.length / numbers.length, "and they are few").toBeLessThan(0.005);
+});
