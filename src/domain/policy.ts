@@ -35,9 +35,9 @@ export interface Limits {
   readonly numbersPerIp: readonly Cap[];
   /** All sends of the customer. */
   readonly perCustomer: readonly GrowingCap[];
-  /** Lookups of the customer that may ask the lookup provider; past it the numbering plan alone answers. */
+  /** Lookups of the customer that may ask the lookup provider, those before a send among them; past it the numbering plan alone answers. */
   readonly lookups: readonly Cap[];
-  /** What the customer's messages may cost, by the price of the route; needs a sender that tells prices, as `router` does. Off until set. */
+  /** What the customer's messages may cost, by the price of the route, and its lookups, by the price of the provider; needs a sender that tells prices, as `router` does. Off until set. */
   readonly spend: readonly SpendCeiling[];
 }
 

@@ -31,6 +31,7 @@ describe("README.md: the table of defaults", () => {
       sendTimeout,
       storeTimeout,
       lookupTimeout,
+      lookupBeforeSend,
       clockSkew,
       docUrl,
       blocked,
@@ -42,7 +43,7 @@ describe("README.md: the table of defaults", () => {
     const { validation, ambiguousLineType, ...noRules } = numberRules;
     const seconds = Object.entries({ sendTimeout, storeTimeout, lookupTimeout, clockSkew, "lists.refresh": refresh, "callbacks.pollInterval": pollInterval });
     const defaults = [
-      ...leaves({ policy, message, phoneValidation: validation, ambiguousLineType }),
+      ...leaves({ policy, message, phoneValidation: validation, ambiguousLineType, lookupBeforeSend }),
       ...leaves({ callbacks: { fullNumber, worker: deliver, concurrency: callbackConcurrency } }),
       ...seconds.map(([name, ms]) => [name, ms / 1000] as const),
     ];
