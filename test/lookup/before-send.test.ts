@@ -53,6 +53,16 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     expect([asked.length, box.messages.length]).toEqual([1, 1]);
   });
 
+  it("a repeat under its key answers what is stored, whatever is known of the number by then", async () => {
+    let answer: LookupAnswer = { line_type: "Mobile", incomplete: true };
+    const { create, clock } = setUpBefore(async () => answer);
+    const first = await create(american, { idempotencyKey: "key" });
+    answer = { line_type: "FixedLine" };
+    clock.advance(600_000);
+    expect(await create(american, { idempotencyKey: "key" })).toEqual(first);
+    expect(await faultOf(create(american))).toBe("invalid_line");
+  });
+
   it.each<[string, LookupProvider["lookup"]]>([
     ["throws", () => Promise.reject(new Error("down"))],
     ["knows nothing", async () => undefined],

@@ -95,7 +95,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
 
   it("one who asks while the answer is being written down finds it all the same", async () => {
     const store = rigged(memoryStore({ name: randomUUID() }));
-    store.fate = (method) => (method === "put" ? "late" : "done");
+    store.fate = (method) => (method === "put" ? "held" : "done");
     const source = provider();
     const { look } = setUpLookup(source, { store });
     await look();
@@ -268,7 +268,6 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
   it.each<[string, () => LookupAnswer, number]>([
     ["what nothing was asked for is given back", () => ({ price: 0 }), 2],
     ["what it did cost is what counts", () => ({ price: 0.05 }), 1],
-    ["more than its price is never charged", () => ({ price: 5 }), 0],
     ["a price that is none counts as its price", () => ({ price: Number.NaN }), 0],
     [
       "a failure that cost nothing",
@@ -291,6 +290,15 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
     const statuses = [];
     for (let index = 0; index < 3; index++) statuses.push((await create({ phone_number: numberOf(10 + index) })).status);
     expect(statuses.filter((status) => status === "pending")).toHaveLength(left);
+  });
+
+  it("a provider that tells more than its price is charged its price: nobody agreed to more", async () => {
+    const { look, create } = setUpLookup(
+      provider(() => ({ price: 5 }), 0.05),
+      priced(0.05),
+    );
+    await look(1);
+    expect((await create({ phone_number: numberOf(2) })).status).toBe("pending");
   });
 
   it("fifty racers never spend more than the ceiling", async () => {

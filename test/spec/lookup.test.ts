@@ -55,6 +55,8 @@ describe("spec.md: Phone lookup result; contract.md, wire rule 4", () => {
     ["answers null", async () => null],
     ["answers a string", async () => "Verizon"],
     ["answers fields of the wrong form", async () => ({ carrier: 5, mcc: "1", mnc: 10, number_ported: "yes", line_type: "Toaster", country_code: "usa" })],
+    ["answers `Unknown`, which is no word against the plan's", async () => ({ line_type: "Unknown" })],
+    ["answers MNC without MCC", async () => ({ mnc: "01" })],
     ["answers nulls", async () => ({ carrier: null, mcc: null, line_type: null })],
   ])("a lookup that %s never takes the request down with it", async (_what, lookup) => {
     expect(await look(provider(lookup as never), "+33612345678")).toEqual({ phone_number: "+33612345678", country_code: "FR", line_type: "Mobile" });
