@@ -34,7 +34,7 @@ describe("options: a fault names the option's path and the mend", () => {
     [{ countries: [] }, "countries must name at least one country"],
     [{ countries: ["fr"] }, "countries.0 must be an ISO 3166-1 alpha-2 code in capitals"],
     [{ customers: [] }, "customers must hold at least one customer"],
-    [{ customers: {} }, "customers must be a list of { customer_uuid, keys, policy? }, or an object with the methods findByKeyDigest and find"],
+    [{ customers: {} }, 'customers must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find'],
     [customer({ customer_uuid: "x" }), "customers.0.customer_uuid must be a UUID"],
     [customer({ keys: ["short"] }), "customers.0.keys.0 must be an API key of at least 32 characters"],
     [customer({ policy: { checks: 0 } }), "customers.0.policy.checks must be 1 or more"],

@@ -23,7 +23,7 @@ export interface RedisStoreOptions {
   readonly cluster?: boolean;
   /**
    * Number of slots that authentications are spread over, 1 to 256. Default 16 on a cluster, else 1.
-   * All processes must use the same number, and a change forgets the authentications under way.
+   * All processes must use the same number, and a change forgets the authentications under way, but no customer.
    */
   readonly shards?: number;
 }
