@@ -122,6 +122,7 @@ export async function changesOf(shape: Shape, policy: PolicyOverride = {}): Prom
     lease: (until, limit, leaseUntil) => memory.lease(until, limit, leaseUntil),
     get: (key) => memory.get(key),
     put: (key, value, life) => memory.put(key, value, life),
+    forget: (what) => memory.forget(what),
   };
   const { verifier } = benchVerifier(store, { policy });
   await verifier.createAuthentication({ customer_uuid: customerOf(0), phone_number: numberOf(0), ...shapes[shape].fieldsOf(0) });

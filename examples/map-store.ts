@@ -68,5 +68,11 @@ export function mapStore(): Store {
       refuseLarge(value);
       values.set(key, value);
     },
+    async forget({ records: gone = [], windows: lists = [], sums: counts = [], values: keys = [] }) {
+      for (const { customer, id } of gone) records.delete(keyOf(customer, id));
+      for (const name of lists) windows.delete(name);
+      for (const name of counts) sums.delete(name);
+      for (const key of keys) values.delete(key);
+    },
   };
 }

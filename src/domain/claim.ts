@@ -17,7 +17,7 @@ export interface MemberClaim extends Counted {
   readonly window: string;
   /** What is counted. One that is already there counts once, and moves to `now`, never back in time. */
   readonly member: string;
-  /** At most so many members, this one included, may be newer than `since`. 1 to 1,000. Absent: it is counted and told, never refused, and the window may keep its newest 10,000 only. */
+  /** At most so many members, this one included, may be newer than `since`. 1 to 1,000. The window keeps its newest members, eight more than its largest limit at least. Absent: it is counted and told, never refused, and the window may keep its newest 10,000 only. */
   readonly limit?: number;
   /** Takes the member out again, if it stands there with this very `now`. Always granted. */
   readonly out?: true;

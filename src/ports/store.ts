@@ -46,6 +46,15 @@ export interface Tally extends Life {
   readonly by: number;
 }
 
+/** What is to be let go of. */
+export interface Forgotten {
+  readonly records?: readonly Pick<StoredRecord, "customer" | "id">[];
+  readonly windows?: readonly string[];
+  readonly sums?: readonly string[];
+  /** Keys that `put` was given. */
+  readonly values?: readonly string[];
+}
+
 /**
  * Where authentications and what is counted are kept. A store never decides and never reads a clock to decide; each method is one atomic step.
  *
@@ -86,6 +95,13 @@ export interface Store {
 
   /** Keeps a small value (at most 64 KiB). A later `put` replaces it. */
   put(key: string, value: string, life: Life): Promise<void>;
+
+  /**
+   * Lets go of all of it at once, whatever its end: nothing is left of it, and no name. What is not there is passed over. A write over a record that was let go of finds none.
+   *
+   * The one method that need not be one step: where it rejects it may have done part of its work, and is called again.
+   */
+  forget(what: Forgotten): Promise<void>;
 
   /** Lets go of what the store itself opened. Never closes a client that the user passed in. */
   close?(): Promise<void>;

@@ -1,5 +1,6 @@
 import type { Store } from "../ports/store.js";
 import type { ContractCase } from "./contract-case.js";
+import { forgetCases } from "./store-contract/forget.js";
 import { leaseCases } from "./store-contract/lease.js";
 import { lifeCases } from "./store-contract/lives.js";
 import { raceCases } from "./store-contract/races.js";
@@ -28,6 +29,6 @@ export function storeContract(options: { readonly racers?: number } = {}): reado
   const racers = options.racers ?? 50;
   if (!Number.isInteger(racers) || racers < 2 || racers > 1_000)
     throw new Error(`storeContract: racers must be an integer from 2 to 1,000, got ${String(racers)}.`);
-  const oneCaller = [recordCases, replayCases, windowCases, sumCases, togetherCases, leaseCases, tallyCases, valueCases, lifeCases].flat();
+  const oneCaller = [recordCases, replayCases, windowCases, sumCases, togetherCases, leaseCases, tallyCases, valueCases, forgetCases, lifeCases].flat();
   return [...oneCaller, ...raceCases(racers)].map(({ name, run }) => ({ name, run: ({ store, peer = store }) => run(store, peer) }));
 }

@@ -36,7 +36,7 @@ export type Fate = "done" | "refused" | "lost" | "silent" | "deaf" | "held" | "l
 export const fates = ["refused", "lost", "silent", "deaf", "held", "late"] as const;
 
 type Method = Exclude<keyof Store, "close">;
-const methods = ["find", "commit", "members", "tally", "lease", "get", "put"] as const satisfies readonly Method[];
+const methods = ["find", "commit", "members", "tally", "lease", "get", "put", "forget"] as const satisfies readonly Method[];
 
 /** A store in front of another, on which a test lets calls hang, fail, or land late. */
 export interface RiggedStore extends Store {
@@ -97,17 +97,17 @@ export class ForgetfulStore extends PlainStore {
     super();
   }
 
-  private forget(): void {
+  private forgetEnded(): void {
     for (const [key, { keepUntil }] of this.records) if (keepUntil <= this.now()) this.records.delete(key);
   }
 
   override async find(customer: string, id: string) {
-    this.forget();
+    this.forgetEnded();
     return super.find(customer, id);
   }
 
   override async commit(...args: Parameters<PlainStore["commit"]>) {
-    this.forget();
+    this.forgetEnded();
     return super.commit(...args);
   }
 }

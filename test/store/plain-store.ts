@@ -1,4 +1,17 @@
-import type { Ask, Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, Tally } from "../../src/ports/store.js";
+import type {
+  Ask,
+  Change,
+  Claim,
+  CommitResult,
+  Forgotten,
+  Life,
+  MemberClaim,
+  RecordWrite,
+  Store,
+  StoredRecord,
+  SumClaim,
+  Tally,
+} from "../../src/ports/store.js";
 
 type Kept = StoredRecord & { readonly wakeAt: number | undefined };
 
@@ -154,6 +167,13 @@ export class PlainStore implements Store {
   async put(key: string, value: string, _life: Life): Promise<void> {
     this.check(value);
     this.values.set(key, value);
+  }
+
+  async forget({ records = [], windows = [], sums = [], values = [] }: Forgotten): Promise<void> {
+    for (const record of records) this.records.delete(this.key(record));
+    for (const window of windows) this.windows.delete(window);
+    for (const sum of sums) this.sums.delete(sum);
+    for (const key of values) this.values.delete(key);
   }
 }
 

@@ -429,6 +429,21 @@ const wrongWindows: readonly WrongStore[] = [
   ),
 ];
 
+const forgetfulWindows: readonly WrongStore[] = [
+  wrong("keeps of a window what its limit counts, no more", "window: it keeps eight members more than its largest limit, the newest", (store, right) => ({
+    apply(change) {
+      const result = right.apply(change);
+      for (const claim of change.claims ?? []) {
+        if ("sum" in claim || claim.limit === undefined) continue;
+        const limits = (change.claims ?? []).map((other) => ("window" in other && other.window === claim.window ? (other.limit ?? 0) : 0));
+        const newestFirst = [...store.window(claim.window)].sort(([, a], [, b]) => b - a);
+        store.windows.set(claim.window, new Map(newestFirst.slice(0, Math.max(...limits))));
+      }
+      return result;
+    },
+  })),
+];
+
 const wrongSums: readonly WrongStore[] = [
   wrong("refuses what would fill a sum", "sum: one after another exactly what the limit allows is granted, each told the total with it", (_, right) => ({
     isFull: (claim) => right.isFull("sum" in claim && claim.limit !== undefined && claim.weight > 0 ? { ...claim, limit: claim.limit - 1 } : claim),
@@ -769,6 +784,69 @@ const wrongValues: readonly WrongStore[] = [
   })),
 ];
 
+const wrongForgets: readonly WrongStore[] = [
+  ...(["records", "windows", "sums", "values"] as const).map((kind) =>
+    wrong(`lets go of no ${kind}`, "forget: of records, windows, lists, sums and values nothing is left, and of others all", (_, right) => ({
+      forget: async ({ [kind]: _kept, ...rest }) => right.forget(rest),
+    })),
+  ),
+  wrong("lets go of all that the customer has", "forget: of records, windows, lists, sums and values nothing is left, and of others all", (store, right) => ({
+    async forget(what) {
+      await right.forget(what);
+      for (const { customer } of what.records ?? []) for (const key of store.records.keys()) if (key.startsWith(customer)) store.records.delete(key);
+    },
+  })),
+  wrong(
+    "lets go of the window with the name of a sum",
+    "forget: the same id under another customer stays, and so does a sum with the name of a window, and a window with that of a sum",
+    (_, right) => ({ forget: async (what) => right.forget({ ...what, windows: [...(what.windows ?? []), ...(what.sums ?? [])] }) }),
+  ),
+  wrong(
+    "complains of what is not there",
+    "forget: what is not there is passed over, a second call does nothing, and all of it can be made anew",
+    (store, right) => ({
+      async forget(what) {
+        if (what.values?.some((key) => !store.values.has(key))) throw new Error("not found");
+        await right.forget(what);
+      },
+    }),
+  ),
+  wrong(
+    "takes a write over a record that was let go of for a create",
+    "forget: a write over a record that was let go of finds none and does not bring it back",
+    (store, right) => {
+      const gone = new Set<string>();
+      return {
+        async forget(what) {
+          for (const record of what.records ?? []) gone.add(store.key(record));
+          await right.forget(what);
+        },
+        isExpected: (current, expected) => right.isExpected(current, expected) || (current === undefined && gone.size > 0),
+      };
+    },
+  ),
+  wrong(
+    "keeps the wake time of what it lets go of",
+    "forget: a record that was let go of is not leased, and wakes no more when another takes its place",
+    (store, right) => {
+      const woken = new Map<string, number | undefined>();
+      return {
+        async forget(what) {
+          for (const record of what.records ?? []) woken.set(store.key(record), store.records.get(store.key(record))?.wakeAt);
+          await right.forget(what);
+        },
+        write(record) {
+          const wakeAt = record.wakeAt ?? woken.get(store.key(record));
+          right.write(wakeAt === undefined ? record : { ...record, wakeAt });
+        },
+      };
+    },
+  ),
+  wrong("lets go of a hundred at once, no more", "forget: thousands at once", (_, right) => ({
+    forget: async (what) => right.forget({ ...what, windows: what.windows?.slice(0, 100) ?? [] }),
+  })),
+];
+
 const wrongLives: readonly WrongStore[] = [
   wrong(
     "forgets by its own clock what callers' clocks keep",
@@ -999,11 +1077,13 @@ export const wrongStores: readonly WrongStore[] = [
   wrongRecords,
   wrongReplays,
   wrongWindows,
+  forgetfulWindows,
   wrongSums,
   wrongTogether,
   wrongLeases,
   wrongTallies,
   wrongValues,
+  wrongForgets,
   wrongLives,
   wrongRacers,
 ].flat();

@@ -27,6 +27,12 @@ export class Heap<T> {
     if (place < this.size) this.#settle(last, place);
   }
 
+  /** Takes out all that `isGone` tells of. */
+  removeAll(isGone: (item: T) => boolean): void {
+    // From the end: what takes the place of one that is taken out was looked at before.
+    for (let place = this.size - 1; place >= 0; place--) if (isGone(this.at(place).item)) this.remove(place);
+  }
+
   /** Puts an entry where it belongs, beginning at a place that is free. */
   #settle(entry: Entry<T>, from: number): void {
     let place = from;

@@ -1,4 +1,4 @@
-import type { Ask, Change, Claim, CommitResult, Life, RecordWrite, Store, StoredRecord, Tally } from "../../../src/ports/store.js";
+import type { Ask, Change, Claim, CommitResult, Forgotten, Life, RecordWrite, Store, StoredRecord, Tally } from "../../../src/ports/store.js";
 import { Heap } from "./heap.js";
 import { Names } from "./names.js";
 import { numberAt, numberWidth, packed } from "./pack.js";
@@ -146,6 +146,15 @@ class MemoryStore implements Store {
     atMost64KiB(value, "a value");
     if (this.#values.get(key) === undefined) this.#makeRoom([this.#values], 1, this.maxRecords, "values", now);
     this.#values.set(key, [packed(endAfter(now, life)), value].join(""));
+  }
+
+  async forget({ records = [], windows = [], sums = [], values = [] }: Forgotten): Promise<void> {
+    const keys = new Set(records.map(({ customer, id }) => this.#recordKey(customer, id)));
+    for (const key of keys) this.#records.delete(key);
+    if (keys.size > 0) this.#wakes.removeAll((key) => keys.has(key));
+    for (const window of windows) this.#windows.delete(this.#windowKey(window));
+    for (const sum of sums) this.#sums.delete(sum);
+    for (const key of values) this.#values.delete(key);
   }
 
   /** Lets the name go: the next `memoryStore` of it starts empty. Whoever still holds this one keeps its data. */

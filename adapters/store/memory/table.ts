@@ -48,6 +48,31 @@ export class Table<Row> {
     this.size += this.weightOf(row) - (old === undefined ? 0 : this.weightOf(old));
   }
 
+  /** Forgets a row before its end, its key included. */
+  delete(key: string): void {
+    const part = this.#parts[partOf(key)];
+    const row = part?.get(key);
+    if (part === undefined || row === undefined) return;
+    part.delete(key);
+    this.size -= this.weightOf(row);
+    // "in that of its row's end, or of an end that the row had before"
+    const end = this.endOf(row);
+    if (!this.#takeOff(key, end)) for (const slot of this.#buckets.keys()) if (slot < end && this.#takeOff(key, slot)) return;
+  }
+
+  #takeOff(key: string, slot: number): boolean {
+    const bucket = this.#buckets.get(slot);
+    const place = bucket?.indexOf(key) ?? -1;
+    if (bucket === undefined || place < 0) return false;
+    bucket[place] = bucket[bucket.length - 1] as string;
+    bucket.pop();
+    if (bucket.length === 0) {
+      this.#buckets.delete(slot);
+      this.#slots.removeAll((one) => one === bucket);
+    }
+    return true;
+  }
+
   /** Looks at one row whose slot has come, and forgets it if it has ended; false when there is none. */
   forgetOne(slot: number): boolean {
     if (this.#slots.size === 0 || this.#slots.at(0).order > slot) return false;
@@ -111,6 +136,10 @@ export class Draft<Row> {
   }
 
   write(): void {
-    for (let at = 0; at < this.#keys.length; at++) this.table.set(this.#keys[at] as string, this.#rows[at] as Row);
+    for (let at = 0; at < this.#keys.length; at++) {
+      const [key, row] = [this.#keys[at] as string, this.#rows[at] as Row];
+      if (this.table.weightOf(row) > 0) this.table.set(key, row);
+      else this.table.delete(key);
+    }
   }
 }

@@ -1,7 +1,19 @@
 import { randomBytes } from "node:crypto";
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { createCommit } from "./commit.js";
-import { type Document, expireAt, expiry, literal, type MongoDb, made, making, makingAll, openCollections, withoutValues } from "./driver.js";
+import {
+  type Document,
+  expireAt,
+  expiry,
+  literal,
+  type MongoCollection,
+  type MongoDb,
+  made,
+  making,
+  makingAll,
+  openCollections,
+  withoutValues,
+} from "./driver.js";
 import { listed } from "./lists.js";
 import { CorruptRecord, parseRecord, recordKey } from "./record.js";
 
@@ -154,6 +166,23 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
       refuseLarge("value", value);
       const update = [{ $set: { value: literal(value), expireAt: expireAt(life) } }];
       await reach(() => making(() => values.updateOne(made(key), update, { upsert: true })));
+    },
+
+    async forget({ records = [], windows: windowNames = [], sums = [], values: keys = [] }): Promise<void> {
+      const named = (_id: readonly unknown[]) => ({ _id: { $in: _id } });
+      const run = (collection: MongoCollection, ...statements: Document[]) => collection.bulkWrite(statements as never, {});
+      // A window and a sum of one name are one document.
+      const without = (names: readonly string[], field: string) => ({ updateMany: { filter: named(names), update: { $unset: { [field]: "" } } } });
+      const empty = { ...named([...windowNames, ...sums]), members: { $exists: false }, slots: { $exists: false } };
+      const some = (list: readonly unknown[], work: () => Promise<unknown>) => (list.length === 0 ? [] : [work()]);
+      await reach(() =>
+        Promise.all([
+          ...some(records, () => run(authentications, { deleteMany: { filter: named(records.map(({ customer, id }) => recordKey(customer, id))) } })),
+          ...some([...windowNames, ...sums], () => run(windows, without(windowNames, "members"), without(sums, "slots"), { deleteMany: { filter: empty } })),
+          ...some(windowNames, () => run(lists, { deleteMany: { filter: { "_id.window": { $in: windowNames } } } })),
+          ...some(keys, () => run(values, { deleteMany: { filter: named(keys) } })),
+        ]),
+      );
     },
 
     async ensureIndexes(): Promise<void> {

@@ -2,6 +2,7 @@ import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
 import { faultOf } from "./faults.js";
+import forgetScript from "./forget.lua";
 import { keysUnder, parseMember } from "./keys.js";
 import { leaseFrom } from "./lease.js";
 import membersScript from "./members.lua";
@@ -110,6 +111,26 @@ export function redisStore(options: RedisStoreOptions): Store {
     async put(key, value, life): Promise<void> {
       refuseLarge("value", value);
       await ask(putScript, [keys.value(key)], [value, ttl(life)]);
+    },
+
+    async forget({ records = [], windows = [], sums = [], values = [] }): Promise<void> {
+      /** Keys that share a slot, by what names it. */
+      const slots = new Map<string, { readonly keys: string[]; readonly names: string[] }>();
+      const slotOf = (slot: string, ...first: string[]) => {
+        let found = slots.get(slot);
+        if (found === undefined) slots.set(slot, (found = { keys: first, names: [] }));
+        return found;
+      };
+      for (const { customer, id } of records) {
+        const { record, wake, name } = keys.record(customer, id);
+        const slot = slotOf(wake, wake);
+        slot.keys.push(record);
+        slot.names.push(name);
+      }
+      const counted = [...windows.map((name) => [name, keys.window(name)] as const), ...sums.map((name) => [name, keys.sum(name)] as const)];
+      for (const [name, key] of counted) slotOf(`of ${name.split(":", 1)}`).keys.push(key);
+      for (const key of values) slotOf(`value ${key}`).keys.push(keys.value(key));
+      await Promise.all([...slots.values()].map((slot) => ask(forgetScript, slot.keys, slot.names)));
     },
   };
 }

@@ -272,4 +272,18 @@ export const windowCases: readonly StoreCase[] = [
       ensure(!(await store.members(window, 10)).includes(first.member), "the member that was taken out is among the members");
     },
   },
+  {
+    name: "window: it keeps eight members more than its largest limit, the newest",
+    async run(store, peer) {
+      const window = newName();
+      const start = Date.now() - 40 * minute;
+      const members = Array.from({ length: 30 }, (_, i) => `member ${i}`);
+      for (const [i, name] of members.entries()) {
+        const now = start + i * minute;
+        const claims = [member(window, { member: name, now, limit: 2 }), member(window, { member: name, now, limit: 10, since: now - 5 * minute })];
+        await commit(store, { claims }, "a member a minute");
+      }
+      same((await peer.members(window, 18)).join(), members.slice(-18).reverse().join(), "the newest eighteen");
+    },
+  },
 ];
