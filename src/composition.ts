@@ -22,6 +22,7 @@ import { createRecords } from "./engine/records/records.js";
 import { createCountries } from "./engine/sending/countries.js";
 import { settleForeign } from "./engine/sending/receipts.js";
 import { soundLogger } from "./engine/sound-logger.js";
+import { createStatistics, type Statistics } from "./engine/statistics.js";
 import { inTime } from "./http/body.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
@@ -40,6 +41,7 @@ export interface Composed {
   readonly accounts: Accounts;
   readonly customers: CustomersOfStore;
   readonly outbox: Outbox;
+  readonly statistics: Statistics;
   readonly handle: Handle;
   readonly handleReceipt: Handle;
   readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
@@ -100,6 +102,7 @@ export function compose(options: VerifierOptions): Composed {
       logger,
       holdsEvents: settings.deliver ? leaseTime : undefined,
       lifetime: milliseconds(settings.policy.lifetime),
+      fullNumber: settings.fullNumber,
     });
     const base = { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
@@ -109,6 +112,7 @@ export function compose(options: VerifierOptions): Composed {
       lists: createLists(base, beside),
       facts: createNumberFacts(base, beside),
       countries: createCountries(),
+      statistics: createStatistics({ ...base, keptFor: settings.statisticsKept, storeTimeout: settings.storeTimeout }),
       alarms: createAlarms({ ...base, onEvent: settings.onEvent, beside }),
       outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),
     };
@@ -118,7 +122,7 @@ export function compose(options: VerifierOptions): Composed {
     createHandler({ operations: inner.resolve(tokens.operations), accounts: inner.resolve(tokens.accounts), logger, docUrl: settings.docUrl }),
   );
   const parts = scope.resolve<Parts>(tokens.parts);
-  const { outbox } = parts;
+  const { outbox, statistics } = parts;
   const timed =
     (handle: Handle): Handle =>
     (request) =>
@@ -132,6 +136,7 @@ export function compose(options: VerifierOptions): Composed {
     handleReceipt: timed(createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" })),
     settleReceipts: (receipts) => settleForeign(parts, receipts),
     outbox,
+    statistics,
     logger,
     clock,
   };

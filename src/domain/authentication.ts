@@ -2,6 +2,7 @@ import type { AuthenticationStatus, DeviceType } from "../contract/authenticatio
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
+import { maskNumber } from "./phone-number.js";
 import type { Origin } from "./spam-rules.js";
 
 /**
@@ -61,8 +62,10 @@ export interface OutboxEvent {
 export interface Authentication {
   readonly customer: string;
   readonly id: string;
-  /** Canonical E.164 form. */
+  /** Canonical E.164 form; masked once it is needed no more. */
   readonly number: string;
+  /** The number as its record keeps it: some digits can be read by those who hold a secret alone. Absent once the number is masked. */
+  readonly sealed?: string;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string;
   readonly createdAt: number;
@@ -102,6 +105,8 @@ export interface Authentication {
   /** Digest of the create request, when that came with an idempotency key. */
   readonly request?: string;
   readonly checks: readonly KeyedCheck[];
+  /** Carriers' ids of its messages that are kept for receipts, as `idSpace/messageId`. */
+  readonly keptIds: readonly string[];
 }
 
 /** The record "keeps its last three codes with the outcome of their sends" (contract.md, live codes). */
@@ -177,6 +182,26 @@ export function isForgotten(auth: { readonly keepUntil: number }, now: number): 
 /** "The record stays 24 h more (option), without its codes" (contract.md, lifetime). */
 export function withoutCodes(auth: Authentication): Authentication {
   return { ...auth, sends: auth.sends.map((send) => ({ ...send, digest: "" })) };
+}
+
+/**
+ * Whether the number is still needed: "numbers in records are kept as short as delivery needs them". A retry sends to it until it was verified or has expired, and callbacks that tell it whole (`fullNumber`) until they are delivered.
+ */
+export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {
+  if (auth.status !== "pending" || auth.attempts === 0) return false;
+  if (fullNumber && auth.callbackUrl !== undefined && (auth.outbox.length > 0 || !isExpired(auth, now))) return true;
+  return !auth.validated && !isExpired(auth, now);
+}
+
+/** With the number as people may see it: enough to recognise, too little to call. */
+export function withoutNumber(auth: Authentication): Authentication {
+  const { sealed, ...rest } = auth;
+  return { ...rest, number: maskNumber(auth.number) };
+}
+
+/** Whether the number can be sent to. */
+export function hasNumber({ number }: Authentication): boolean {
+  return !number.includes("*");
 }
 
 /** Whether any code's digest is still held. */

@@ -15,6 +15,10 @@ export interface Codes {
   idsFor(customer: string, name: string): readonly string[];
   /** "Window names hold no number, address or device in clear: a keyed hash" (contract.md, Limits), the first 96 bits of it. */
   mask(text: string): string;
+  /** A number as records keep it: its middle digits can be read by those who hold a secret alone. */
+  seal(id: string, number: string): string;
+  /** The number that was sealed under any secret; `undefined`: under none of these. */
+  unseal(id: string, sealed: string): string | undefined;
   /** A new random UUID. */
   newId(): string;
   /** A token for one write: 64 random bits. */
@@ -61,6 +65,19 @@ export function createCodes(secrets: readonly string[], pepper = secrets[0] as s
       masks.set(text, masked, 1);
       return masked;
     },
+    seal(id, number) {
+      const { from, to } = middleOf(number);
+      return `${number.slice(0, from)}*${sealedDigits(number.slice(from, to), keyed(current, "number", id))}${number.slice(to)}`;
+    },
+    unseal(id, sealed) {
+      const [, head, kept, tail] = sealedNumber.exec(sealed) ?? [];
+      if (kept === undefined) return undefined;
+      for (const key of keys) {
+        const digits = digitsIn(kept, keyed(key, "number", id));
+        if (digits !== undefined) return head + digits + tail;
+      }
+      return undefined;
+    },
     newId: () => toUuid(random(16)),
     newToken: () => random(8).toString("base64url"),
   };
@@ -92,4 +109,27 @@ function toUuid(bytes: Buffer): string {
   const hex = own.toString("hex");
   // Joined it is one piece; a template would keep its five alive wherever it is held.
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+/** A sealed number: what people may see of it, and in the place of its middle digits a star and six characters. */
+export const sealedNumber = /^(\+\d*)\*([\w-]{6})(\d{0,2})$/;
+
+/** Where the digits begin and end that are not to be seen: those that `maskNumber` leaves out. */
+function middleOf(number: string): { readonly from: number; readonly to: number } {
+  const from = Math.min(number.length, Math.max(3, number.length - 6));
+  return { from, to: Math.max(from, number.length - 2) };
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/** Up to four digits under a pad: three characters of its digest, which tell the secret, and three that hold the digits, a 1 before them. */
+function sealedDigits(digits: string, pad: string): string {
+  return pad.slice(0, 3) + [12, 6, 0].map((shift, at) => alphabet[((Number(`1${digits}`) >> shift) & 63) ^ alphabet.indexOf(pad[3 + at] as string)]).join("");
+}
+
+function digitsIn(sealed: string, pad: string): string | undefined {
+  if (!sealed.startsWith(pad.slice(0, 3))) return undefined;
+  const value = [3, 4, 5].reduce((sum, at) => sum * 64 + (alphabet.indexOf(sealed[at] as string) ^ alphabet.indexOf(pad[at] as string)), 0);
+  const text = String(value);
+  return text.startsWith("1") && text.length <= 5 ? text.slice(1) : undefined;
 }

@@ -1,5 +1,5 @@
 import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
-import { type Authentication, holdsCodes, withDecision, withoutCodes, withoutSendThatNeverWas } from "../domain/authentication.js";
+import { type Authentication, hasNumber, holdsCodes, withDecision, withoutCodes, withoutSendThatNeverWas } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { Policy } from "../domain/policy.js";
 import { sendCharges } from "../domain/quota.js";
@@ -7,7 +7,7 @@ import { decideRetry, retryResult } from "../domain/retry.js";
 import { settleOverdue } from "../domain/send.js";
 import type { Network } from "../ports/sms-sender.js";
 import { unknownAuthentication } from "./check.js";
-import type { StoreBudget } from "./clock/budget.js";
+import { type StoreBudget, unavailable } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import { lookAgain, readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
@@ -23,6 +23,8 @@ interface Retried {
   readonly status: RetryStatus;
   readonly auth: Authentication;
   readonly granted?: Granted & { readonly before: Authentication };
+  /** The rule that refused this very retry. */
+  readonly refusedBy?: string | undefined;
 }
 
 /** Retry: the rows of `decideRetry`, then the caller's spam rules, caps, ours, then the carrier. */
@@ -37,6 +39,7 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
     ),
   );
   if (retried === undefined) throw unknownAuthentication();
+  if (retried.refusedBy !== undefined) parts.statistics.refused(customer, retried.auth.country, retried.refusedBy);
   if (retried.sending === undefined) return toResponse(parts, retried.auth, retried.status, policy);
   const { result, auth } = await handOver(parts, budget, policy, retried.sending);
   return toResponse(parts, auth, result === "rejected" ? "denied" : "approved", policy);
@@ -86,11 +89,13 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   // "The record stays 24 h more (option), without its codes" (contract.md, lifetime).
   if (status === "expired_auth" && holdsCodes(auth)) return { result: { status, auth }, next: withoutCodes(auth) };
   if (status !== "approved") return { result: { status, auth } };
+  if (!hasNumber(auth)) throw unavailable(new Error(`the number of authentication ${auth.id} is sealed under a secret that is no longer among the options`));
 
   const noted = own.decisions.reduce(withDecision, auth);
   const refuse = (decision?: Decision): Decided<Retried> => {
     const next = decision === undefined ? noted : withDecision(noted, decision);
-    return { result: { status: "rate_limited", auth: next }, next };
+    const refusedBy = decision?.rule ?? own.decisions.find(({ mode }) => mode === "enforce")?.rule;
+    return { result: { status: "rate_limited", auth: next, refusedBy }, next };
   };
   if (own.decisions.some(({ mode }) => mode === "enforce")) return refuse();
   const sending = nextSend(parts, settleOverdue(noted, policy, now), policy, now, own.network);
@@ -113,9 +118,9 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
 async function admitted(
   parts: Parts,
   budget: StoreBudget,
-  { status, auth, granted }: Retried,
-): Promise<{ readonly status: RetryStatus; readonly auth: Authentication; readonly sending?: Sending }> {
-  if (granted === undefined) return { status, auth };
+  { status, auth, granted, refusedBy }: Retried,
+): Promise<{ readonly status: RetryStatus; readonly auth: Authentication; readonly sending?: Sending; readonly refusedBy?: string | undefined }> {
+  if (granted === undefined) return { status, auth, refusedBy };
   const sending = passed(parts, granted);
   if (sending !== undefined) return { status, auth, sending };
   const { before, verdict } = granted;
@@ -125,7 +130,7 @@ async function admitted(
     const next = decisions.reduce(withDecision, withoutSendThatNeverWas(current, auth.attempts, before));
     return { result: next, next, claims: returned };
   });
-  return { status: "rate_limited", auth: settled ?? before };
+  return { status: "rate_limited", auth: settled ?? before, refusedBy: decisions.find(({ mode }) => mode === "enforce")?.rule };
 }
 
 function toResponse({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryResponse {

@@ -35,6 +35,7 @@ const blank: Authentication = {
   sends: [1, 2].map((attempt) => ({ attempt, digest: "d", state: "undecided", at: t })),
   decisions: [],
   checks: [],
+  keptIds: [],
   outbox: [],
   events: 0,
   callbackUrl: "https://hook.example.com/",

@@ -4,6 +4,7 @@ import type { Authentication, KeyedCheck, OutboxEvent, Send, SendState } from ".
 import type { Decision } from "../../domain/decision.js";
 import type { Origin } from "../../domain/spam-rules.js";
 import type { StoredRecord } from "../../ports/store.js";
+import type { Codes } from "../codes.js";
 
 /** A stored record whose text the engine cannot read. It is left as it is. */
 export class CorruptRecord extends Error {
@@ -86,8 +87,15 @@ const sendFields: Table<Send> = {
   delivery: maybe(oneOf("y", deliveryStatuses)),
 };
 
-/** What stands in the text; customer, id and end stand beside it. */
-type Kept = Omit<Authentication, "customer" | "id" | "keepUntil">;
+/** Kept as they are. */
+const texts = (key: string): Field<readonly string[]> => ({
+  key,
+  pack: (value) => (value.length === 0 ? undefined : value),
+  read: (stored = []) => sound(Array.isArray(stored) && stored.every(isText), stored),
+});
+
+/** What stands in the text; customer, id and end stand beside it, and a number that is sealed stands in the number's place. */
+type Kept = Omit<Authentication, "customer" | "id" | "keepUntil" | "sealed">;
 
 /** Every field of an authentication, once: its key in the text, how it is written, and how it is read and judged. A field added later reads as absent in what was written before. */
 const fields: Table<Kept> = {
@@ -114,19 +122,24 @@ const fields: Table<Kept> = {
   origin: maybe(origin("g")),
   request: maybe(text("f")),
   checks: objects<KeyedCheck>("k"),
+  keptIds: texts("z"),
 };
 
 /** Packs an authentication into the text that a store keeps: JSON, without what is empty. */
 export function encodeRecord(auth: Authentication): string {
-  return JSON.stringify(packAll<Kept>(fields, auth, auth.createdAt));
+  const packed = packAll<Kept>(fields, auth, auth.createdAt);
+  if (auth.sealed !== undefined) packed[fields.number.key] = auth.sealed;
+  return JSON.stringify(packed);
 }
 
-/** Reads what `encodeRecord` wrote. Throws `CorruptRecord`. */
-export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord): Authentication {
+/** Reads what `encodeRecord` wrote. A number that cannot be unsealed stays as it is kept. Throws `CorruptRecord`. */
+export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, unseal: Codes["unseal"]): Authentication {
   try {
     const stored: unknown = JSON.parse(data);
     const createdAt = sound<{ c: number }>(typeof stored === "object" && stored !== null && "c" in stored && isCount(stored.c) && isTime(stored.c), stored).c;
-    return { customer, id, keepUntil, ...readAll<Kept>(fields, stored, createdAt) };
+    const kept = readAll<Kept>(fields, stored, createdAt);
+    const number = unseal(id, kept.number);
+    return number === undefined ? { customer, id, keepUntil, ...kept } : { customer, id, keepUntil, ...kept, number, sealed: kept.number };
   } catch (cause) {
     throw new CorruptRecord(`the record of authentication ${id} is not in a form this version can read`, { cause });
   }

@@ -3,6 +3,7 @@ export interface LastUsed<T> {
   get(key: string): T | undefined;
   /** `weight`: what it takes. Default 1. */
   set(key: string, value: T, weight?: number): void;
+  delete(key: string): void;
 }
 
 /**
@@ -26,6 +27,10 @@ export function lastUsed<T>(most: number, age = Number.POSITIVE_INFINITY, now = 
       }
       young.set(key, value);
       weighs += weight;
+    },
+    delete(key) {
+      young.delete(key);
+      old.delete(key);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type Authentication, isForgotten } from "../../domain/authentication.js";
+import { type Authentication, isForgotten, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Answer } from "../../domain/cells.js";
 import type { Ask, Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
@@ -50,6 +50,8 @@ export interface Records extends RecordsOf<Authentication> {
   lease(budget: StoreBudget, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
   /** Changes what this process holds of a record, for its next write: nothing is written for it alone. */
   note(from: Authentication, to: Authentication): void;
+  /** What this process holds of a record goes with it. */
+  forget(id: string): void;
 }
 
 /** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
@@ -69,6 +71,8 @@ export interface RecordsOptions {
   readonly holdsEvents: number | undefined;
   /** Milliseconds from a creation to its end: nothing is remembered for longer than twice that. */
   readonly lifetime: number;
+  /** Whether callbacks tell the whole number. */
+  readonly fullNumber: boolean;
 }
 
 /** What the remembered texts take, and up to twice that: those of more than 100,000 authentications. */
@@ -82,14 +86,14 @@ function inOnePiece({ customer, keepUntil, tokens, data }: StoredRecord): string
   return [customer, keepUntil, tokens.join(), data].join("\n");
 }
 
-function heldIn(id: string, text: string | undefined): Held | undefined {
+function heldIn(id: string, text: string | undefined, { unseal }: Codes): Held | undefined {
   if (text === undefined) return undefined;
   const [customer = "", keepUntil, written = "", data = ""] = text.split("\n");
   const tokens = written.split(",");
-  return { auth: decodeRecord({ customer, id, keepUntil: Number(keepUntil), tokens, data }), tokens };
+  return { auth: decodeRecord({ customer, id, keepUntil: Number(keepUntil), tokens, data }, unseal), tokens };
 }
 
-export function createRecords({ store, codes, clock, logger, holdsEvents, lifetime }: RecordsOptions): Records {
+export function createRecords({ store, codes, clock, logger, holdsEvents, lifetime, fullNumber }: RecordsOptions): Records {
   const age = lifetime;
   const now = () => clock.now();
   /** Ready for use, which most are used soon; of more, the text that is written anyway takes less. */
@@ -112,7 +116,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
 
   const read = (record: StoredRecord): Held => {
     try {
-      return remember({ auth: decodeRecord(record), tokens: record.tokens }, record);
+      return remember({ auth: decodeRecord(record, codes.unseal), tokens: record.tokens }, record);
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
       logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it is left as it is");
@@ -137,16 +141,27 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);
   };
 
+  const forget = (id: string): void => {
+    recent.delete(id);
+    texts.delete(id);
+  };
+
   return {
+    forget,
+
     async find(budget, customer, id) {
       const record = await budget.call(() => store.find(customer, id));
-      return record === undefined || isForgotten(record, clock.now()) ? undefined : read(record);
+      if (record !== undefined && !isForgotten(record, clock.now())) return read(record);
+      // It ended, or was erased by another process.
+      if (recent.get(id)?.auth.customer === customer) forget(id);
+      return undefined;
     },
 
-    commit(budget, { next, before, claims, asks, token = codes.newToken() }) {
+    commit(budget, { next: given, before, claims, asks, token = codes.newToken() }) {
+      const now = clock.now();
+      const next = given.sealed === undefined || needsNumber(given, fullNumber, now) ? given : withoutNumber(given);
       const { customer, id, keepUntil } = next;
       const data = encodeRecord(next);
-      const now = clock.now();
       const wakeAt = wakeOf(next, before, now);
       const write = (over: readonly string[], round: number): Promise<Committed> => {
         const tokens = over.length === 0 ? [token] : [token, ...over.slice(0, keptTokens - 1)];
@@ -181,7 +196,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     },
 
     recall(customer, id) {
-      const held = recent.get(id) ?? heldIn(id, texts.get(id));
+      const held = recent.get(id) ?? heldIn(id, texts.get(id), codes);
       return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, clock.now()) ? undefined : held;
     },
   };
