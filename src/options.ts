@@ -146,6 +146,14 @@ export interface VerifierOptions {
         readonly sender?: CallbackSender | undefined;
       }
     | undefined;
+  /** What `stats` tells is counted beside the requests, in batches; false: nothing is. */
+  readonly statistics?:
+    | false
+    | {
+        /** Seconds for which `stats` can be asked, a year at most. Default 7,776,000: 90 days. */
+        readonly keep?: number | undefined;
+      }
+    | undefined;
   /** Page whose error table `doc_url` points at. Default: the README. */
   readonly docUrl?: string | undefined;
   /** Where the verifier reports to. Default `console`, without `info`. */
@@ -197,6 +205,8 @@ export interface Settings {
   readonly pollInterval: number;
   readonly callbackConcurrency: { readonly total: number; readonly perHost: number };
   readonly waitUntil: ((work: Promise<unknown>) => void) | undefined;
+  /** Milliseconds; `undefined`: none are kept. */
+  readonly statisticsKept: number | undefined;
   readonly docUrl: string;
 }
 
@@ -368,7 +378,7 @@ function makeSchemas() {
   );
 
   const Options = object({
-    store: methods<Store>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put"]),
+    store: methods<Store>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put", "forget"]),
     sender: methods<SmsSender>("an SMS sender", ["send"]),
     secret: z.union(
       [secret.transform((one) => [one]), z.tuple([secret, secret])],
@@ -443,6 +453,7 @@ function makeSchemas() {
       waitUntil: callable<(work: Promise<unknown>) => void>().optional(),
       sender: methods<CallbackSender>("a callback sender", ["post"]).optional(),
     }).prefault({}),
+    statistics: z.union([z.literal(false), object({ keep: duration(90 * 86_400) })], "must be false, or { keep } in seconds").prefault({}),
     docUrl: text.default("https://www.npmjs.com/package/phoneproof#errors"),
     logger: methods<Logger>("a logger", ["info", "warn", "error"]).optional(),
     clock: methods<Clock>("a clock", ["now", "after"]).optional(),
@@ -523,6 +534,7 @@ export function readOptions(options: VerifierOptions): Settings {
     pollInterval: callbacks.pollInterval,
     callbackConcurrency: callbacks.concurrency,
     waitUntil: callbacks.waitUntil,
+    statisticsKept: read.statistics === false ? undefined : read.statistics.keep,
     docUrl: read.docUrl,
   };
 }

@@ -12,6 +12,7 @@ import type { NumberFacts } from "./door/facts.js";
 import type { Lists } from "./door/lists.js";
 import type { Records } from "./records/records.js";
 import type { Countries } from "./sending/countries.js";
+import type { Statistics } from "./statistics.js";
 
 /** What everything in the engine is made of. */
 export interface BaseParts {
@@ -32,6 +33,7 @@ export interface Parts extends BaseParts {
   readonly facts: NumberFacts;
   readonly countries: Countries;
   readonly alarms: Alarms;
+  readonly statistics: Statistics;
   /** Lets work go on after the answer, on platforms that stop a process then too. */
   readonly beside: (work: Promise<unknown>) => void;
 }

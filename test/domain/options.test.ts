@@ -199,6 +199,7 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
       waitUntil: () => undefined,
       sender: { post: async () => ({ status: 200 }) },
     },
+    statistics: { keep: 86_400 },
     docUrl: "https://docs.example.com",
     logger: console,
     clock: { now: () => 0, after: () => () => undefined },

@@ -72,6 +72,8 @@ export function setUp(options: Partial<VerifierOptions> = {}) {
     logger: log,
     // Nothing leaves the process unless the test says where to.
     callbacks: { worker: false },
+    // Told the store beside the requests, which would be in the way of tests that count its calls.
+    statistics: false,
     ...options,
     policy: { spam: noSpamRules, ...options.policy },
     clock,

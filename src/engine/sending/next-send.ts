@@ -16,6 +16,8 @@ export interface Sending {
   readonly next: Authentication;
   readonly code: string;
   readonly network?: Network | undefined;
+  /** What its planned route asks for it, where the sender tells prices. */
+  readonly price?: number;
   /** What the message may cost at most; absent: no ceiling holds it. */
   readonly maxPrice?: number;
   /** What a spend ceiling claims for it, with the write. */
@@ -42,7 +44,7 @@ export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now
     code,
     network,
     charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
-    ...(typeof cost === "number" && ceilings.length > 0 && { maxPrice: cost }),
+    ...(typeof cost === "number" && (ceilings.length > 0 ? { price: cost, maxPrice: cost } : { price: cost })),
     ...(unpriced !== undefined && { unpriced }),
   };
 }
