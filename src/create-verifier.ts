@@ -2,11 +2,16 @@ import { compose } from "./composition.js";
 import type { AuthenticationResponse, CreateAuthenticationRequest } from "./contract/authentication.js";
 import type { CheckRequest, CheckResponse } from "./contract/check.js";
 import type { LookupRequest, LookupResponse } from "./contract/lookup.js";
+import type { HistoryRequest, NumberRequest, StatsRequest } from "./contract/operator.js";
 import type { RetryRequest, RetryResponse } from "./contract/retry.js";
 import type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
 import type { CustomersOfStore } from "./engine/customers/customers.js";
 import type { Explanation } from "./engine/explain.js";
 import type { CallOptions } from "./engine/operations.js";
+import type { Erasure } from "./engine/privacy/erase.js";
+import type { HistoryEntry } from "./engine/privacy/history.js";
+import type { Unlocking } from "./engine/privacy/unlock.js";
+import type { Stats } from "./engine/statistics.js";
 import type { HttpHandler } from "./http/message.js";
 import type { VerifierOptions } from "./options.js";
 import type { Receipt } from "./ports/receipts.js";
@@ -25,6 +30,20 @@ export interface Verifier extends HttpHandler {
   lookup(request: LookupRequest): Promise<LookupResponse>;
   /** Which rules fired for an authentication: for operators, never for end users. */
   explain(request: RetryRequest): Promise<Explanation>;
+  /** The authentications of a number, refused ones too, the newest first, each with its `explain`: for operators, never for end users. Those whose record has ended are left out. `limit`: 1 to 1,000; default 50. Rejects with `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`. */
+  history(request: HistoryRequest): Promise<readonly HistoryEntry[]>;
+  /**
+   * Erases a number of a customer: afterwards nothing that is stored tells the number or one of its authentications, whatever is under way. Repeat it where it rejects with `unavailable`. Only what caps have counted stays, as times alone
+   * under a keyed hash, until `counts_until`: an erasure is no way around a cap.
+   */
+  erase(request: NumberRequest): Promise<Erasure>;
+  /**
+   * Lifts what the caps per number have counted, for a user who is locked out; once in 24 hours for one number, however often it is asked. On such a day the number can get twice the sends, and the odds to guess one of its codes are at most
+   * twice `maxGuessOdds`. Wrong codes and retries of its authentications stay counted: the user begins with a new create.
+   */
+  unlock(request: NumberRequest): Promise<Unlocking>;
+  /** Messages sent, codes typed, cost and refusals of a customer, by hour, country, route and rule. `from`, `to`: Dates or ISO 8601 timestamps, widened to whole hours. Counted in batches: a process that dies loses the last two seconds. */
+  stats(request: StatsRequest): Promise<Stats>;
   /** Carriers' delivery receipts, to be mounted as the verifier itself is, outside `/v1` and before body parsers: `app.use(expressHandlers(verifier.receipts))` answers `/receipts/{provider}`. */
   readonly receipts: HttpHandler;
   /** Takes receipts that come on another way than HTTP: `smppSender({ onReceipt: (receipt) => verifier.settleReceipts([receipt]) })`. */
@@ -45,7 +64,7 @@ export interface Verifier extends HttpHandler {
 
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, accounts, customers, handle, handleReceipt, settleReceipts, outbox, logger, clock } = compose(options);
+  const { operations, accounts, customers, handle, handleReceipt, settleReceipts, outbox, statistics, logger, clock } = compose(options);
   const warn = (message: string) => logger.warn({}, message);
   return {
     createAuthentication: (request, call = {}) => operations.createAuthentication(request, call),
@@ -53,6 +72,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
     check: (request, call = {}) => operations.check(request, call),
     lookup: (request) => operations.lookup(request, {}),
     explain: (request) => operations.explain(request),
+    history: (request) => operations.history(request),
+    erase: (request) => operations.erase(request),
+    unlock: (request) => operations.unlock(request),
+    stats: (request) => operations.stats(request),
     flush: () => outbox.flush(),
     deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(Math.min(10_000, Math.max(1, Math.floor(limit) || 1))),
     redeliver: ({ customer_uuid, authentication_uuid, sequence }) =>
@@ -67,6 +90,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     settleReceipts,
     async close() {
       await outbox.stop();
+      await statistics.close();
       await Promise.all([options.store.close?.(), options.sender.close?.()]);
     },
   };

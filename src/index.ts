@@ -3,6 +3,7 @@ export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js
 export type { CheckRequest, CheckResponse, CheckStatus } from "./contract/check.js";
 export type { CallerFaultCode, Fault, FaultCode } from "./contract/fault.js";
 export type { LineType, LookupRequest, LookupResponse } from "./contract/lookup.js";
+export type { HistoryRequest, NumberRequest, StatsRequest } from "./contract/operator.js";
 export type { RetryRequest, RetryResponse, RetryStatus } from "./contract/retry.js";
 export { createVerifier, type Verifier } from "./create-verifier.js";
 export type { CountryCode } from "./domain/countries.js";
@@ -27,6 +28,10 @@ export type {
 export { type ApiKey, generateApiKey } from "./engine/door/account.js";
 export type { Explanation } from "./engine/explain.js";
 export type { CallOptions } from "./engine/operations.js";
+export type { Erasure } from "./engine/privacy/erase.js";
+export type { HistoryEntry } from "./engine/privacy/history.js";
+export type { Unlocking } from "./engine/privacy/unlock.js";
+export type { RefusedRow, Stats, StatsRow } from "./engine/statistics.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
 export type { CustomerConfig, TestNumber, VerifierOptions } from "./options.js";
@@ -39,4 +44,4 @@ export type { Logger } from "./ports/logger.js";
 export type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest } from "./ports/lookup-provider.js";
 export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
 export type { Destination, Feedback, Network, Plan, RegisteredIds, RouteStep, SendContext, SendOutcome, SmsMessage, SmsSender } from "./ports/sms-sender.js";
-export type { Ask, Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, Tally } from "./ports/store.js";
+export type { Ask, Change, Claim, CommitResult, Forgotten, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, Tally } from "./ports/store.js";

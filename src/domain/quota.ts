@@ -1,8 +1,8 @@
 import { type Claim, type Moment, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
-import { type Cap, type GrowingCap, type Limits, milliseconds, type Policy } from "./policy.js";
-import { hour } from "./time.js";
+import { type Cap, type GrowingCap, milliseconds, type Policy } from "./policy.js";
+import { day, hour } from "./time.js";
 
 /** One rule's claim, with what people are told of it. */
 export interface Charge {
@@ -36,23 +36,106 @@ export interface CreateSubject extends SendSubject {
 export type Mask = (text: string) => string;
 
 /** Caps that count sends, "retries included": per number and per customer (contract.md, Limits). */
-export function sendCharges(subject: SendSubject, { limits }: Policy, moment: Moment, mask: Mask): Charge[] {
-  return chargesOfSend(subject, mask(subject.number), memberOf(subject), limits, moment);
+export function sendCharges(subject: SendSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
+  return chargesOfSend(subject, mask(subject.number), memberOf(subject, moment), policy, moment);
 }
 
-function chargesOfSend({ customer }: SendSubject, number: string, member: string, limits: Limits, moment: Moment): Charge[] {
+function chargesOfSend({ customer }: SendSubject, number: string, member: string, policy: Policy, moment: Moment): Charge[] {
   const charges: Charge[] = [];
-  perNumber(charges, `${customer}:n:${number}`, member, limits.perNumber, moment);
+  const { limits } = policy;
+  const { whole, keptFor } = indexOf(policy);
+  perNumber(charges, sendsOf(customer, number), member, limits.perNumber, moment, whole ? keptFor : 0);
   perCustomer(charges, `${customer}:c`, member, limits.perCustomer, moment);
   return charges;
 }
 
+/** The window of a number's sends. `number`: its keyed hash. */
+function sendsOf(customer: string, number: string): string {
+  return `${customer}:n:${number}`;
+}
+
+/** All windows and sums of the caps that are named after a number, and what else is. `number`: its keyed hash. */
+export interface NumberNames {
+  /** Members are sends: `id/time/attempt`, the time in base 36. */
+  readonly sends: string;
+  /** Sends, where a cap is too large to be counted member by member. */
+  readonly sendSums: readonly string[];
+  /** Members are authentications, `id/time`, which the sends do not name for as long as they are kept. */
+  readonly listed: string;
+  /** Members are refused creates, `id/time`. */
+  readonly refused: string;
+  /** When its caps were lifted. */
+  readonly lifted: string;
+}
+
+export function namesOfNumber(customer: string, number: string, { limits }: Policy): NumberNames {
+  const sends = sendsOf(customer, number);
+  return {
+    sends,
+    sendSums: limits.perNumber.filter(({ limit }) => limit > largestExact).map(({ window }) => `${sends}:${window}`),
+    listed: `${customer}:h:${number}`,
+    refused: `${customer}:r:${number}`,
+    lifted: `${customer}:u:${number}`,
+  };
+}
+
+/** How the authentications of a number are found. */
+interface NumberIndex {
+  /** The window of the number's sends names them all, for as long as their records are kept: then nothing else has to. */
+  readonly whole: boolean;
+  /** How long records are kept, in milliseconds. */
+  readonly keptFor: number;
+}
+
+/** How many members a window keeps beyond its largest limit (domain/claim.ts). */
+const keptBeyond = 8;
+
+/** How much longer a record may stay that has a callback: three days of tries, and "7 days after the last delivery step" (contract.md, lifetime). */
+const keptForCallbacks = 11 * day;
+
+const indexes = new WeakMap<Policy, NumberIndex>();
+
+function indexOf(policy: Policy): NumberIndex {
+  let index = indexes.get(policy);
+  if (index === undefined) {
+    const keptFor = milliseconds(policy.lifetime) + milliseconds(policy.tombstone);
+    const { perNumber: caps } = policy.limits;
+    const largest = Math.max(...caps.map(({ limit }) => (limit > largestExact ? 0 : limit)));
+    indexes.set(policy, (index = { whole: largest > 0 && mostSends(caps, keptFor) <= largest + keptBeyond, keptFor }));
+  }
+  return index;
+}
+
+/** The most sends that caps let through in any `length` milliseconds. */
+function mostSends(caps: readonly Cap[], length: number): number {
+  const most = caps.map(({ limit, window }) => {
+    const times = Math.floor(length / milliseconds(window));
+    const rest = length % milliseconds(window);
+    return times === 0 ? limit : times * limit + (rest === 0 ? 0 : mostSends(caps, rest));
+  });
+  return Math.min(...most);
+}
+
+/** What a create claims so that its number's history and erasure find it, where the window of sends would not name it for as long as it is kept. */
+export function listedClaims(
+  { customer, id, number, createdAt, callbackUrl }: Omit<SendSubject, "attempt"> & { readonly callbackUrl?: string | undefined },
+  policy: Policy,
+  { now, skew }: Moment,
+  mask: Mask,
+): Claim[] {
+  const { whole, keptFor } = indexOf(policy);
+  if (whole && callbackUrl === undefined) return [];
+  const until = now + keptFor + (callbackUrl === undefined ? 0 : keptForCallbacks) + 2 * skew;
+  return [{ window: `${customer}:h:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, now, since: now, keepUntil: until }];
+}
+
 /** Caps of a create: those of its send, those "per device_id" (contract.md, Limits), and those per ip that the operator has set. */
-export function createCharges(subject: CreateSubject, { limits }: Policy, moment: Moment, mask: Mask): Charge[] {
+export function createCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
   const { customer, deviceId, ip } = subject;
+  const { limits } = policy;
   const number = mask(subject.number);
-  const member = memberOf(subject);
-  const charges = chargesOfSend(subject, number, member, limits, moment);
+  const member = memberOf(subject, moment);
+  const charges = chargesOfSend(subject, number, member, policy, moment);
   if (deviceId !== undefined && limits.perDevice.length + limits.numbersPerDevice.length > 0) {
     const device = mask(deviceId);
     perDevice(charges, `${customer}:d:${device}`, member, limits.perDevice, moment);
@@ -78,20 +161,34 @@ const keptRefusals = { ofNumber: 20, ofCustomer: 500 };
 
 /** What a refused create claims for its record, so that refusals cannot fill a store and lock out others. One under an idempotency key (`request`) is kept beyond its number's twenty: its repeats must be answered alike. */
 export function refusedClaims(
-  { customer, id, number, createdAt, request }: Omit<SendSubject, "attempt"> & { readonly request?: string },
+  { customer, id, number, createdAt, expiresAt, request }: Omit<SendSubject, "attempt"> & { readonly expiresAt: number; readonly request?: string | undefined },
   moment: Moment,
   mask: Mask,
 ): Claim[] {
   const ofCustomer = sumClaim(`${customer}:r`, 1, hour, moment, keptRefusals.ofCustomer);
-  if (request !== undefined) return [ofCustomer];
-  const { now, since, keepUntil } = ofCustomer;
   const member = `${id}/${createdAt.toString(36)}`;
-  return [{ window: `${customer}:r:${mask(number)}`, member, limit: keptRefusals.ofNumber, now, since, keepUntil }, ofCustomer];
+  const { now, since } = ofCustomer;
+  const keepUntil = Math.max(ofCustomer.keepUntil, expiresAt + 2 * moment.skew);
+  const masked = mask(number);
+  const claims: Claim[] = [ofCustomer];
+  if (request === undefined) claims.unshift({ window: `${customer}:r:${masked}`, member, limit: keptRefusals.ofNumber, now, since, keepUntil });
+  // The window of refusals names those of an hour.
+  if (request !== undefined || expiresAt - now > hour) claims.push({ window: `${customer}:h:${masked}`, member, now, since: now, keepUntil });
+  return claims;
 }
 
-/** "Members come from what is stored (`id/createdAt/attempt`)" (architecture.md, rule 5): one create is never another's, also where an idempotency key gives both the same id. */
-function memberOf({ id, createdAt, attempt }: SendSubject): string {
-  return `${id}/${createdAt.toString(36)}/${attempt}`;
+/**
+ * "Members come from what is stored" (architecture.md, rule 5): one send is never another's, also where an idempotency key gives two creates the same id.
+ * They tell their own time, so that whoever reads them can take them out.
+ */
+function memberOf({ id, attempt }: SendSubject, { now }: Moment): string {
+  return `${id}/${now.toString(36)}/${attempt}`;
+}
+
+/** A member of a number's windows: of which authentication it is, and when it was claimed. */
+export function readMember(member: string): { readonly id: string; readonly at: number } {
+  const [id = "", at = ""] = member.split("/");
+  return { id, at: Number.parseInt(at, 36) };
 }
 
 function isOneMessages(member: string): boolean {
@@ -111,16 +208,16 @@ interface PlannedCap {
   readonly keptFor?: number;
 }
 
-/** Adds the charges of one rule's caps. */
-type CapRule = (charges: Charge[], window: string, member: string, caps: readonly GrowingCap[], moment: Moment) => void;
+/** Adds the charges of one rule's caps. `atLeast`: milliseconds that members must be kept for, whatever the caps need. */
+type CapRule = (charges: Charge[], window: string, member: string, caps: readonly GrowingCap[], moment: Moment, atLeast?: number) => void;
 
 /** `distinct`: the same member is to count once. */
 function capRule(rule: string, distinct = false): CapRule {
   const plans = new WeakMap<readonly GrowingCap[], readonly PlannedCap[]>();
-  return (charges, window, member, caps, moment) => {
+  return (charges, window, member, caps, moment, atLeast = 0) => {
     let plan = plans.get(caps);
     if (plan === undefined) plans.set(caps, (plan = plannedCaps(rule, caps, distinct)));
-    for (const planned of plan) charges.push(chargeOf(planned, window, member, moment));
+    for (const planned of plan) charges.push(chargeOf(planned, window, member, moment, atLeast));
   };
 }
 
@@ -139,11 +236,15 @@ function plannedCaps(rule: string, caps: readonly GrowingCap[], distinct: boolea
   return caps.map((cap) => ({ rule: `${rule} ${cap.limit}/${cap.window}s`, cap, length: lengthOf(cap), ...(isExact(cap) && { keptFor }) }));
 }
 
-function chargeOf({ rule, cap, length, keptFor }: PlannedCap, window: string, member: string, moment: Moment): Charge {
+function chargeOf({ rule, cap, length, keptFor }: PlannedCap, window: string, member: string, moment: Moment, atLeast: number): Charge {
   const { limit, perVerified = 0 } = cap;
   if (keptFor !== undefined) {
     const { now, skew } = moment;
-    return { rule, threshold: limit, claim: { window, member, limit, now, since: sinceOf(moment, length), keepUntil: now + keptFor + 2 * skew } };
+    return {
+      rule,
+      threshold: limit,
+      claim: { window, member, limit, now, since: sinceOf(moment, length), keepUntil: now + Math.max(keptFor, atLeast) + 2 * skew },
+    };
   }
   const sum = `${window}:${cap.window}`;
   if (perVerified > 0) return { rule, threshold: limit, perVerified, claim: sumClaim(sum, 1, length, moment) };

@@ -180,6 +180,13 @@ export function creditClaims({ customer, number, country, origin }: CellSubject,
   return creditCells(customer, cells, messages, moment);
 }
 
+/** The sums by which a number is trusted. */
+export function trustSums(customer: string, number: string, mask: Mask): string[] {
+  const cell = numberCell(number, mask);
+  const cells = [trustedFor, day].map((length) => ({ cell, length }));
+  return creditCells(customer, cells, 0, { now: 0, skew: 0 }).map(({ sum }) => sum);
+}
+
 /** Asks how many verified in a country within 7 days. */
 export function askCountry(questions: Questions, country: string): Read<number> {
   const weekly = questions.verified(countryCell(country), week);

@@ -2,7 +2,7 @@ import type { CheckRequest, CheckResponse, CheckStatus } from "../contract/check
 import type { Authentication, Send } from "../domain/authentication.js";
 import { askCells } from "../domain/cells.js";
 import { decideCheck } from "../domain/check.js";
-import { askCountry, creditClaims, potCredit } from "../domain/spam-rules.js";
+import { askCountry, creditClaims, potCredit, trustSums } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./door/account.js";
 import { newBudget, type Parts } from "./parts.js";
@@ -25,6 +25,8 @@ export async function checkAuthentication(parts: Parts, account: Account, reques
   if (status === "valid" || status === "invalid") parts.alarms.judged(account.customer, status === "valid", account.policy.codeLength);
   if (validated !== undefined) {
     feedBack(parts, validated.auth, validated.attempt, "validated");
+    const { country, sends } = validated.auth;
+    parts.statistics.verified(account.customer, country, sends.find(({ attempt }) => attempt === validated.attempt)?.route);
     parts.beside(credit(parts, account, validated.auth));
   }
   return { authentication_uuid, status };
@@ -36,17 +38,16 @@ export function unknownAuthentication(): VerifierError {
 }
 
 /** "A right code adds one write, beside the answer": it credits the cells that the messages had filled; and one more where that was the pot of new countries, if the country still was new. */
-async function credit(
-  { store, codes, clock, settings, logger }: Parts,
-  { policy }: Account,
-  { customer, number, country, origin = {}, sent, id }: Authentication,
-): Promise<void> {
+async function credit(parts: Parts, { policy }: Account, { customer, number, country, origin = {}, sent, id }: Authentication): Promise<void> {
+  const { store, records, codes, clock, settings, logger } = parts;
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const questions = askCells(customer, moment);
   const verified = origin.p === undefined || country === undefined ? undefined : askCountry(questions, country);
   try {
     const claims = creditClaims({ customer, number, country, origin }, sent, moment, codes.mask);
     const answer = await store.commit({ claims, asks: questions.asks });
+    // Erased meanwhile: nothing is to trust the number any more.
+    if ((await records.find(newBudget(parts), customer, id)) === undefined) await store.forget({ sums: trustSums(customer, number, codes.mask) });
     if (!answer.done || verified === undefined || verified(answer) > policy.spam.newCountries.provenAt) return;
     await store.commit({ claims: potCredit(customer, sent, moment) });
   } catch (err) {

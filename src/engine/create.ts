@@ -4,7 +4,7 @@ import type { Decision } from "../domain/decision.js";
 import type { ListWord } from "../domain/lists.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { milliseconds } from "../domain/policy.js";
-import { createCharges, refusedClaims } from "../domain/quota.js";
+import { createCharges, listedClaims, refusedClaims } from "../domain/quota.js";
 import { type IpInfo, signalDecisions } from "../domain/signals.js";
 import type { SpamAttempt } from "../domain/spam.js";
 import { type Origin, originOf } from "../domain/spam-rules.js";
@@ -30,6 +30,8 @@ const none: readonly never[] = [];
 interface Created {
   readonly auth: Authentication;
   readonly granted?: Granted;
+  /** The rule that refused this very create. */
+  readonly refusedBy?: string | undefined;
 }
 
 /** What is known of a create before anything is written. */
@@ -82,9 +84,10 @@ async function commitAndSend(
 ): Promise<AuthenticationResponse> {
   const decide = (held: Held | undefined): Decided<Created> =>
     held === undefined || isVoid(held.auth) ? newCreate(parts, account, asked) : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
-  const { auth, sending } = await takingBack(parts, (trying) =>
+  const { auth, sending, refusedBy } = await takingBack(parts, (trying) =>
     creation(parts.records, budget, account.customer, asked.id, (held) => trying(decide(held), held)).then((created) => admitted(parts, budget, created)),
   );
+  if (refusedBy !== undefined) parts.statistics.refused(auth.customer, auth.country, refusedBy);
   if (sending !== undefined) await handOver(parts, budget, account.policy, sending);
   return toResponse(auth);
 }
@@ -121,10 +124,10 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
   const { country, number } = phone;
   const isNew = policy.spam.newCountries.mode !== "off" && country !== undefined && !pass.safe && !countries.isProven(customer, country, now);
   const origin = originOf(request.ip, own.cells, { pot: isNew, safe: pass.safe }, codes.mask);
-  const blank = newAuthentication(account, asked, origin, now);
+  const blank = newAuthentication(parts, account, asked, origin, now);
   const refuse = (status: AuthenticationStatus, decisions: readonly Decision[]): Decided<Created> => {
     const next = refused(blank, status, decisions);
-    const result = { auth: next };
+    const result = { auth: next, refusedBy: next.decisions.find(({ mode }) => mode === "enforce")?.rule };
     // Beyond what is kept the answer is the same, and is not written down: refusals must not fill a store.
     return { result, next, claims: refusedClaims(next, moment, codes.mask), refused: () => ({ result }) };
   };
@@ -140,10 +143,11 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
     codes.mask,
   );
   const { claims, asks, ...admits } = admission(parts, account, sending, caps, { pass, signals }, moment);
+  const listed = listedClaims(next, policy, moment, codes.mask);
   return {
     result: { auth: next },
     next,
-    claims,
+    claims: listed.length === 0 ? claims : [...claims, ...listed],
     asks,
     token: codes.newToken(),
     refused: (by, count) => refuse("rate_limited", [admits.refused(by, count)]),
@@ -154,11 +158,12 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
 interface Admitted {
   readonly auth: Authentication;
   readonly sending?: Sending | undefined;
+  readonly refusedBy?: string | undefined;
 }
 
 /** The verdict on a create that is written down: it goes, or it is settled as refused and taken out of all that counted it. */
-function admitted(parts: Parts, budget: StoreBudget, { auth, granted }: Created): Soon<Admitted> {
-  if (granted === undefined) return { auth };
+function admitted(parts: Parts, budget: StoreBudget, { auth, granted, refusedBy }: Created): Soon<Admitted> {
+  if (granted === undefined) return { auth, refusedBy };
   const sending = passed(parts, granted);
   const { refusal } = granted.verdict;
   return refusal === undefined ? { auth, sending } : settleRefused(parts, budget, auth, granted, refusal);
@@ -178,10 +183,12 @@ async function settleRefused(parts: Parts, budget: StoreBudget, auth: Authentica
       refused: () => ({ result: next, next: { ...next, keepUntil: moment.now }, claims: returned }),
     };
   });
-  return { auth: settled ?? refused(blankOf(auth), status, decisions) };
+  const refusedBy = decisions.find(({ mode }) => mode === "enforce")?.rule;
+  return { auth: settled ?? refused(blankOf(auth), status, decisions), refusedBy };
 }
 
 function newAuthentication(
+  { codes }: Parts,
   { customer, policy }: Account,
   { request, phone, id, own, fingerprint }: Asked,
   origin: Origin | undefined,
@@ -192,6 +199,7 @@ function newAuthentication(
     customer,
     id,
     number: phone.number,
+    sealed: codes.seal(id, phone.number),
     ...(phone.country !== undefined && { country: phone.country }),
     createdAt: now,
     expiresAt,
@@ -206,6 +214,7 @@ function newAuthentication(
     sends: none,
     decisions: own.decisions,
     checks: none,
+    keptIds: none,
     events: 0,
     outbox: none,
     ...(origin !== undefined && { origin }),

@@ -1,5 +1,6 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { RetryRequest } from "../contract/retry.js";
+import type { Authentication } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { unknownAuthentication } from "./check.js";
 import type { Account } from "./door/account.js";
@@ -17,6 +18,9 @@ export interface Explanation {
 export async function explainAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<Explanation> {
   const held = await parts.records.find(newBudget(parts), account.customer, request.authentication_uuid);
   if (held === undefined) throw unknownAuthentication();
-  const { id, status, decisions } = held.auth;
+  return explanationOf(held.auth);
+}
+
+export function explanationOf({ id, status, decisions }: Authentication): Explanation {
   return { authentication_uuid: id, status, decisions: decisions.map((decision) => ({ ...decision, at: timestamp(decision.at) })) };
 }

@@ -6,12 +6,16 @@ import { VerifierError } from "../errors.js";
 import { checkAuthentication } from "./check.js";
 import { createAuthentication } from "./create.js";
 import type { Account, Accounts } from "./door/account.js";
-import { parseCheck, parseCreate, parseLookup, parseRetry } from "./door/parse.js";
+import { parseCheck, parseCreate, parseHistory, parseLookup, parseNumber, parseRetry, parseStats } from "./door/parse.js";
 import { type Explanation, explainAuthentication } from "./explain.js";
 import { lookupNumber } from "./lookup.js";
 import type { Parts } from "./parts.js";
+import { type Erasure, eraseNumber } from "./privacy/erase.js";
+import { type HistoryEntry, historyOf } from "./privacy/history.js";
+import { type Unlocking, unlockNumber } from "./privacy/unlock.js";
 import { retryAuthentication } from "./retry.js";
 import { promised, type Soon, soon } from "./soon.js";
+import type { Stats } from "./statistics.js";
 
 export interface CallOptions {
   /** 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a second count" (contract.md, Idempotency-Key). Read by create and check. */
@@ -25,7 +29,14 @@ export interface Operations {
   check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckResponse>;
   lookup(input: unknown, options: CallOptions, caller?: Account): Promise<LookupResponse>;
   explain(input: unknown): Promise<Explanation>;
+  history(input: unknown): Promise<readonly HistoryEntry[]>;
+  erase(input: unknown): Promise<Erasure>;
+  unlock(input: unknown): Promise<Unlocking>;
+  stats(input: unknown): Promise<Stats>;
 }
+
+/** What operators ask in direct calls alone: it has no route. */
+export type OperatorsOwn = "explain" | "history" | "erase" | "unlock" | "stats";
 
 export function createOperations(parts: Parts, accounts: Accounts): Operations {
   /** "`account_invalid` (customer_uuid is not the key's customer)" (contract.md, wire rule 5). */
@@ -76,6 +87,30 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
         () => parseRetry(input),
         undefined,
         (account, request) => explainAuthentication(parts, account, request),
+      ),
+    history: (input) =>
+      run(
+        () => parseHistory(input),
+        undefined,
+        (account, request) => historyOf(parts, account, request),
+      ),
+    erase: (input) =>
+      run(
+        () => parseNumber(input),
+        undefined,
+        (account, request) => eraseNumber(parts, account, request),
+      ),
+    unlock: (input) =>
+      run(
+        () => parseNumber(input),
+        undefined,
+        (account, request) => unlockNumber(parts, account, request),
+      ),
+    stats: (input) =>
+      run(
+        () => parseStats(input),
+        undefined,
+        (account, request) => parts.statistics.read(account, request),
       ),
   };
 }

@@ -3,14 +3,14 @@ import { AuthenticationResponse, CreateAuthenticationRequest } from "../contract
 import { CheckRequest, CheckResponse } from "../contract/check.js";
 import { LookupRequest, LookupResponse } from "../contract/lookup.js";
 import { RetryRequest, RetryResponse } from "../contract/retry.js";
-import type { Operations } from "../engine/operations.js";
+import type { Operations, OperatorsOwn } from "../engine/operations.js";
 
 /** One row of spec.md, Endpoints. */
 export interface Route {
   readonly method: "GET" | "POST";
   /** A last segment in braces stands for one path parameter. */
   readonly path: string;
-  readonly operation: Exclude<keyof Operations, "explain">;
+  readonly operation: Exclude<keyof Operations, OperatorsOwn>;
   readonly summary: string;
   readonly request: z.ZodObject;
   readonly response: z.ZodObject;

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { CreateAuthenticationRequest, createFormatFaults } from "../../contract/authentication.js";
 import { CheckRequest } from "../../contract/check.js";
 import { LookupRequest } from "../../contract/lookup.js";
+import { HistoryRequest, NumberRequest, StatsRequest } from "../../contract/operator.js";
 import { RetryRequest } from "../../contract/retry.js";
 import { callbackUrlFault } from "../../domain/callback-url.js";
 import { VerifierError } from "../../errors.js";
@@ -11,6 +12,9 @@ import type { Settings } from "../../options.js";
 export const parseRetry = (input: unknown) => parse(RetryRequest, input);
 export const parseCheck = (input: unknown) => parse(CheckRequest, input);
 export const parseLookup = (input: unknown) => parse(LookupRequest, input);
+export const parseNumber = (input: unknown) => parse(NumberRequest, input);
+export const parseHistory = (input: unknown) => parse(HistoryRequest, input);
+export const parseStats = (input: unknown) => parse(StatsRequest, input);
 
 export function parseCreate(input: unknown, settings: Settings): CreateAuthenticationRequest {
   const request = parse(CreateAuthenticationRequest, input);

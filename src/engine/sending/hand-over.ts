@@ -9,7 +9,7 @@ import { type StoreBudget, storeBudget, TimedOut, withTimeout } from "../clock/b
 import { insist } from "../clock/insist.js";
 import { newBudget, type Parts } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
-import { type CarrierId, keepId } from "./kept-ids.js";
+import { type CarrierId, keepId, keysOfListedId, listedId } from "./kept-ids.js";
 import { type Sending, toMessage } from "./next-send.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 import { settleOne } from "./receipts.js";
@@ -31,6 +31,8 @@ export async function handOver(
   const test = settings.testNumbers.get(auth.number);
   const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, sending)) : pretend(parts, test)));
   const { result } = report;
+  if (test === undefined && result !== "rejected")
+    parts.statistics.sent(auth.customer, auth.country, report.route ?? auth.sends.at(-1)?.route, report.price ?? sending.price);
   const now = clock.now();
   const correction = correctionOf(parts, policy, sending, report);
   const settle = (current: Authentication): Decided<Authentication> => {
@@ -54,7 +56,9 @@ export async function handOver(
 async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const { clock, logger } = parts;
   const work = async (within: StoreBudget) => {
-    for (const early of await keepId(parts, within, id, target)) await settleOne(parts, within, early, target);
+    const quicker = await keepId(parts, within, id, target);
+    parts.beside(list(parts, id, target));
+    for (const early of quicker) await settleOne(parts, within, early, target);
   };
   try {
     await work(budget);
@@ -63,6 +67,26 @@ async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: 
     const failed = (err: unknown) =>
       logger.error({ err, authentication_uuid: target.id }, "a carrier's message id could not be kept; its receipts may not find their message");
     parts.beside(again.catch(failed));
+  }
+}
+
+/** Lists a kept id in its record, so that an erasure finds it; where the record was erased meanwhile, the id goes too. */
+async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise<void> {
+  const listed = listedId(id);
+  try {
+    const known = await transition(
+      parts.records,
+      newBudget(parts),
+      target.customer,
+      target.id,
+      (auth): Decided<true> => ({
+        result: true,
+        next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] },
+      }),
+    );
+    if (known === undefined) await parts.store.forget({ values: keysOfListedId(listed) });
+  } catch (err) {
+    parts.logger.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");
   }
 }
 
@@ -84,7 +108,8 @@ async function store(
   const { clock, logger, settings, records, outbox } = parts;
   const write = async (within: StoreBudget) => {
     const stored = await transition(records, within, auth.customer, auth.id, settle);
-    outbox.deliverSoon(stored ?? auth);
+    // Nothing is told of a message whose record was erased meanwhile.
+    if (stored !== undefined) outbox.deliverSoon(stored);
     return stored;
   };
   try {

@@ -17,26 +17,33 @@ const keptIds = 3 * day;
 /** How long a receipt waits for a message of its id: it may be here before the answer that tells the id is stored. Milliseconds. */
 const keptEarly = 2 * minute;
 
-/** Either may hold any character. */
-const keyOf = ({ messageId, idSpace }: CarrierId) => `receipt:${idSpace.length}:${idSpace}/${messageId}`;
+/** An id as its record lists it. Either part may hold any character. */
+export const listedId = ({ messageId, idSpace }: CarrierId) => `${idSpace.length}:${idSpace}/${messageId}`;
+
+const keyOf = (listed: string) => `receipt:${listed}`;
 
 /** A final word has a place of its own: one that came before it cannot take it. */
-const earlyKeyOf = (id: CarrierId, final: boolean) => `early:${final ? "final" : "progress"}:${keyOf(id)}`;
+const earlyKeyOf = (listed: string, final: boolean) => `early:${final ? "final" : "progress"}:${keyOf(listed)}`;
+
+/** What the store keeps under an id that a record lists. */
+export function keysOfListedId(listed: string): string[] {
+  return [keyOf(listed), earlyKeyOf(listed, true), earlyKeyOf(listed, false)];
+}
 
 /** Keeps the id of a message, and answers the receipts that were here before it. Rejects with `unavailable`. */
 export async function keepId(parts: Parts, budget: StoreBudget, id: CarrierId, target: ReceiptTarget): Promise<readonly Receipt[]> {
-  await keep(parts, budget, keyOf(id), target, keptIds);
+  await keep(parts, budget, keyOf(listedId(id)), target, keptIds);
   // After the id is there: a receipt that did not find it is kept by now, or will look once more.
-  const early = await Promise.all([false, true].map((final) => find<Receipt>(parts, budget, earlyKeyOf(id, final))));
+  const early = await Promise.all([false, true].map((final) => find<Receipt>(parts, budget, earlyKeyOf(listedId(id), final))));
   return early.filter((receipt) => receipt !== undefined);
 }
 
 /** The message that had this id. A receipt of none is kept for a while, for the message that may be on its way here. Rejects with `unavailable`. */
 export async function findById(parts: Parts, budget: StoreBudget, id: CarrierId, receipt: Receipt): Promise<ReceiptTarget | undefined> {
-  const look = () => find<ReceiptTarget>(parts, budget, keyOf(id));
+  const look = () => find<ReceiptTarget>(parts, budget, keyOf(listedId(id)));
   const found = await look();
   if (found !== undefined) return found;
-  await keep(parts, budget, earlyKeyOf(id, isFinal(receipt.status)), receipt, keptEarly);
+  await keep(parts, budget, earlyKeyOf(listedId(id), isFinal(receipt.status)), receipt, keptEarly);
   return look();
 }
 

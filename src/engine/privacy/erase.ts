@@ -1,0 +1,93 @@
+import type * as z from "zod";
+import type { NumberRequest } from "../../contract/operator.js";
+import type { Claim } from "../../domain/claim.js";
+import { milliseconds, type Policy } from "../../domain/policy.js";
+import { readMember } from "../../domain/quota.js";
+import { trustSums } from "../../domain/spam-rules.js";
+import { day } from "../../domain/time.js";
+import { listing } from "../callbacks/dead-letters.js";
+import type { Account } from "../door/account.js";
+import { newBudget, type Parts, timestamp } from "../parts.js";
+import { keysOfListedId } from "../sending/kept-ids.js";
+import { membersOfNumber, nobody, type OwnNumber, ownNumber, recordsOf } from "./numbers.js";
+
+/** What an erasure did. */
+export interface Erasure {
+  /** Authentications that were erased; 0 when there were none, or none any more. */
+  readonly erased: number;
+  /** By then what must outlast it has ended too: when, and how often, messages went to the number, under its keyed hash, without the number and without an authentication. ISO 8601 timestamp. */
+  readonly counts_until: string;
+}
+
+/** Claims in one commit, and names in one call. */
+const atATime = 200;
+
+/**
+ * Erases a number of a customer: its authentications with their codes, callbacks and given-up callbacks, kept ids of carriers, trust, and the windows that name them. Each step can be repeated, and names are let go of after what they name:
+ * an erasure that broke off is completed by the next. Whatever is under way finds no record: a retry and a check answer `invalid_auth_uuid`, receipts and callbacks end.
+ *
+ * "Per-number caps and the check budget can be changed, never switched off" (contract.md, guess budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`, as times alone
+ * under the number's keyed hash: nothing ties to the number without the pepper and the number itself. Money and statistics name no number, and stay.
+ */
+export async function eraseNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
+  const { clock, codes, records, store, settings } = parts;
+  const { customer, policy } = account;
+  const own = ownNumber(parts, account, phone_number);
+  const { sends, listed, ids } = await membersOfNumber(parts, own);
+  const found = await recordsOf(parts, account, ids);
+  const call = (work: () => Promise<unknown>) => newBudget(parts).call(work);
+  const commit = (claims: readonly Claim[]) => call(() => store.commit({ claims }));
+
+  const letters = found.flatMap(({ auth }) =>
+    auth.outbox.flatMap((event): Claim[] => (event.dead === undefined ? [] : [{ ...listing(auth, event), out: true }])),
+  );
+  for (const claims of chunksOf(letters)) await commit(claims);
+  const values = found.flatMap(({ auth }) => auth.keptIds.flatMap(keysOfListedId));
+  for (const some of chunksOf(values)) await call(() => store.forget({ values: some }));
+  for (const some of chunksOf(ids)) {
+    await call(() => store.forget({ records: some.map((id) => ({ customer, id })) }));
+    for (const id of some) records.forget(id);
+  }
+
+  for (const some of chunksOf(namelessSends(parts, own, sends, policy))) await commit(some.flat());
+  for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member)));
+  // A cache of what is known of numbers, under keys made of the number's hash, is to be let go of here.
+  await call(() => store.forget({ windows: [own.names.refused], sums: trustSums(customer, own.number, codes.mask) }));
+  return { erased: found.length, counts_until: timestamp(clock.now() + countedFor(policy) + 2 * settings.clockSkew) };
+}
+
+/** For each send that names an authentication one that names none, at the same time, and the send itself out, together. */
+function namelessSends({ clock, codes, settings }: Parts, { names }: OwnNumber, sends: readonly string[], policy: Policy): Claim[][] {
+  const window = names.sends;
+  const left = (at: number) => Math.max(0, at + longest(policy.limits.perNumber) + 2 * settings.clockSkew - clock.now());
+  return sends.flatMap((member): Claim[][] => {
+    const { id, at } = readMember(member);
+    if (id === nobody) return [];
+    const nameless = `${nobody}/${at.toString(36)}/${codes.mask(member).slice(0, 6)}`;
+    return [[{ window, member: nameless, limit: most, now: at, since: at, keepUntil: at + left(at) }, takenOut(window, member, most)]];
+  });
+}
+
+/** The largest limit that a window can have: nothing is refused by it. */
+const most = 1_000;
+
+/** A member taken out of a number's window. */
+export function takenOut(window: string, member: string, limit?: number): Claim {
+  const { at } = readMember(member);
+  return { window, member, out: true, now: at, since: at, keepUntil: at, ...(limit !== undefined && { limit }) };
+}
+
+/** Milliseconds for which something is counted under a number's hash, or beside it: caps of numbers, devices and addresses, sums among them for twice their length, and when caps were lifted. */
+function countedFor({ limits, lifetime, tombstone }: Policy): number {
+  const caps = Math.max(longest(limits.numbersPerDevice), longest(limits.numbersPerIp), 2 * longest(limits.perNumber));
+  return Math.max(day, caps, milliseconds(lifetime) + milliseconds(tombstone));
+}
+
+/** The longest window of some caps, in milliseconds. */
+function longest(caps: Policy["limits"]["perNumber"]): number {
+  return Math.max(0, ...caps.map(({ window }) => milliseconds(window)));
+}
+
+function chunksOf<T>(list: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(list.length / atATime) }, (_, at) => list.slice(at * atATime, (at + 1) * atATime));
+}

@@ -1,0 +1,52 @@
+import type * as z from "zod";
+import type { NumberRequest } from "../../contract/operator.js";
+import { type MemberClaim, sinceOf } from "../../domain/claim.js";
+import { readMember } from "../../domain/quota.js";
+import { day } from "../../domain/time.js";
+import type { Account } from "../door/account.js";
+import { newBudget, type Parts, timestamp } from "../parts.js";
+import { takenOut } from "./erase.js";
+import { membersOf, ownNumber } from "./numbers.js";
+
+/** What became of the caps of a number. */
+export interface Unlocking {
+  /** Whether this very call lifted them. */
+  readonly unlocked: boolean;
+  /** When they can be lifted again. ISO 8601 timestamp. */
+  readonly next_unlock_at: string;
+}
+
+/** How often the caps of one number can be lifted: once in so many milliseconds. */
+const onceIn = day;
+
+/**
+ * Lifts what `perNumber` has counted of a number, for a user who is locked out: once in 24 hours, however many ask and however often an ask is repeated, in the one commit that says so.
+ * Wrong codes, retries and cool-downs of its authentications stay as they are, and so do the caps of devices, addresses and the customer.
+ *
+ * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (contract.md, guess budget): on a day on which it was lifted a number can get twice the sends, so the odds to guess one of its codes are at most twice `maxGuessOdds`.
+ */
+export async function unlockNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Unlocking> {
+  const { clock, codes, settings, store } = parts;
+  const { names } = ownNumber(parts, account, phone_number);
+  const sends = await membersOf(parts, names.sends);
+  const now = clock.now();
+  const moment = { now, skew: settings.clockSkew };
+  const member = `${codes.newToken()}/${now.toString(36)}`;
+  const lift: MemberClaim = { window: names.lifted, member, limit: 1, now, since: sinceOf(moment, onceIn), keepUntil: now + onceIn + 2 * moment.skew };
+  const nextAfter = (at: number) => timestamp(at + onceIn + 2 * moment.skew);
+  const lifted = await newBudget(parts).call(() => store.commit({ claims: [lift, ...sends.map((send) => takenOut(names.sends, send, 1))] }));
+  if (!lifted.done) {
+    const [last = member] = await membersOf(parts, names.lifted);
+    return { unlocked: false, next_unlock_at: nextAfter(readMember(last).at) };
+  }
+  if (names.sendSums.length > 0) {
+    try {
+      await newBudget(parts).call(() => store.forget({ sums: names.sendSums }));
+    } catch (err) {
+      // Nothing was lifted of these: the next call is to lift them.
+      await newBudget(parts).call(() => store.commit({ claims: [{ ...lift, out: true }] }));
+      throw err;
+    }
+  }
+  return { unlocked: true, next_unlock_at: nextAfter(now) };
+}

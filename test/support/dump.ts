@@ -1,0 +1,86 @@
+import { Session } from "node:inspector";
+import type { MongoClient } from "mongodb";
+import type { RedisServer } from "./redis.js";
+
+/** Every text that a store holds, each with the name under which it stands. */
+export type Dump = readonly string[];
+
+const place = Symbol.for("phoneproof.test.dump");
+
+/** Every string in an object of this process, private fields included. */
+export function dumpOfMemory(store: object): Dump {
+  const session = new Session();
+  session.connect();
+  type Remote = { readonly type: string; readonly value?: unknown; readonly objectId?: string };
+  type Property = { readonly name?: string; readonly value?: Remote };
+  const ask = (method: string, params: object): Record<string, unknown> => {
+    let answer: object | undefined;
+    // The inspector of one's own thread answers at once.
+    session.post(method, params, (_error, result) => (answer = result as object));
+    return (answer ?? {}) as Record<string, unknown>;
+  };
+  const home = globalThis as { [place]?: object };
+  home[place] = store;
+  const texts: string[] = [];
+  const visit = ({ type, value, objectId }: Remote, depth: number): void => {
+    if (type === "string") texts.push(String(value));
+    if (type !== "object" || objectId === undefined || depth > 12) return;
+    const {
+      result,
+      privateProperties = [],
+      internalProperties = [],
+    } = ask("Runtime.getProperties", { objectId, ownProperties: true }) as Record<"result" | "privateProperties" | "internalProperties", Property[]>;
+    const inner = internalProperties.filter(({ name }) => name === "[[Entries]]");
+    for (const property of [...result, ...privateProperties, ...inner])
+      if (property.value !== undefined && property.name !== "__proto__") visit(property.value, depth + 1);
+  };
+  const { result } = ask("Runtime.evaluate", { expression: `globalThis[Symbol.for("phoneproof.test.dump")]` }) as { result: Remote };
+  visit(result, 0);
+  delete home[place];
+  session.disconnect();
+  return texts;
+}
+
+/** Every key of a Redis server with all that stands under it. */
+export async function dumpOfRedis(server: Pick<RedisServer, "cli">): Promise<Dump> {
+  const keys = (await server.cli("--scan")).split("\n").filter((key) => key !== "");
+  const readers: Readonly<Record<string, (key: string) => Promise<string>>> = {
+    string: (key) => server.cli("GET", key),
+    zset: (key) => server.cli("ZRANGE", key, "0", "-1", "WITHSCORES"),
+    hash: (key) => server.cli("HGETALL", key),
+  };
+  return Promise.all(
+    keys.map(async (key) => {
+      const read = readers[await server.cli("TYPE", key)];
+      if (read === undefined) throw new Error(`a key of a kind that nobody reads: ${key}`);
+      return `${key} ${await read(key)}`;
+    }),
+  );
+}
+
+/** Every document of a MongoDB database. */
+export async function dumpOfMongo(client: MongoClient, name: string): Promise<Dump> {
+  const collections = await client.db(name).collections();
+  const all = await Promise.all(
+    collections.map(async (one) => (await one.find({}).toArray()).map((document) => `${one.collectionName} ${JSON.stringify(document)}`)),
+  );
+  return all.flat();
+}
+
+/** How a number may be spelled: whole, without its plus, by URL, nationally, as bytes; and as people see it. */
+export function spellingsOf(number: string, masked: string): readonly string[] {
+  const digits = number.slice(1);
+  const bytes = [number, digits].flatMap((text) => [Buffer.from(text).toString("hex"), Buffer.from(text).toString("base64url").slice(0, -1)]);
+  return [digits, digits.slice(2), `0${digits.slice(2)}`, masked, ...bytes];
+}
+
+/** How an authentication's id may be spelled. */
+export function spellingsOfId(id: string): readonly string[] {
+  const hex = id.replaceAll("-", "");
+  return [id, hex, Buffer.from(hex, "hex").toString("base64url")];
+}
+
+/** What of a dump holds one of the texts. */
+export function traces(dump: Dump, texts: readonly string[]): string[] {
+  return dump.filter((one) => texts.some((text) => one.includes(text)));
+}
