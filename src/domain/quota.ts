@@ -129,6 +129,19 @@ export function listedClaims(
   return [{ window: `${customer}:h:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, now, since: now, keepUntil: until }];
 }
 
+/** What lifts the caps of a number: its sends leave their window, and their authentications are listed, so that they are found all the same. */
+export function liftedClaims({ sends, listed }: NumberNames, members: readonly string[], policy: Policy, { skew }: Moment): Claim[] {
+  const { keptFor } = indexOf(policy);
+  const first = new Map<string, number>();
+  for (const { id, at } of members.map(readMember)) first.set(id, Math.min(at, first.get(id) ?? at));
+  return [
+    ...members.map((member) => takenOut(sends, member, 1)),
+    ...[...first]
+      .filter(([id]) => id !== nobody)
+      .map(([id, at]) => ({ window: listed, member: `${id}/${at.toString(36)}`, now: at, since: at, keepUntil: at + keptFor + 2 * skew })),
+  ];
+}
+
 /** Caps of a create: those of its send, those "per device_id" (contract.md, Limits), and those per ip that the operator has set. */
 export function createCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
   const { customer, deviceId, ip } = subject;
@@ -193,6 +206,15 @@ export function readMember(member: string): { readonly id: string; readonly at: 
 
 function isOneMessages(member: string): boolean {
   return member.includes("/");
+}
+
+/** What stands in the place of an authentication that was erased. */
+export const nobody = "-";
+
+/** A member taken out of a number's window; `limit`: where the window has one, any. */
+export function takenOut(window: string, member: string, limit?: number): Claim {
+  const { at } = readMember(member);
+  return { window, member, out: true, now: at, since: at, keepUntil: at, ...(limit !== undefined && { limit }) };
 }
 
 /** The largest cap that is counted member by member, and so to the millisecond; a larger one is a sum, and may refuse up to a twelfth of its length longer than it must. */

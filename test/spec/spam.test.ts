@@ -309,7 +309,11 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(calls.splice(0)).toEqual(["commit"]);
     expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
     await new Promise(setImmediate);
-    expect(calls.splice(0), "the check's, and what it credits beside the answer").toEqual(["commit", "commit"]);
+    expect(calls.splice(0), "the check's, and beside the answer what it credits, and a look whether it was erased meanwhile").toEqual([
+      "commit",
+      "commit",
+      "find",
+    ]);
     await set.many(20, (index) => french(100 + index));
     calls.splice(0);
     expect(await set.send(french(200))).toBe("spam_detected");

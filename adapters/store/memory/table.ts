@@ -55,9 +55,8 @@ export class Table<Row> {
     if (part === undefined || row === undefined) return;
     part.delete(key);
     this.size -= this.weightOf(row);
-    // "in that of its row's end, or of an end that the row had before"
-    const end = this.endOf(row);
-    if (!this.#takeOff(key, end)) for (const slot of this.#buckets.keys()) if (slot < end && this.#takeOff(key, slot)) return;
+    // Nearly always it is in the bucket of its row's end.
+    if (!this.#takeOff(key, this.endOf(row))) for (const slot of this.#buckets.keys()) if (this.#takeOff(key, slot)) return;
   }
 
   #takeOff(key: string, slot: number): boolean {

@@ -1,15 +1,18 @@
 import type * as z from "zod";
 import type { NumberRequest } from "../../contract/operator.js";
+import { type Authentication, blankOf, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { milliseconds, type Policy } from "../../domain/policy.js";
-import { readMember } from "../../domain/quota.js";
+import { nobody, readMember, takenOut } from "../../domain/quota.js";
 import { trustSums } from "../../domain/spam-rules.js";
 import { day } from "../../domain/time.js";
 import { listing } from "../callbacks/dead-letters.js";
 import type { Account } from "../door/account.js";
 import { newBudget, type Parts, timestamp } from "../parts.js";
+import { CorruptRecord } from "../records/codec.js";
 import { keysOfListedId } from "../sending/kept-ids.js";
-import { membersOfNumber, nobody, type OwnNumber, ownNumber, recordsOf } from "./numbers.js";
+import { type Decided, transition } from "../transition.js";
+import { membersOf, membersOfNumber, type OwnNumber, ownNumber } from "./numbers.js";
 
 /** What an erasure did. */
 export interface Erasure {
@@ -22,6 +25,9 @@ export interface Erasure {
 /** Claims in one commit, and names in one call. */
 const atATime = 200;
 
+/** Records emptied side by side. */
+const parallel = 32;
+
 /**
  * Erases a number of a customer: its authentications with their codes, callbacks and given-up callbacks, kept ids of carriers, trust, and the windows that name them. Each step can be repeated, and names are let go of after what they name:
  * an erasure that broke off is completed by the next. Whatever is under way finds no record: a retry and a check answer `invalid_auth_uuid`, receipts and callbacks end.
@@ -33,49 +39,58 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   const { clock, codes, records, store, settings } = parts;
   const { customer, policy } = account;
   const own = ownNumber(parts, account, phone_number);
-  const { sends, listed, ids } = await membersOfNumber(parts, own);
-  const found = await recordsOf(parts, account, ids);
+  const { listed, ids } = await membersOfNumber(parts, own);
   const call = (work: () => Promise<unknown>) => newBudget(parts).call(work);
   const commit = (claims: readonly Claim[]) => call(() => store.commit({ claims }));
 
-  const letters = found.flatMap(({ auth }) =>
-    auth.outbox.flatMap((event): Claim[] => (event.dead === undefined ? [] : [{ ...listing(auth, event), out: true }])),
-  );
-  for (const claims of chunksOf(letters)) await commit(claims);
-  const values = found.flatMap(({ auth }) => auth.keptIds.flatMap(keysOfListedId));
-  for (const some of chunksOf(values)) await call(() => store.forget({ values: some }));
-  for (const some of chunksOf(ids)) {
+  let erased = 0;
+  for (const some of chunksOf(ids, parallel)) {
+    const emptied = (await Promise.all(some.map((id) => emptyRecord(parts, customer, id)))).filter((auth) => auth !== undefined);
+    erased += emptied.length;
+    for (const values of chunksOf(emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId)))) await call(() => store.forget({ values }));
     await call(() => store.forget({ records: some.map((id) => ({ customer, id })) }));
     for (const id of some) records.forget(id);
   }
 
+  // Read now that no retry can add to them; what a create has added meanwhile is left for the next erasure to find.
+  const gone = new Set(ids);
+  const sends = (await membersOf(parts, own.names.sends)).filter((member) => gone.has(readMember(member).id));
   for (const some of chunksOf(namelessSends(parts, own, sends, policy))) await commit(some.flat());
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member)));
   // A cache of what is known of numbers, under keys made of the number's hash, is to be let go of here.
   await call(() => store.forget({ windows: [own.names.refused], sums: trustSums(customer, own.number, codes.mask) }));
-  return { erased: found.length, counts_until: timestamp(clock.now() + countedFor(policy) + 2 * settings.clockSkew) };
+  return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 2 * settings.clockSkew) };
+}
+
+/**
+ * Writes a record over with nothing in it but its kept ids, and takes its given-up callbacks from their list in the same step: what it told last comes back, and nothing under way adds to it any more. `undefined`: there is none, or none that can be read.
+ */
+async function emptyRecord(parts: Parts, customer: string, id: string): Promise<Authentication | undefined> {
+  try {
+    return await transition(parts.records, newBudget(parts), customer, id, (auth): Decided<Authentication> => {
+      const letters = auth.outbox.flatMap((event): Claim[] => (event.dead === undefined ? [] : [{ ...listing(auth, event), out: true }]));
+      const empty: Authentication = { ...blankOf(auth), status: "pending", decisions: [], checks: [], keepUntil: auth.keepUntil };
+      return { result: auth, next: withoutNumber(empty), claims: letters };
+    });
+  } catch (err) {
+    if ((err as Error).cause instanceof CorruptRecord) return undefined;
+    throw err;
+  }
 }
 
 /** For each send that names an authentication one that names none, at the same time, and the send itself out, together. */
 function namelessSends({ clock, codes, settings }: Parts, { names }: OwnNumber, sends: readonly string[], policy: Policy): Claim[][] {
   const window = names.sends;
   const left = (at: number) => Math.max(0, at + longest(policy.limits.perNumber) + 2 * settings.clockSkew - clock.now());
-  return sends.flatMap((member): Claim[][] => {
-    const { id, at } = readMember(member);
-    if (id === nobody) return [];
+  return sends.map((member): Claim[] => {
+    const { at } = readMember(member);
     const nameless = `${nobody}/${at.toString(36)}/${codes.mask(member).slice(0, 6)}`;
-    return [[{ window, member: nameless, limit: most, now: at, since: at, keepUntil: at + left(at) }, takenOut(window, member, most)]];
+    return [{ window, member: nameless, limit: most, now: at, since: at, keepUntil: at + left(at) }, takenOut(window, member, most)];
   });
 }
 
 /** The largest limit that a window can have: nothing is refused by it. */
 const most = 1_000;
-
-/** A member taken out of a number's window. */
-export function takenOut(window: string, member: string, limit?: number): Claim {
-  const { at } = readMember(member);
-  return { window, member, out: true, now: at, since: at, keepUntil: at, ...(limit !== undefined && { limit }) };
-}
 
 /** Milliseconds for which something is counted under a number's hash, or beside it: caps of numbers, devices and addresses, sums among them for twice their length, and when caps were lifted. */
 function countedFor({ limits, lifetime, tombstone }: Policy): number {
@@ -88,6 +103,6 @@ function longest(caps: Policy["limits"]["perNumber"]): number {
   return Math.max(0, ...caps.map(({ window }) => milliseconds(window)));
 }
 
-function chunksOf<T>(list: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(list.length / atATime) }, (_, at) => list.slice(at * atATime, (at + 1) * atATime));
+function chunksOf<T>(list: readonly T[], size = atATime): T[][] {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
 }

@@ -1,5 +1,5 @@
 import type { PhoneNumber } from "../../domain/phone-number.js";
-import { type NumberNames, namesOfNumber, readMember } from "../../domain/quota.js";
+import { type NumberNames, namesOfNumber, nobody, readMember } from "../../domain/quota.js";
 import type { Account } from "../door/account.js";
 import { readAgain, readNumber } from "../door/destination.js";
 import { newBudget, type Parts } from "../parts.js";
@@ -27,9 +27,7 @@ export function membersOf(parts: Parts, window: string): Promise<string[]> {
 
 /** What the windows of a number hold. */
 export interface NumberMembers {
-  readonly sends: readonly string[];
   readonly listed: readonly string[];
-  readonly refused: readonly string[];
   /** Authentications, the newest first. */
   readonly ids: readonly string[];
 }
@@ -39,11 +37,8 @@ export async function membersOfNumber(parts: Parts, { names }: OwnNumber): Promi
   const first = new Map<string, number>();
   for (const { id, at } of [...sends, ...listed, ...refused].map(readMember)) if (id !== nobody) first.set(id, Math.min(at, first.get(id) ?? at));
   const ids = [...first].sort(([, a], [, b]) => b - a).map(([id]) => id);
-  return { sends, listed, refused, ids };
+  return { listed, ids };
 }
-
-/** What stands in the place of an authentication that was erased. */
-export const nobody = "-";
 
 /** Records read at a time. */
 const parallel = 32;

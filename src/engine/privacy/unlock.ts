@@ -1,11 +1,10 @@
 import type * as z from "zod";
 import type { NumberRequest } from "../../contract/operator.js";
 import { type MemberClaim, sinceOf } from "../../domain/claim.js";
-import { readMember } from "../../domain/quota.js";
+import { liftedClaims, readMember } from "../../domain/quota.js";
 import { day } from "../../domain/time.js";
 import type { Account } from "../door/account.js";
 import { newBudget, type Parts, timestamp } from "../parts.js";
-import { takenOut } from "./erase.js";
 import { membersOf, ownNumber } from "./numbers.js";
 
 /** What became of the caps of a number. */
@@ -34,7 +33,7 @@ export async function unlockNumber(parts: Parts, account: Account, { phone_numbe
   const member = `${codes.newToken()}/${now.toString(36)}`;
   const lift: MemberClaim = { window: names.lifted, member, limit: 1, now, since: sinceOf(moment, onceIn), keepUntil: now + onceIn + 2 * moment.skew };
   const nextAfter = (at: number) => timestamp(at + onceIn + 2 * moment.skew);
-  const lifted = await newBudget(parts).call(() => store.commit({ claims: [lift, ...sends.map((send) => takenOut(names.sends, send, 1))] }));
+  const lifted = await newBudget(parts).call(() => store.commit({ claims: [lift, ...liftedClaims(names, sends, account.policy, moment)] }));
   if (!lifted.done) {
     const [last = member] = await membersOf(parts, names.lifted);
     return { unlocked: false, next_unlock_at: nextAfter(readMember(last).at) };

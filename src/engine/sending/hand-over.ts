@@ -1,4 +1,4 @@
-import type { Authentication } from "../../domain/authentication.js";
+import { type Authentication, isVoid } from "../../domain/authentication.js";
 import { maskNumber } from "../../domain/phone-number.js";
 import type { Policy } from "../../domain/policy.js";
 import { type SendReport, type SendResult, settleReceipt, settleSend } from "../../domain/send.js";
@@ -74,17 +74,12 @@ async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: 
 async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const listed = listedId(id);
   try {
-    const known = await transition(
-      parts.records,
-      newBudget(parts),
-      target.customer,
-      target.id,
-      (auth): Decided<true> => ({
-        result: true,
-        next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] },
-      }),
-    );
-    if (known === undefined) await parts.store.forget({ values: keysOfListedId(listed) });
+    const isListed = await transition(parts.records, newBudget(parts), target.customer, target.id, (auth): Decided<boolean> => {
+      // One that is being erased is void.
+      if (isVoid(auth)) return { result: false };
+      return { result: true, next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] } };
+    });
+    if (isListed !== true) await parts.store.forget({ values: keysOfListedId(listed) });
   } catch (err) {
     parts.logger.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");
   }
