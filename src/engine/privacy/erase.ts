@@ -18,7 +18,7 @@ import { membersOf, membersOfNumber, type OwnNumber, ownNumber } from "./numbers
 export interface Erasure {
   /** Authentications that were erased; 0 when there were none, or none any more. */
   readonly erased: number;
-  /** By then what must outlast it has ended too: when, and how often, messages went to the number, under its keyed hash, without the number and without an authentication. ISO 8601 timestamp. */
+  /** By then what must outlast it has ended too: what the caps of the number, of devices, addresses and the customer count, under keyed hashes. ISO 8601 timestamp. */
   readonly counts_until: string;
 }
 
@@ -32,8 +32,8 @@ const parallel = 32;
  * Erases a number of a customer: its authentications with their codes, callbacks and given-up callbacks, kept ids of carriers, trust, and the windows that name them. Each step can be repeated, and names are let go of after what they name:
  * an erasure that broke off is completed by the next. Whatever is under way finds no record: a retry and a check answer `invalid_auth_uuid`, receipts and callbacks end.
  *
- * "Per-number caps and the check budget can be changed, never switched off" (contract.md, guess budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`, as times alone
- * under the number's keyed hash: nothing ties to the number without the pepper and the number itself. Money and statistics name no number, and stay.
+ * "Per-number caps and the check budget can be changed, never switched off" (contract.md, guess budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`: the number's own as times alone
+ * under its keyed hash, which nobody can tell the number from without the pepper; in those of a device or an address that hash, or the id of an authentication that is no more. Money and statistics name no number, and stay.
  */
 export async function eraseNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
   const { clock, codes, records, store, settings } = parts;
