@@ -16,6 +16,8 @@ import { type StoredCustomers, type StoredCustomersParts, storedCustomers } from
 import { type Accounts, configuredCustomers, createAccounts } from "./engine/door/account.js";
 import { createNumberFacts } from "./engine/door/facts.js";
 import { createLists } from "./engine/door/lists.js";
+import { createEyes, type Eyes } from "./engine/eyes/eyes.js";
+import { tracedOperations, tracedSender, tracedStore } from "./engine/eyes/traced.js";
 import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
 import { createRecords } from "./engine/records/records.js";
@@ -26,6 +28,7 @@ import { createStatistics, type Statistics } from "./engine/statistics.js";
 import { inTime } from "./http/body.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
+import { createMetricsHandler } from "./http/metrics.js";
 import { createReceiptHandler } from "./http/receipts.js";
 import { type CustomerConfig, readOptions, type VerifierOptions } from "./options.js";
 import type { Clock } from "./ports/clock.js";
@@ -44,6 +47,8 @@ export interface Composed {
   readonly statistics: Statistics;
   readonly handle: Handle;
   readonly handleReceipt: Handle;
+  readonly handleMetrics: Handle;
+  readonly metrics: () => string;
   readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -55,6 +60,7 @@ const tokens = {
   source: Symbol("source"),
   customers: Symbol("customers"),
   accounts: Symbol("accounts"),
+  eyes: Symbol("eyes"),
   parts: Symbol("parts"),
   operations: Symbol("operations"),
   handle: Symbol("handle"),
@@ -76,9 +82,23 @@ export function compose(options: VerifierOptions): Composed {
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });
 
-  register<StoredCustomersParts>(tokens.kept, () => {
-    const { store } = options;
-    return { settings, store, clock, logger, beside, records: createCustomerRecords({ store, codes, clock }), seals: createSeals(settings.secrets) };
+  const { telemetry } = options;
+  const store = telemetry === undefined ? options.store : tracedStore(options.store, telemetry);
+  const sender = telemetry === undefined ? options.sender : tracedSender(options.sender, telemetry);
+  let waiting = () => 0;
+
+  register<Eyes>(tokens.eyes, () => createEyes({ clock, logger, onEvent: settings.onEvent, waiting: () => waiting() }));
+  register<StoredCustomersParts>(tokens.kept, (inner) => {
+    return {
+      settings,
+      store,
+      clock,
+      logger,
+      outage: inner.resolve<Eyes>(tokens.eyes).outages.store,
+      beside,
+      records: createCustomerRecords({ store, codes, clock }),
+      seals: createSeals(settings.secrets),
+    };
   });
   register<StoredCustomers>(tokens.source, (inner) => storedCustomers(inner.resolve(tokens.kept)));
   register<CustomersOfStore>(tokens.customers, (inner) => {
@@ -91,12 +111,12 @@ export function compose(options: VerifierOptions): Composed {
       customersOf(options.customers, () => inner.resolve(tokens.source)),
       settings,
       clock,
-      logger,
+      inner.resolve<Eyes>(tokens.eyes).outages.customers,
     ),
   );
   register<Parts>(tokens.parts, (inner) => {
     const records = createRecords({
-      store: options.store,
+      store,
       codes,
       clock,
       logger,
@@ -104,7 +124,7 @@ export function compose(options: VerifierOptions): Composed {
       lifetime: milliseconds(settings.policy.lifetime),
       fullNumber: settings.fullNumber,
     });
-    const base = { settings, store: options.store, sender: options.sender, lookup: options.lookup, clock, logger, codes, records };
+    const base = { settings, store, sender, lookup: options.lookup, clock, logger, codes, records, eyes: inner.resolve<Eyes>(tokens.eyes) };
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
     return {
       ...base,
@@ -112,17 +132,28 @@ export function compose(options: VerifierOptions): Composed {
       lists: createLists(base, beside),
       facts: createNumberFacts(base, beside),
       countries: createCountries(),
-      statistics: createStatistics({ ...base, keptFor: settings.statisticsKept, storeTimeout: settings.storeTimeout }),
-      alarms: createAlarms({ ...base, onEvent: settings.onEvent, beside }),
+      statistics: createStatistics({ ...base, outage: base.eyes.outages.store, keptFor: settings.statisticsKept, storeTimeout: settings.storeTimeout }),
+      alarms: createAlarms({ ...base, beside }),
       outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),
     };
   });
-  register<Operations>(tokens.operations, (inner) => createOperations(inner.resolve(tokens.parts), inner.resolve(tokens.accounts)));
+  register<Operations>(tokens.operations, (inner) => {
+    const operations = createOperations(inner.resolve(tokens.parts), inner.resolve(tokens.accounts));
+    return telemetry === undefined ? operations : tracedOperations(operations, telemetry);
+  });
   register<Handle>(tokens.handle, (inner) =>
-    createHandler({ operations: inner.resolve(tokens.operations), accounts: inner.resolve(tokens.accounts), logger, docUrl: settings.docUrl }),
+    createHandler({
+      operations: inner.resolve(tokens.operations),
+      accounts: inner.resolve(tokens.accounts),
+      eyes: inner.resolve(tokens.eyes),
+      logger,
+      docUrl: settings.docUrl,
+    }),
   );
   const parts = scope.resolve<Parts>(tokens.parts);
-  const { outbox, statistics } = parts;
+  const { outbox, statistics, eyes } = parts;
+  waiting = () => outbox.waiting();
+  telemetry?.metrics(() => eyes.metrics.readings());
   const timed =
     (handle: Handle): Handle =>
     (request) =>
@@ -134,6 +165,8 @@ export function compose(options: VerifierOptions): Composed {
     customers: scope.resolve(tokens.customers),
     handle: timed(scope.resolve(tokens.handle)),
     handleReceipt: timed(createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" })),
+    handleMetrics: timed(createMetricsHandler(eyes.metrics, settings.docUrl)),
+    metrics: () => eyes.metrics.text(),
     settleReceipts: (receipts) => settleForeign(parts, receipts),
     outbox,
     statistics,

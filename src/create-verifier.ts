@@ -48,6 +48,10 @@ export interface Verifier extends HttpHandler {
   readonly receipts: HttpHandler;
   /** Takes receipts that come on another way than HTTP: `smppSender({ onReceipt: (receipt) => verifier.settleReceipts([receipt]) })`. */
   settleReceipts(receipts: readonly Receipt[]): Promise<void>;
+  /** What this process has counted since it began, in Prometheus' text format; two verifiers in one process count apart. The README has the table. */
+  metrics(): string;
+  /** The same, to be mounted as the verifier itself is, where Prometheus may reach it and strangers may not: `app.use(expressHandlers(verifier.metricsHandler))` answers `GET /metrics`. */
+  readonly metricsHandler: HttpHandler;
   /** Delivers all callbacks that are due now: for cron jobs and serverless functions, where no worker runs. */
   flush(): Promise<FlushReport>;
   /** Callbacks that were given up, the newest first. `limit`: 1 to 10,000; default 1,000. */
@@ -64,7 +68,8 @@ export interface Verifier extends HttpHandler {
 
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, accounts, customers, handle, handleReceipt, settleReceipts, outbox, statistics, logger, clock } = compose(options);
+  const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, settleReceipts, outbox, statistics, logger, clock } =
+    compose(options);
   const warn = (message: string) => logger.warn({}, message);
   return {
     createAuthentication: (request, call = {}) => operations.createAuthentication(request, call),
@@ -88,6 +93,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     clock,
     receipts: { root: "/receipts", handle: handleReceipt, warn, clock },
     settleReceipts,
+    metrics,
+    metricsHandler: { root: "/metrics", handle: handleMetrics, warn, clock },
     async close() {
       await outbox.stop();
       await statistics.close();

@@ -39,9 +39,23 @@ export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/ca
 export type { Challenge } from "./ports/challenge.js";
 export type { Clock } from "./ports/clock.js";
 export type { Customer, Customers } from "./ports/customers.js";
-export type { Alarm, VerifierEvent } from "./ports/events.js";
+export type {
+  Alarm,
+  AlarmEvent,
+  CallbackEvent,
+  CheckedEvent,
+  CreatedEvent,
+  FiredRule,
+  OutageEvent,
+  OutsidePart,
+  ReceiptEvent,
+  RefusedEvent,
+  SentEvent,
+  VerifierEvent,
+} from "./ports/events.js";
 export type { Logger } from "./ports/logger.js";
 export type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest } from "./ports/lookup-provider.js";
 export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
 export type { Destination, Feedback, Network, Plan, RegisteredIds, RouteStep, SendContext, SendOutcome, SmsMessage, SmsSender } from "./ports/sms-sender.js";
 export type { Ask, Change, Claim, CommitResult, Forgotten, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, Tally } from "./ports/store.js";
+export type { MetricReading, SpanFacts, Step, Telemetry } from "./ports/telemetry.js";

@@ -21,6 +21,7 @@ import type { LookupProvider } from "./ports/lookup-provider.js";
 import type { ReceiptSource } from "./ports/receipts.js";
 import type { SmsSender } from "./ports/sms-sender.js";
 import type { Store } from "./ports/store.js";
+import type { Telemetry } from "./ports/telemetry.js";
 
 /** A customer in the configuration. */
 export interface CustomerConfig extends Customer {
@@ -97,8 +98,10 @@ export interface VerifierOptions {
   readonly spamRules?: readonly SpamRule[] | undefined;
   /** What you know of an address, for the rule `signals`: `{ country, kind }`. Asked on create with an `ip`, for at most 1 s. Default: nothing. */
   readonly ipInfo?: ((ip: string) => IpInfo | undefined | Promise<IpInfo | undefined>) | undefined;
-  /** Told of alarms. Must not throw; nobody waits for it. Default: nobody. */
-  readonly onEvent?: ((event: VerifierEvent) => void) | undefined;
+  /** Told what happens, in this process: see `VerifierEvent`. Nobody waits for it, and what it throws or rejects with is logged, once for each outage; but while it works at a stretch, nothing else does. Default: nobody. */
+  readonly onEvent?: ((event: VerifierEvent) => void | Promise<void>) | undefined;
+  /** Where spans and metrics go: `openTelemetry()` of `phoneproof/otel`. Default: nowhere; `verifier.metrics()` tells the metrics all the same. */
+  readonly telemetry?: Telemetry | undefined;
   /** Whom to refuse, and whom to let past the spam rules. A list that is given is read once; a function is asked when it is first needed, then beside requests. Default: nobody. */
   readonly lists?:
     | {
@@ -455,6 +458,7 @@ function makeSchemas() {
     }).prefault({}),
     statistics: z.union([z.literal(false), object({ keep: duration(90 * 86_400) })], "must be false, or { keep } in seconds").prefault({}),
     docUrl: text.default("https://www.npmjs.com/package/phoneproof#errors"),
+    telemetry: methods<Telemetry>("telemetry, for example openTelemetry()", ["step", "metrics"]).optional(),
     logger: methods<Logger>("a logger", ["info", "warn", "error"]).optional(),
     clock: methods<Clock>("a clock", ["now", "after"]).optional(),
   });

@@ -36,7 +36,7 @@ export interface FastifyScope {
  * Plugin for Fastify 5: `app.register(fastifyPlugin(verifier))`, with `{ prefix: "/api" }` if wanted. Do not wrap it in fastify-plugin: its body parser and error handler
  * are for its own routes alone.
  *
- * Every method at `/v1` and under it (for `verifier.receipts`: `/receipts`) is answered here. Bodies are read after the API key has been checked, and never coerced. The host's hooks run as for its own routes, and errors
+ * Every method at `/v1` and under it (for `verifier.receipts`: `/receipts`, for `verifier.metricsHandler`: `/metrics`) is answered here. Bodies are read after the API key has been checked, and never coerced. The host's hooks run as for its own routes, and errors
  * that they throw go to the host's error handler.
  */
 export function fastifyPlugin(verifier: HttpHandler): (scope: FastifyScope, options: unknown, done: () => void) => void {

@@ -2,9 +2,9 @@ import { guessedOdds, isSpray, shadowed, sprayed } from "../domain/alarms.js";
 import type { Decision } from "../domain/decision.js";
 import { day, hour } from "../domain/time.js";
 import type { Clock } from "../ports/clock.js";
-import type { Alarm, VerifierEvent } from "../ports/events.js";
-import type { Logger } from "../ports/logger.js";
+import type { Alarm } from "../ports/events.js";
 import type { Store } from "../ports/store.js";
+import type { Eyes } from "./eyes/eyes.js";
 
 /** Tells the operator what to look at. Nothing here makes a request wait, or fail. */
 export interface Alarms {
@@ -18,8 +18,8 @@ export interface Alarms {
 export interface AlarmParts {
   readonly store: Store;
   readonly clock: Clock;
-  readonly logger: Logger;
-  readonly onEvent: ((event: VerifierEvent) => void) | undefined;
+  /** Whom they are told to; where nobody watches, nothing is looked for. */
+  readonly eyes: Pick<Eyes, "watched" | "alarm" | "sparse">;
   /** Lets work go on after an answer. */
   readonly beside: (work: Promise<unknown>) => void;
 }
@@ -30,8 +30,7 @@ const lookEvery = 10_000;
 /** Customers, alarms and rules remembered; beyond, all are forgotten. */
 const most = 10_000;
 
-export function createAlarms({ store, clock, logger, onEvent, beside }: AlarmParts): Alarms {
-  if (onEvent === undefined) return { raise: () => undefined, watched: () => undefined, judged: () => undefined };
+export function createAlarms({ store, clock, eyes, beside }: AlarmParts): Alarms {
   /** When each was told last. */
   const told = new Map<string, number>();
   const watching = new Map<string, { since: number; messages: number; flagged: Map<string, number> }>();
@@ -43,17 +42,14 @@ export function createAlarms({ store, clock, logger, onEvent, beside }: AlarmPar
   };
 
   const raise: Alarms["raise"] = (customer, alarm, value, threshold) => {
+    if (!eyes.watched()) return;
     const now = clock.now();
     const { alarm: kind, ...rest } = alarm;
     const subject = "country" in rest ? rest.country : "range" in rest ? rest.range : "rule" in rest ? rest.rule : "";
     const key = `${customer} ${kind} ${subject}`;
     if (now - (told.get(key) ?? Number.NEGATIVE_INFINITY) < hour) return;
     bounded(told).set(key, now);
-    try {
-      onEvent({ type: "alarm", ...alarm, customer_uuid: customer, at: now, value, threshold });
-    } catch (err) {
-      logger.error({ err }, "onEvent failed");
-    }
+    eyes.alarm({ type: "alarm", ...alarm, customer_uuid: customer, at: now, value, threshold });
   };
 
   /** Adds what was judged here to what all have judged today, and reads that. */
@@ -76,6 +72,7 @@ export function createAlarms({ store, clock, logger, onEvent, beside }: AlarmPar
     raise,
 
     watched(customer, shadow) {
+      if (!eyes.watched()) return;
       const now = clock.now();
       let seen = watching.get(customer);
       if (seen === undefined || now - seen.since >= hour) bounded(watching).set(customer, (seen = { since: now, messages: 0, flagged: new Map() }));
@@ -89,6 +86,7 @@ export function createAlarms({ store, clock, logger, onEvent, beside }: AlarmPar
     },
 
     judged(customer, right, codeLength) {
+      if (!eyes.watched()) return;
       const now = clock.now();
       let seen = judged.get(customer);
       if (seen === undefined) bounded(judged).set(customer, (seen = { lookedAt: now, wrong: 0, right: 0 }));
@@ -96,7 +94,7 @@ export function createAlarms({ store, clock, logger, onEvent, beside }: AlarmPar
       if (now - seen.lookedAt < lookEvery) return;
       const { wrong, right: rights } = seen;
       Object.assign(seen, { lookedAt: now, wrong: 0, right: 0 });
-      beside(look(customer, wrong, rights, codeLength).catch((err) => logger.warn({ err }, "the codes judged today could not be counted")));
+      beside(look(customer, wrong, rights, codeLength).catch((err) => eyes.sparse.warn({ err }, "the codes judged today could not be counted")));
     },
   };
 }

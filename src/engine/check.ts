@@ -12,15 +12,22 @@ import { type Decided, transition } from "./transition.js";
 /** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (contract.md, checks). */
 export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckResponse> {
   const { authentication_uuid, check_code } = request;
+  const { clock, eyes } = parts;
+  const began = clock.now();
   const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
-  const verdict = await transition(
-    parts.records,
-    newBudget(parts),
-    account.customer,
-    authentication_uuid,
-    (auth) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed),
-  );
-  if (verdict === undefined) throw unknownAuthentication();
+  let verdict: Verdict | undefined;
+  try {
+    verdict = await transition(
+      parts.records,
+      newBudget(parts),
+      account.customer,
+      authentication_uuid,
+      (auth) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed),
+    );
+    if (verdict === undefined) throw unknownAuthentication();
+  } catch (fault) {
+    return eyes.failed.check(fault);
+  }
   const { status, validated } = verdict;
   if (status === "valid" || status === "invalid") parts.alarms.judged(account.customer, status === "valid", account.policy.codeLength);
   if (validated !== undefined) {
@@ -29,6 +36,8 @@ export async function checkAuthentication(parts: Parts, account: Account, reques
     parts.statistics.verified(account.customer, country, sends.find(({ attempt }) => attempt === validated.attempt)?.route);
     parts.beside(credit(parts, account, validated.auth));
   }
+  if (verdict.auth !== undefined) eyes.checked(verdict.auth, status, validated?.attempt);
+  eyes.answered("check", status, began);
   return { authentication_uuid, status };
 }
 
@@ -39,7 +48,7 @@ export function unknownAuthentication(): VerifierError {
 
 /** "A right code adds one write, beside the answer": it credits the cells that the messages had filled; and one more where that was the pot of new countries, if the country still was new. */
 async function credit(parts: Parts, { policy }: Account, { customer, number, country, origin = {}, sent, id }: Authentication): Promise<void> {
-  const { store, records, codes, clock, settings, logger } = parts;
+  const { store, records, codes, clock, settings, eyes } = parts;
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const questions = askCells(customer, moment);
   const verified = origin.p === undefined || country === undefined ? undefined : askCountry(questions, country);
@@ -51,13 +60,15 @@ async function credit(parts: Parts, { policy }: Account, { customer, number, cou
     if (!answer.done || verified === undefined || verified(answer) > policy.spam.newCountries.provenAt) return;
     await store.commit({ claims: potCredit(customer, sent, moment) });
   } catch (err) {
-    logger.warn({ err, authentication_uuid: id }, "a verification could not be credited to its range, country and address");
+    eyes.sparse.warn({ err, authentication_uuid: id }, "a verification could not be credited to its range, country and address");
   }
 }
 
 /** What a check is answered, and the send whose code it was, when this very check validates. */
 interface Verdict {
   readonly status: CheckStatus;
+  /** As it was judged; absent where it had been, under the same key. */
+  readonly auth?: Authentication;
   readonly validated?: { readonly auth: Authentication; readonly attempt: number };
 }
 
@@ -67,7 +78,7 @@ function decide({ codes, clock }: Parts, { policy }: Account, auth: Authenticati
     return live[codes.matching(auth.id, code, digests)];
   };
   const { status, next, proved } = decideCheck(auth, match, clock.now(), policy);
-  const result = { status, ...(proved !== undefined && { validated: { auth, attempt: proved.attempt } }) };
+  const result = { status, auth, ...(proved !== undefined && { validated: { auth, attempt: proved.attempt } }) };
   return { result, next: next !== undefined && keyed !== undefined ? keyed.remember(next, status) : next };
 }
 

@@ -32,6 +32,8 @@ interface Created {
   readonly granted?: Granted;
   /** The rule that refused this very create. */
   readonly refusedBy?: string | undefined;
+  /** It was stored before, under the same key. */
+  readonly known?: boolean;
 }
 
 /** What is known of a create before anything is written. */
@@ -55,7 +57,8 @@ export function createAuthentication(
   request: CreateAuthenticationRequest,
   idempotencyKey?: string,
 ): Soon<AuthenticationResponse> {
-  const { codes, settings, clock } = parts;
+  const { codes, settings, clock, eyes } = parts;
+  const began = clock.now();
   const phone = readDestination(parts, request.phone_number);
   const budget = newBudget(parts);
   const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
@@ -65,14 +68,28 @@ export function createAuthentication(
     return soon(
       budget.aside(() => askAround(parts, account, request, phone, id, now)),
       ({ listed, own, ipInfo, proof, network }) => {
-        const asked = { request, phone, id, own: withListed(own, listed, now), pass: { proof, safe: listed.safe }, ipInfo, network, fingerprint: key?.fingerprint };
-        return commitAndSend(parts, account, budget, asked, key);
+        const asked = {
+          request,
+          phone,
+          id,
+          own: withListed(own, listed, now),
+          pass: { proof, safe: listed.safe },
+          ipInfo,
+          network,
+          fingerprint: key?.fingerprint,
+        };
+        return commitAndSend(parts, account, budget, asked, key, began);
       },
+      eyes.failed.create,
     );
   };
   if (key === undefined) return create();
   const asksOthers = settings.spamRules.length > 0 || settings.lists.block !== undefined || request.proof !== undefined || settings.lookupBeforeSend;
-  return key.before(budget, asksOthers).then((known) => (known === undefined ? create() : toResponse(known)));
+  return key.before(budget, asksOthers).then((known) => {
+    if (known === undefined) return create();
+    eyes.answered("create", known.status, began);
+    return toResponse(known);
+  }, eyes.failed.create);
 }
 
 async function commitAndSend(
@@ -81,15 +98,27 @@ async function commitAndSend(
   budget: StoreBudget,
   asked: Asked,
   key: KeyedRequest | undefined,
+  began: number,
 ): Promise<AuthenticationResponse> {
+  const { eyes } = parts;
   const decide = (held: Held | undefined): Decided<Created> =>
-    held === undefined || isVoid(held.auth) ? newCreate(parts, account, asked) : { result: { auth: key === undefined ? held.auth : key.same(held.auth) } };
-  const { auth, sending, refusedBy } = await takingBack(parts, (trying) =>
-    creation(parts.records, budget, account.customer, asked.id, (held) => trying(decide(held), held)).then((created) => admitted(parts, budget, created)),
-  );
-  if (refusedBy !== undefined) parts.statistics.refused(auth.customer, auth.country, refusedBy);
-  if (sending !== undefined) await handOver(parts, budget, account.policy, sending);
-  return toResponse(auth);
+    held === undefined || isVoid(held.auth)
+      ? newCreate(parts, account, asked)
+      : { result: { auth: key === undefined ? held.auth : key.same(held.auth), known: true } };
+  try {
+    const { auth, sending, known, refusedBy } = await takingBack(parts, (trying) =>
+      creation(parts.records, budget, account.customer, asked.id, (held) => trying(decide(held), held)).then((created) => admitted(parts, budget, created)),
+    );
+    if (refusedBy !== undefined) parts.statistics.refused(auth.customer, auth.country, refusedBy);
+    if (sending !== undefined) {
+      eyes.created(auth);
+      await handOver(parts, budget, account.policy, sending);
+    } else if (known !== true) eyes.refused("create", auth.status, auth, auth.decisions);
+    eyes.answered("create", auth.status, began);
+    return toResponse(auth);
+  } catch (fault) {
+    return eyes.failed.create(fault);
+  }
 }
 
 /** What others than the store say of a create. */
@@ -155,15 +184,14 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
   };
 }
 
-interface Admitted {
-  readonly auth: Authentication;
+interface Admitted extends Pick<Created, "auth" | "known" | "refusedBy"> {
   readonly sending?: Sending | undefined;
-  readonly refusedBy?: string | undefined;
 }
 
 /** The verdict on a create that is written down: it goes, or it is settled as refused and taken out of all that counted it. */
-function admitted(parts: Parts, budget: StoreBudget, { auth, granted, refusedBy }: Created): Soon<Admitted> {
-  if (granted === undefined) return { auth, refusedBy };
+function admitted(parts: Parts, budget: StoreBudget, created: Created): Soon<Admitted> {
+  const { auth, granted } = created;
+  if (granted === undefined) return created;
   const sending = passed(parts, granted);
   const { refusal } = granted.verdict;
   return refusal === undefined ? { auth, sending } : settleRefused(parts, budget, auth, granted, refusal);

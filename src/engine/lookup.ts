@@ -5,6 +5,18 @@ import type { Parts } from "./parts.js";
 
 /** Lookup: what the numbering plan says, and over it what the provider knows. "Never `null`, never a guess" (contract.md, wire rule 4). */
 export async function lookupNumber(parts: Parts, account: Account, request: LookupRequest): Promise<LookupResponse> {
+  const { clock, eyes } = parts;
+  const began = clock.now();
+  try {
+    const answer = await answerOf(parts, account, request);
+    eyes.answered("lookup", "answered", began);
+    return answer;
+  } catch (fault) {
+    return eyes.failed.lookup(fault);
+  }
+}
+
+async function answerOf(parts: Parts, account: Account, request: LookupRequest): Promise<LookupResponse> {
   const phone = readNumber(parts, request.phone_number);
   return {
     ...(phone.country !== undefined && { country_code: phone.country }),

@@ -8,6 +8,7 @@ import { createAuthentication } from "./create.js";
 import type { Account, Accounts } from "./door/account.js";
 import { parseCheck, parseCreate, parseHistory, parseLookup, parseNumber, parseRetry, parseStats } from "./door/parse.js";
 import { type Explanation, explainAuthentication } from "./explain.js";
+import type { Operation } from "./eyes/eyes.js";
 import { lookupNumber } from "./lookup.js";
 import type { Parts } from "./parts.js";
 import { type Erasure, eraseNumber } from "./privacy/erase.js";
@@ -48,71 +49,94 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
 
   /** The request, whoever calls, and the operation, which begins at once where the caller is known. */
   const run = <Request extends { readonly customer_uuid: string }, R>(
+    name: Operation | undefined,
     read: () => Request,
     caller: Account | undefined,
     operation: (account: Account, request: Request) => Soon<R>,
   ): Promise<R> =>
     promised(() => {
-      const request = read();
-      return soon(admit(request.customer_uuid, caller), (account) => operation(account, request));
+      const failed = name === undefined ? rethrow : parts.eyes.failed[name];
+      const counting = <T>(work: () => T): T => {
+        try {
+          return work();
+        } catch (fault) {
+          return failed(fault);
+        }
+      };
+      const request = counting(read);
+      const account = counting(() => admit(request.customer_uuid, caller));
+      return soon(account, (one) => counting(() => operation(one, request)), failed);
     });
 
   return {
     createAuthentication: (input, { idempotencyKey }, caller) =>
       run(
+        "create",
         () => parseCreate(input, parts.settings),
         caller,
         (account, request) => createAuthentication(parts, account, request, soundKey(idempotencyKey)),
       ),
     retry: (input, _options, caller) =>
       run(
+        "retry",
         () => parseRetry(input),
         caller,
         (account, request) => retryAuthentication(parts, account, request),
       ),
     check: (input, { idempotencyKey }, caller) =>
       run(
+        "check",
         () => parseCheck(input),
         caller,
         (account, request) => checkAuthentication(parts, account, request, soundKey(idempotencyKey)),
       ),
     lookup: (input, _options, caller) =>
       run(
+        "lookup",
         () => parseLookup(input),
         caller,
         (account, request) => lookupNumber(parts, account, request),
       ),
     explain: (input) =>
       run(
+        undefined,
         () => parseRetry(input),
         undefined,
         (account, request) => explainAuthentication(parts, account, request),
       ),
     history: (input) =>
       run(
+        undefined,
         () => parseHistory(input),
         undefined,
         (account, request) => historyOf(parts, account, request),
       ),
     erase: (input) =>
       run(
+        undefined,
         () => parseNumber(input),
         undefined,
         (account, request) => eraseNumber(parts, account, request),
       ),
     unlock: (input) =>
       run(
+        undefined,
         () => parseNumber(input),
         undefined,
         (account, request) => unlockNumber(parts, account, request),
       ),
     stats: (input) =>
       run(
+        undefined,
         () => parseStats(input),
         undefined,
         (account, request) => parts.statistics.read(account, request),
       ),
   };
+}
+
+function rethrow(fault: unknown): never {
+  throw fault;
 }
 
 function soundKey(key: string | undefined): string | undefined {

@@ -10,6 +10,7 @@ import { type StoreBudget, storeBudget } from "./clock/budget.js";
 import type { Codes } from "./codes.js";
 import type { NumberFacts } from "./door/facts.js";
 import type { Lists } from "./door/lists.js";
+import type { Eyes } from "./eyes/eyes.js";
 import type { Records } from "./records/records.js";
 import type { Countries } from "./sending/countries.js";
 import type { Statistics } from "./statistics.js";
@@ -24,6 +25,7 @@ export interface BaseParts {
   readonly logger: Logger;
   readonly codes: Codes;
   readonly records: Records;
+  readonly eyes: Eyes;
 }
 
 /** What the operations are made of. */
@@ -39,8 +41,8 @@ export interface Parts extends BaseParts {
 }
 
 /** The budget of one request. */
-export function newBudget({ clock, logger, settings }: Parts): StoreBudget {
-  return storeBudget(clock, logger, settings.storeTimeout);
+export function newBudget({ clock, eyes, settings }: Pick<Parts, "clock" | "eyes" | "settings">): StoreBudget {
+  return storeBudget(clock, eyes.outages.store, settings.storeTimeout);
 }
 
 /** `YYYY-MM-DDTHH:MM:SS.sssZ` (contract.md, wire rule 3). */

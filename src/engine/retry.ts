@@ -25,11 +25,25 @@ interface Retried {
   readonly granted?: Granted & { readonly before: Authentication };
   /** The rule that refused this very retry. */
   readonly refusedBy?: string | undefined;
+  /** What the caller's own rules, and those that refuse it, said of this very retry. */
+  readonly fired?: readonly Decision[];
 }
 
 /** Retry: the rows of `decideRetry`, then the caller's spam rules, caps, ours, then the carrier. */
 export async function retryAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<RetryResponse> {
-  const { records } = parts;
+  const { clock, eyes } = parts;
+  const began = clock.now();
+  try {
+    const answer = await answerOf(parts, account, request);
+    eyes.answered("retry", answer.status, began);
+    return answer;
+  } catch (fault) {
+    return eyes.failed.retry(fault);
+  }
+}
+
+async function answerOf(parts: Parts, account: Account, request: RetryRequest): Promise<RetryResponse> {
+  const { records, eyes } = parts;
   const { policy, customer } = account;
   const budget = newBudget(parts);
   const own = await askOwn(parts, account, request, budget);
@@ -40,6 +54,7 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
   );
   if (retried === undefined) throw unknownAuthentication();
   if (retried.refusedBy !== undefined) parts.statistics.refused(customer, retried.auth.country, retried.refusedBy);
+  if (retried.fired !== undefined && retried.status === "rate_limited") eyes.refused("retry", retried.status, retried.auth, retried.fired);
   if (retried.sending === undefined) return toResponse(parts, retried.auth, retried.status, policy);
   const { result, auth } = await handOver(parts, budget, policy, retried.sending);
   return toResponse(parts, auth, result === "rejected" ? "denied" : "approved", policy);
@@ -95,7 +110,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   const refuse = (decision?: Decision): Decided<Retried> => {
     const next = decision === undefined ? noted : withDecision(noted, decision);
     const refusedBy = decision?.rule ?? own.decisions.find(({ mode }) => mode === "enforce")?.rule;
-    return { result: { status: "rate_limited", auth: next, refusedBy }, next };
+    return { result: { status: "rate_limited", auth: next, refusedBy, fired: decision === undefined ? own.decisions : [...own.decisions, decision] }, next };
   };
   if (own.decisions.some(({ mode }) => mode === "enforce")) return refuse();
   const sending = nextSend(parts, settleOverdue(noted, policy, now), policy, now, own.network);
@@ -110,17 +125,14 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
     asks,
     token: codes.newToken(),
     refused: (by, count) => refuse(admits.refused(by, count)),
-    answered: (answer) => ({ status, auth: next, granted: { before: auth, ...admits.granted(answer) } }),
+    answered: (answer) => ({ status, auth: next, fired: own.decisions, granted: { before: auth, ...admits.granted(answer) } }),
   };
 }
 
 /** The verdict on a retry that is written down: it goes, or it is as if it had never been tried. "A refusal consumes nothing" (contract.md, Limits). */
-async function admitted(
-  parts: Parts,
-  budget: StoreBudget,
-  { status, auth, granted, refusedBy }: Retried,
-): Promise<{ readonly status: RetryStatus; readonly auth: Authentication; readonly sending?: Sending; readonly refusedBy?: string | undefined }> {
-  if (granted === undefined) return { status, auth, refusedBy };
+async function admitted(parts: Parts, budget: StoreBudget, retried: Retried): Promise<Omit<Retried, "granted"> & { readonly sending?: Sending }> {
+  const { status, auth, granted, fired = [] } = retried;
+  if (granted === undefined) return retried;
   const sending = passed(parts, granted);
   if (sending !== undefined) return { status, auth, sending };
   const { before, verdict } = granted;
@@ -130,7 +142,12 @@ async function admitted(
     const next = decisions.reduce(withDecision, withoutSendThatNeverWas(current, auth.attempts, before));
     return { result: next, next, claims: returned };
   });
-  return { status: "rate_limited", auth: settled ?? before, refusedBy: decisions.find(({ mode }) => mode === "enforce")?.rule };
+  return {
+    status: "rate_limited",
+    auth: settled ?? before,
+    refusedBy: decisions.find(({ mode }) => mode === "enforce")?.rule,
+    fired: [...fired, ...decisions],
+  };
 }
 
 function toResponse({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryResponse {

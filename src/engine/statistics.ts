@@ -8,6 +8,7 @@ import type { Logger } from "../ports/logger.js";
 import type { Store, Tally } from "../ports/store.js";
 import { storeBudget, withTimeout } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
+import type { Outage } from "./eyes/outages.js";
 import { timestamp } from "./parts.js";
 
 /** What became of a customer's messages, for each hour, country and route. */
@@ -62,6 +63,8 @@ export interface StatisticsParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Told of the store's failures. */
+  readonly outage: Outage;
   /** Milliseconds; `undefined`: nothing is counted. */
   readonly keptFor: number | undefined;
   readonly storeTimeout: number;
@@ -106,7 +109,7 @@ const labelOf = (kind: Kind, country: string, name: string) => `${kind}/${countr
  * "sends, verified, refused by rule, cost, by country, route and hour, out of the tallies (no scan)". Counted in this process and told in batches, two seconds after the first of each: a process that dies loses its last batch, and one that
  * the store does not take in time is lost too, for told again it might count twice.
  */
-export function createStatistics({ store, clock, logger, keptFor, storeTimeout }: StatisticsParts): Statistics {
+export function createStatistics({ store, clock, logger, outage, keptFor, storeTimeout }: StatisticsParts): Statistics {
   if (keptFor === undefined) return switchedOff;
   let batch: Batch = new Map();
   let rows = 0;
@@ -183,7 +186,7 @@ export function createStatistics({ store, clock, logger, keptFor, storeTimeout }
         `from and to may be at most ${Math.floor(keptFor / day) + 1} days apart: statistics are kept for statistics.keep seconds.`,
       );
     await flush();
-    const call = <T>(work: () => Promise<T>) => storeBudget(clock, logger, storeTimeout).call(work);
+    const call = <T>(work: () => Promise<T>) => storeBudget(clock, outage, storeTimeout).call(work);
     const wanted: { readonly at: number; readonly label: string; readonly field: keyof Row }[] = [];
     for (let dayAt = Math.floor(from / day) * day; dayAt < to; dayAt += day) {
       const labels = await call(() => store.members(listOf(customer, dayAt), mostRows));

@@ -1,4 +1,5 @@
 import type { Account, Accounts } from "../engine/door/account.js";
+import type { Eyes } from "../engine/eyes/eyes.js";
 import type { Operations } from "../engine/operations.js";
 import { faultBody, VerifierError } from "../errors.js";
 import type { Logger } from "../ports/logger.js";
@@ -11,6 +12,7 @@ import { type Match, matchRoute } from "./routes.js";
 export interface HandlerParts {
   readonly operations: Operations;
   readonly accounts: Accounts;
+  readonly eyes: Eyes;
   readonly logger: Logger;
   readonly docUrl: string;
 }
@@ -20,20 +22,26 @@ export interface HandlerParts {
  */
 export function createHandler(parts: HandlerParts): (request: HttpRequest) => Promise<HttpResponse> {
   return async (request) => {
-    try {
-      const match = matchRoute(request.path);
-      if (match === undefined)
-        throw new VerifierError("not_found", "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.");
-      if (request.method !== match.route.method) {
-        const fault = new VerifierError("method_not_allowed", `This route answers ${match.route.method} only.`);
-        return answer(fault.status, faultBody(fault, parts.docUrl), { allow: match.route.method });
-      }
-      const account = await parts.accounts.byKey(request.header("x-api-key"));
-      return answer(200, await run(parts.operations, request, match, account));
-    } catch (error) {
-      return toFault(parts.logger, parts.docUrl, error);
-    }
+    const match = matchRoute(request.path);
+    const answered = await answerTo(parts, request, match);
+    parts.eyes.metrics.http(match?.route.operation ?? "none", answered.status);
+    return answered;
   };
+}
+
+async function answerTo(parts: HandlerParts, request: HttpRequest, match: Match | undefined): Promise<HttpResponse> {
+  try {
+    if (match === undefined)
+      throw new VerifierError("not_found", "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.");
+    if (request.method !== match.route.method) {
+      const fault = new VerifierError("method_not_allowed", `This route answers ${match.route.method} only.`);
+      return answer(fault.status, faultBody(fault, parts.docUrl), { allow: match.route.method });
+    }
+    const account = await parts.accounts.byKey(request.header("x-api-key"));
+    return answer(200, await run(parts.operations, request, match, account));
+  } catch (error) {
+    return toFault(parts.logger, parts.docUrl, error);
+  }
 }
 
 async function run(operations: Operations, request: HttpRequest, { route, parameter }: Match, account: Account): Promise<unknown> {

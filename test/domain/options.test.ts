@@ -187,6 +187,7 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
     spamRules: [{ name: "mine", judge: () => undefined }],
     ipInfo: () => undefined,
     onEvent: () => undefined,
+    telemetry: { step: (_step, work) => work(), metrics: () => undefined },
     lists: { block: () => ({}), safe: () => ({}), refresh: 1 },
     challenge: { verify: async () => true },
     receipts: { baseUrl: "https://api.example.com", sources: [] },

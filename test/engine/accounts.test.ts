@@ -15,8 +15,8 @@ let reported: string[] = [];
 
 /** Accounts of a source that answers every question alike. */
 function accountsOf(answer: () => unknown) {
-  const logger = { info() {}, warn() {}, error: ({ err }: Record<string, unknown>) => void reported.push((err as Error).message) };
-  return createAccounts({ findByKeyDigest: answer as never, find: answer as never }, settings, clock, logger);
+  const outage = { on: false, failures: 0, failed: ({ err }: Readonly<Record<string, unknown>>) => void reported.push((err as Error).message), worked() {} };
+  return createAccounts({ findByKeyDigest: answer as never, find: answer as never }, settings, clock, outage);
 }
 
 /** What the source's answer comes to, by key, by UUID and where secrets are asked for: a fault's code, or the result. */

@@ -26,7 +26,7 @@ export interface Delivery {
 
 /** Delivers one event and settles what came of it; `undefined` where that was no longer this worker's to settle. Rejects with `unavailable`. */
 export async function deliver(parts: DeliveryParts, budget: () => StoreBudget, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
-  const { clock, records, logger } = parts;
+  const { clock, records, logger, eyes } = parts;
   const answer = await post(parts, auth, event);
   const now = clock.now();
   const jitter = Math.random();
@@ -38,8 +38,12 @@ export async function deliver(parts: DeliveryParts, budget: () => StoreBudget, a
   });
   if (settled === undefined) return undefined;
   const left = settled.outbox.find(({ sequence }) => sequence === event.sequence);
-  if (left === undefined) return { outcome: "delivered", auth: settled };
+  if (left === undefined) {
+    eyes.callback(settled, event, "delivered", undefined);
+    return { outcome: "delivered", auth: settled };
+  }
   const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: "status" in answer ? `answered ${answer.status}` : answer.failed };
+  eyes.callback(settled, event, left.dead === undefined ? "failed" : "dead", left.dead ?? fields.reason);
   if (left.dead === undefined) logger.warn(fields, "a callback could not be delivered; it will be tried again");
   else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
   return { outcome: left.dead === undefined ? "failed" : "dead", auth: settled };

@@ -1,7 +1,7 @@
 import type { Authentication } from "../../domain/authentication.js";
 import { deadEvent, deliveryMargin, dueEvent, leaseTime, needsWork, redelivered } from "../../domain/delivery.js";
 import { settleOverdue } from "../../domain/send.js";
-import { storeBudget } from "../clock/budget.js";
+import { newBudget } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
 import { type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
@@ -28,6 +28,8 @@ export interface Outbox {
   start(): void;
   /** Stops polling, waits for the deliveries under way, and lets go of the connections. */
   stop(): Promise<void>;
+  /** Records that this process has in line, or works on. */
+  waiting(): number;
   /** What was given up, the newest first. */
   deadLetters(limit: number): Promise<readonly DeadLetter[]>;
   /** Puts a given-up event back on its way; false when there is none. */
@@ -54,7 +56,7 @@ interface Work extends Job {
 }
 
 export function createOutbox(parts: DeliveryParts): Outbox {
-  const { records, store, clock, logger, settings } = parts;
+  const { records, store, clock, logger, settings, eyes } = parts;
   const schedule = createSchedule<Work>({ ...settings.callbackConcurrency, waiting: waitingRoom });
   const works = new Map<string, Work>();
   /** Reports of the flushes under way. */
@@ -63,7 +65,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   let looking: Promise<unknown> | undefined;
   let stopped = false;
 
-  const budget = () => storeBudget(clock, logger, settings.storeTimeout);
+  const budget = () => newBudget(parts);
 
   /** One step on a record: settles what is overdue, and delivers one event. The record after it, if this worker may go on. */
   const step = async (auth: Authentication): Promise<Authentication | undefined> => {
@@ -130,7 +132,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     try {
       after = await step(auth);
     } catch (err) {
-      logger.error({ err, authentication_uuid: auth.id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
+      eyes.sparse.error({ err, authentication_uuid: auth.id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
     }
     schedule.end(work);
     work.running = false;
@@ -180,7 +182,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       settings.pollInterval,
       () => {
         looking = look(clock.now())
-          .catch((err) => logger.error({ err }, "the look for due callbacks failed; it is tried again"))
+          .catch((err) => eyes.sparse.error({ err }, "the look for due callbacks failed; it is tried again"))
           .then(poll);
       },
       "background",
@@ -217,6 +219,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       await Promise.all([...works.values()].map(({ over }) => over));
       await parts.callbackSender.close?.();
     },
+    waiting: () => works.size,
     deadLetters: (limit) => readDeadLetters(store, records, budget, limit),
     async redeliver(customer, id, sequence) {
       const found = await transition(records, budget(), customer, id, (auth): Decided<Authentication | undefined> => {

@@ -1,6 +1,6 @@
 import { VerifierError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
-import type { Logger } from "../../ports/logger.js";
+import type { Outage } from "../eyes/outages.js";
 import type { Soon } from "../soon.js";
 
 /** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (architecture.md, rule 8). */
@@ -11,9 +11,9 @@ export interface StoreBudget {
   aside<T>(work: () => Soon<T>): Soon<T>;
 }
 
-/** A budget for one request. `timeout` in milliseconds. */
-export function storeBudget(clock: Clock, logger: Logger, timeout: number): StoreBudget {
-  return new Budget(clock, logger, timeout);
+/** A budget for one request. `store`: who is told whether the store works. `timeout` in milliseconds. */
+export function storeBudget(clock: Clock, store: Outage, timeout: number): StoreBudget {
+  return new Budget(clock, store, timeout);
 }
 
 class Budget implements StoreBudget {
@@ -21,7 +21,7 @@ class Budget implements StoreBudget {
 
   constructor(
     readonly clock: Clock,
-    readonly logger: Logger,
+    readonly store: Outage,
     readonly timeout: number,
   ) {
     this.#deadline = clock.now() + timeout;
@@ -30,10 +30,16 @@ class Budget implements StoreBudget {
   call<T>(work: () => Promise<T>): Promise<T> {
     const left = this.#deadline - this.clock.now();
     if (left <= 0) return Promise.reject(unavailable(new Error(`the store used up its ${this.timeout} ms`)));
-    return withTimeout(this.clock, left, work, (cause) => {
-      this.logger.error({ err: cause }, "the store failed");
+    const done = withTimeout(this.clock, left, work, (cause) => {
+      this.store.failed({ err: cause });
       return unavailable(cause);
     });
+    return this.store.on ? done.then((value) => this.#worked(value)) : done;
+  }
+
+  #worked<T>(value: T): T {
+    this.store.worked();
+    return value;
   }
 
   aside<T>(work: () => Soon<T>): Soon<T> {

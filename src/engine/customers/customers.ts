@@ -9,6 +9,7 @@ import type { Store } from "../../ports/store.js";
 import { type StoreBudget, storeBudget } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
 import { digestOf, generateApiKey } from "../door/account.js";
+import type { Outage } from "../eyes/outages.js";
 import { timestamp } from "../parts.js";
 import type { RecordsOf } from "../records/records.js";
 import { creation, type Decided, transition } from "../transition.js";
@@ -117,6 +118,8 @@ export interface CustomersParts {
   readonly sender: SmsSender;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Told of the store's failures. */
+  readonly outage: Outage;
   readonly codes: Codes;
   readonly records: RecordsOf<KeptCustomer>;
   readonly seals: Seals;
@@ -128,8 +131,8 @@ export interface CustomersParts {
 const parallel = 32;
 
 export function createCustomers(parts: CustomersParts): CustomersOfStore {
-  const { settings, store, sender, clock, logger, codes, records, seals } = parts;
-  const newBudget = () => storeBudget(clock, logger, settings.storeTimeout);
+  const { settings, store, sender, clock, outage, codes, records, seals } = parts;
+  const newBudget = () => storeBudget(clock, outage, settings.storeTimeout);
   const read = <Call extends Parameters<typeof readCustomerCall>[2]>(call: Call, given: unknown) => {
     if (!parts.inUse) throw new VerifierError("invalid_options", 'phoneproof: customers are not kept in the store: build the verifier with customers: "store"');
     return readCustomerCall(settings, sender, call, given);

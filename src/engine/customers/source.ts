@@ -7,6 +7,7 @@ import type { Customer, Customers } from "../../ports/customers.js";
 import type { Logger } from "../../ports/logger.js";
 import type { Store } from "../../ports/store.js";
 import { storeBudget, withTimeout } from "../clock/budget.js";
+import type { Outage } from "../eyes/outages.js";
 import { lastUsed } from "../records/last-used.js";
 import type { RecordsOf } from "../records/records.js";
 import { transition } from "../transition.js";
@@ -59,13 +60,15 @@ export interface StoredCustomersParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Told of the store's failures. */
+  readonly outage: Outage;
   readonly records: RecordsOf<KeptCustomer>;
   readonly seals: Seals;
   readonly beside: (work: Promise<unknown>) => void;
 }
 
 /** The customers that the store keeps. A store that fails or hangs rejects: nobody is let in by what was known longer ago than a second. */
-export function storedCustomers({ settings: { storeTimeout }, store, clock, logger, records, seals, beside }: StoredCustomersParts): StoredCustomers {
+export function storedCustomers({ settings: { storeTimeout }, store, clock, logger, outage, records, seals, beside }: StoredCustomersParts): StoredCustomers {
   const known = lastUsed<Entry>(remembered);
   const owners = lastUsed<Owner | undefined>(remembered);
   const strangers = lastUsed<number>(strangersRemembered);
@@ -82,7 +85,7 @@ export function storedCustomers({ settings: { storeTimeout }, store, clock, logg
 
   /** Seals a customer's secrets under the current secret, so that the previous one can go. */
   const sealAnew = (uuid: string) =>
-    transition<void, KeptCustomer>(records, storeBudget(clock, logger, storeTimeout), uuid, customerRecord, (customer) => {
+    transition<void, KeptCustomer>(records, storeBudget(clock, outage, storeTimeout), uuid, customerRecord, (customer) => {
       const opened = customer.sealed === undefined ? undefined : seals.open(uuid, customer.sealed);
       return { result: undefined, next: opened === undefined || opened.current ? undefined : { ...customer, sealed: seals.seal(uuid, opened.texts) } };
     });

@@ -5,9 +5,9 @@ import { VerifierError } from "../../errors.js";
 import { type CustomerConfig, readCustomer, readCustomerPolicy, type Settings } from "../../options.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Customer, Customers } from "../../ports/customers.js";
-import type { Logger } from "../../ports/logger.js";
 import { derivedWebhookSecret } from "../callbacks/webhook.js";
 import { unavailable, withTimeout } from "../clock/budget.js";
+import type { Outage } from "../eyes/outages.js";
 import { type Soon, soon } from "../soon.js";
 
 /** A customer that was let in, with the policy that holds for it. */
@@ -41,19 +41,20 @@ export function generateApiKey(): ApiKey {
   return { key, digest: `sha256:${keyDigest(key)}` };
 }
 
-export function createAccounts(source: Customers, settings: Settings, clock: Clock, logger: Logger): Accounts {
+export function createAccounts(source: Customers, settings: Settings, clock: Clock, outage: Outage): Accounts {
   const policies = new WeakMap<object, Policy>();
 
   /** What is `read` of the customer that the source answers. A source that fails, takes longer than the store may, or answers what is no customer is answered 503, as a store is. */
   const ask = <T>(question: () => ReturnType<Customers["find"]>, read: (customer: Customer) => T, uuid?: string): Soon<T | undefined> => {
     const judge = (found: Customer | null | undefined): T | undefined => {
-      if (found === undefined || found === null) return undefined;
-      const customer = readCustomer(found);
+      const customer = found === undefined || found === null ? undefined : readCustomer(found);
+      if (outage.on) outage.worked();
+      if (customer === undefined) return undefined;
       if (uuid !== undefined && customer.customer_uuid !== uuid) throw new Error("the customer source was asked for one customer and answered another");
       return read(customer);
     };
     const fail = (cause: unknown): never => {
-      logger.error({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) }, "the customer source failed");
+      outage.failed({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) });
       throw unavailable(cause);
     };
     try {

@@ -5,8 +5,8 @@ import { lookupCharges } from "../../domain/quota.js";
 import { soundPrice, spendCharges, spendCorrection } from "../../domain/spend.js";
 import { day, minute } from "../../domain/time.js";
 import type { LookupAnswer, LookupFacts, LookupProvider } from "../../ports/lookup-provider.js";
-import { type StoreBudget, storeBudget, withTimeout } from "../clock/budget.js";
-import type { BaseParts } from "../parts.js";
+import { type StoreBudget, withTimeout } from "../clock/budget.js";
+import { type BaseParts, newBudget } from "../parts.js";
 import type { Account } from "./account.js";
 
 /** What online sources know of numbers. */
@@ -31,13 +31,13 @@ interface Kept {
  * Whoever asks for a number that is being asked for shares the answer.
  */
 export function createNumberFacts(parts: BaseParts, beside: (work: Promise<unknown>) => void): NumberFacts {
-  const { clock, codes, lookup: provider, logger, settings, store } = parts;
+  const { clock, codes, eyes, lookup: provider, logger, settings, store } = parts;
   const flights = new Map<string, Promise<LookupFacts>>();
 
   const find = async (account: Account, provider: LookupProvider, phone: PhoneNumber, key: string): Promise<LookupFacts> => {
     let keeping: Promise<unknown> | undefined;
     try {
-      const budget = storeBudget(clock, logger, settings.storeTimeout);
+      const budget = newBudget(parts);
       const known = readKept(await budget.call(() => store.get(key)), clock.now());
       if (known !== undefined) return known;
       const charged = await charge(parts, budget, account, provider);
@@ -52,7 +52,7 @@ export function createNumberFacts(parts: BaseParts, beside: (work: Promise<unkno
       beside(keeping);
       return facts;
     } catch (err) {
-      logger.error({ err }, "a lookup failed at the store; the numbering plan alone answers");
+      eyes.sparse.warn({ err }, "a lookup failed at the store; the numbering plan alone answers");
       return nothing;
     } finally {
       // Not before the answer is kept: between the two nobody would find it.
@@ -104,7 +104,7 @@ async function charge(
 
 /** "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it": then there are no facts. */
 async function ask(
-  { clock, logger, settings }: BaseParts,
+  { clock, logger, settings, eyes }: BaseParts,
   provider: LookupProvider,
   { number, country, lineType }: PhoneNumber,
   held: number,
@@ -116,12 +116,13 @@ async function ask(
     const request = { phone_number: number, line_type: lineType, ...(country !== undefined && { country_code: country }) };
     const answer: unknown = await withTimeout(clock, timeLeft, () => provider.lookup(request, { signal: abort.signal, timeLeft }));
     if (answer !== undefined && (typeof answer !== "object" || answer === null)) throw new TypeError("a lookup provider answers its facts, or undefined");
+    if (eyes.outages.lookup.on) eyes.outages.lookup.worked();
     const { incomplete, failed } = (answer ?? {}) as LookupAnswer;
     for (const reason of Array.isArray(failed) ? failed.slice(0, 10) : []) logger.warn({ reason: withoutNumbers(String(reason)) }, "a lookup provider failed");
     return { facts: soundFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, spent: spentOf(answer) };
   } catch (err) {
     abort.abort(err);
-    logger.error({ reason: reasonOf(err) }, "the lookup provider failed; the numbering plan alone answers");
+    eyes.outages.lookup.failed({ reason: reasonOf(err) });
     return { facts: nothing, life: keptFor.failure, spent: spentOf(err ?? undefined) };
   }
 }

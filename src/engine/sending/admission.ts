@@ -157,8 +157,9 @@ function learn(
   moment: Moment,
 ): void {
   const { judgement, shadow, near: nearby } = verdict;
-  const { alarms, countries, store, logger } = parts;
+  const { alarms, countries, store, eyes } = parts;
   for (const { alarm, rule, value, threshold } of nearby) alarms.raise(customer, { alarm, rule }, value, threshold);
+  for (const { rule } of shadow) eyes.metrics.fired(rule, "shadow");
   if (judgement === undefined) return;
   alarms.watched(customer, shadow);
   for (const { rule, value = 0, threshold = 0 } of judgement.decisions) {
@@ -170,7 +171,8 @@ function learn(
   if (!judgement.notNew) return;
   const back = store.commit({ claims: [potReturn(customer, moment)] }).then(
     () => undefined,
-    (err: unknown) => logger.warn({ err, customer_uuid: customer }, "the pot of new countries could not be given back a message; it counts there for a day"),
+    (err: unknown) =>
+      eyes.sparse.warn({ err, customer_uuid: customer }, "the pot of new countries could not be given back a message; it counts there for a day"),
   );
   parts.beside(back);
 }

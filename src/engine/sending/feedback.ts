@@ -3,7 +3,7 @@ import type { Feedback } from "../../ports/sms-sender.js";
 import type { Parts } from "../parts.js";
 
 /** Tells the sender what became of a message, beside the request, where its route or the carrier's id is known. */
-export function feedBack({ sender, logger, beside }: Parts, { id, country, sends }: Authentication, attempt: number, event: Feedback["event"]): void {
+export function feedBack({ sender, eyes, beside }: Parts, { id, country, sends }: Authentication, attempt: number, event: Feedback["event"]): void {
   const send = sends.find((one) => one.attempt === attempt);
   if (sender.feedback === undefined || (send?.route === undefined && send?.messageId === undefined)) return;
   const { route, messageId, at, moved } = send;
@@ -17,7 +17,7 @@ export function feedBack({ sender, logger, beside }: Parts, { id, country, sends
     chosen: attempt === 1 && moved === undefined,
     ...(country !== undefined && { country }),
   };
-  const failed = (err: unknown) => logger.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
+  const failed = (err: unknown) => eyes.sparse.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
   try {
     const telling = sender.feedback(told);
     if (telling !== undefined) beside(Promise.resolve(telling).catch(failed));

@@ -1,11 +1,12 @@
 import { type Authentication, isVoid } from "../../domain/authentication.js";
+import type { Decision } from "../../domain/decision.js";
 import { maskNumber } from "../../domain/phone-number.js";
 import type { Policy } from "../../domain/policy.js";
 import { type SendReport, type SendResult, settleReceipt, settleSend } from "../../domain/send.js";
 import { soundPrice, spendCorrection } from "../../domain/spend.js";
 import type { TestNumber } from "../../options.js";
 import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
-import { type StoreBudget, storeBudget, TimedOut, withTimeout } from "../clock/budget.js";
+import { type StoreBudget, TimedOut, withTimeout } from "../clock/budget.js";
 import { insist } from "../clock/insist.js";
 import { newBudget, type Parts } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
@@ -25,15 +26,18 @@ export async function handOver(
   policy: Policy,
   sending: Sending,
 ): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
-  const { clock, settings } = parts;
+  const { clock, settings, eyes } = parts;
   const { next: auth } = sending;
   const attempt = auth.attempts;
   const test = settings.testNumbers.get(auth.number);
+  const began = clock.now();
   const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, sending)) : pretend(parts, test)));
   const { result } = report;
   if (test === undefined && result !== "rejected")
     parts.statistics.sent(auth.customer, auth.country, report.route ?? auth.sends.at(-1)?.route, report.price ?? sending.price);
   const now = clock.now();
+  if (test === undefined)
+    eyes.sent(auth, { attempt, outcome: result, route: report.route ?? auth.sends.at(-1)?.route, took: Math.max(0, now - began), reason: report.reason });
   const correction = correctionOf(parts, policy, sending, report);
   const settle = (current: Authentication): Decided<Authentication> => {
     const settled = settleSend(current, attempt, { ...report, marks: correction.length > 0 }, policy, now);
@@ -81,7 +85,7 @@ async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise
     });
     if (isListed !== true) await parts.store.forget({ values: keysOfListedId(listed) });
   } catch (err) {
-    parts.logger.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");
+    parts.eyes.sparse.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");
   }
 }
 
@@ -100,7 +104,7 @@ async function store(
   local: Authentication,
   settle: (current: Authentication) => Decided<Authentication>,
 ): Promise<Authentication> {
-  const { clock, logger, settings, records, outbox } = parts;
+  const { clock, eyes, records, outbox } = parts;
   const write = async (within: StoreBudget) => {
     const stored = await transition(records, within, auth.customer, auth.id, settle);
     // Nothing is told of a message whose record was erased meanwhile.
@@ -110,8 +114,10 @@ async function store(
   try {
     return (await write(budget)) ?? local;
   } catch {
-    const again = insist(clock, () => write(storeBudget(clock, logger, settings.storeTimeout)), 1);
-    parts.beside(again.catch((err) => logger.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")));
+    const again = insist(clock, () => write(newBudget(parts)), 1);
+    parts.beside(
+      again.catch((err) => eyes.sparse.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")),
+    );
     return local;
   }
 }
@@ -122,6 +128,8 @@ interface SentReport extends SendReport {
   readonly indexed?: CarrierId;
   /** What the message costs; absent: as planned. */
   readonly price?: number | undefined;
+  /** Why it was not accepted. */
+  readonly reason?: string;
 }
 
 /** "`testNumbers` with fixed codes and outcomes …, never sent". */
@@ -131,7 +139,7 @@ async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: Tes
 }
 
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (contract.md, send outcome). */
-function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): Promise<SentReport> {
+function send({ sender, clock, eyes, settings }: Parts, message: SmsMessage): Promise<SentReport> {
   const abort = lazyAbort();
   const context = {
     get signal() {
@@ -140,19 +148,31 @@ function send({ sender, clock, logger, settings }: Parts, message: SmsMessage): 
     deadline: clock.now() + settings.sendTimeout,
     timeLeft: settings.sendTimeout,
   };
-  const told = (fields: Record<string, unknown>, words: string) =>
-    logger.warn({ authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), ...fields }, words);
+  const outage = eyes.outages.sender;
+  const notAccepted = (result: "rejected" | "unknown", answer: unknown, more: Omit<SentReport, "result">): SentReport => {
+    const reason = reasonOf(answer, message);
+    const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), reason };
+    if (result === "rejected") eyes.sparse.warn(fields, "the sender rejected a message");
+    else outage.failed(fields);
+    if (more.decisions !== undefined && more.decisions.length > 0) return { ...more, result, reason };
+    const failure: Decision = {
+      at: clock.now(),
+      rule: more.route ?? message.planned_route ?? "sender",
+      mode: "route",
+      reason: `${result}: ${reason}`.slice(0, 200),
+    };
+    return { ...more, result, reason, decisions: [failure] };
+  };
   const answered = (answer: unknown): SentReport => {
-    const outcome = outcomeOf(answer);
-    if (outcome === "rejected") told({ reason: reasonOf(answer, message) }, "the sender rejected a message");
-    else if (outcome !== "accepted") told({ reason: reasonOf(answer, message) }, "a sender's answer left the outcome unknown; it counts as sent");
-    return { result: outcome ?? "unknown", ...routeOf(answer, clock.now()) };
+    const outcome = outcomeOf(answer) ?? "unknown";
+    const more = routeOf(answer, clock.now());
+    if (outcome !== "accepted") return notAccepted(outcome, answer, more);
+    if (outage.on) outage.worked();
+    return { result: outcome, ...more };
   };
   const failed = (error: unknown): SentReport => {
     if (error instanceof TimedOut) abort.now(error);
-    const outcome = outcomeOf(error) === "rejected" ? "rejected" : "unknown";
-    told({ outcome, reason: reasonOf(error, message) }, "the sender failed");
-    return { result: outcome };
+    return notAccepted(outcomeOf(error) === "rejected" ? "rejected" : "unknown", error, {});
   };
   return withTimeout(clock, settings.sendTimeout, () => sender.send(message, context))
     .then(answered)

@@ -98,6 +98,7 @@ export async function settleOne(
     return { result: next, next };
   });
   if (settled === undefined) return;
+  parts.eyes.receipt(settled, attempt, status, error);
   parts.outbox.deliverSoon(settled);
   if (status === "delivered" || status === "undeliverable") feedBack(parts, settled, attempt, status);
 }

@@ -2,9 +2,8 @@ import { type Authentication, blankOf, withoutSendThatNeverWas } from "../../dom
 import type { Claim } from "../../domain/claim.js";
 import { takenBack } from "../../domain/quota.js";
 import { VerifierError } from "../../errors.js";
-import { storeBudget } from "../clock/budget.js";
 import { insist } from "../clock/insist.js";
-import type { Parts } from "../parts.js";
+import { newBudget, type Parts } from "../parts.js";
 import type { Held } from "../records/records.js";
 import { creation, type Decided, transition } from "../transition.js";
 
@@ -37,7 +36,7 @@ async function takeBack(parts: Parts, tried: Tried): Promise<void> {
   try {
     await insist(parts.clock, () => fence(parts, tried));
   } catch (err) {
-    parts.logger.error(
+    parts.eyes.sparse.error(
       { err, authentication_uuid: tried.next.id },
       "a write whose answer was late could not be taken back: if it landed, its send counts though no message went out",
     );
@@ -46,9 +45,9 @@ async function takeBack(parts: Parts, tried: Tried): Promise<void> {
 
 /** One write after which the commit has no effect: what it wrote is taken out again, or it finds another token than it expects. */
 async function fence(parts: Parts, { token, next, before, claims }: Tried): Promise<void> {
-  const { records, clock, logger, settings } = parts;
+  const { records } = parts;
   const { customer, id } = next;
-  const budget = storeBudget(clock, logger, settings.storeTimeout);
+  const budget = newBudget(parts);
   const decide = ({ auth, tokens }: Held): Decided<void> => {
     const landed = tokens.includes(token);
     // A try before this one took it back, and its answer was lost.

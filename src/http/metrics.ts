@@ -1,0 +1,17 @@
+import type { Metrics } from "../engine/eyes/metrics.js";
+import { faultBody, VerifierError } from "../errors.js";
+import { answer } from "./answer.js";
+import type { HttpRequest, HttpResponse } from "./message.js";
+
+/** Prometheus, Text-based format: "text/plain; version=0.0.4". */
+const textFormat = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Answers `GET /metrics` with what was counted; other paths with 404, other methods with 405. Never rejects. */
+export function createMetricsHandler(metrics: Metrics, docUrl: string): (request: HttpRequest) => Promise<HttpResponse> {
+  const refused = (fault: VerifierError, headers?: Record<string, string>) => answer(fault.status, faultBody(fault, docUrl), headers);
+  return async ({ method, path }) => {
+    if (path !== "/metrics" && path !== "/metrics/") return refused(new VerifierError("not_found", "There is no such route; the metrics are at /metrics."));
+    if (method !== "GET" && method !== "HEAD") return refused(new VerifierError("method_not_allowed", "This route answers GET only."), { allow: "GET, HEAD" });
+    return { status: 200, headers: { "content-type": textFormat, "cache-control": "no-store" }, body: metrics.text() };
+  };
+}
