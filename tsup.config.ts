@@ -46,6 +46,7 @@ export default defineConfig({
     fetch: "adapters/http/fetch.ts",
     node: "adapters/http/node.ts",
     router: "src/routing/router.ts",
+    otel: "adapters/otel/index.ts",
     webhooks: "adapters/callback/webhooks.ts",
     "challenge/hcaptcha": "adapters/challenge/hcaptcha.ts",
     "challenge/recaptcha": "adapters/challenge/recaptcha.ts",

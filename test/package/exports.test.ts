@@ -78,6 +78,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./senders/telnyx": { exports: ["telnyxReceipts", "telnyxSender", "telnyxVariables"], loads: [] },
   "./senders/twilio": { exports: ["twilioReceipts", "twilioSender", "twilioVariables"], loads: [] },
   "./senders/vonage": { exports: ["vonageReceipts", "vonageSender", "vonageVariables"], loads: [] },
+  "./otel": { exports: ["openTelemetry"], loads: ["@opentelemetry/api"] },
   "./webhooks": { exports: ["WebhookError", "verifyWebhook"], loads: [] },
   "./router": { exports: ["router"], loads: ["zod"] },
   "./senders/console": { exports: ["consoleSender"], loads: [] },

@@ -1,0 +1,89 @@
+import { type Meter, metrics as metricsApi, type Observable, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
+import type { Step, Telemetry } from "../../src/ports/telemetry.js";
+
+export interface OpenTelemetryOptions {
+  /** Default: that of the global provider, by the name `phoneproof`. */
+  readonly tracer?: Tracer | undefined;
+  /** Default: that of the global provider, by the name `phoneproof`. */
+  readonly meter?: Meter | undefined;
+}
+
+/** Upper bounds of the buckets, in seconds. */
+const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const kinds = { operation: SpanKind.INTERNAL, store: SpanKind.CLIENT, carrier: SpanKind.CLIENT } as const;
+
+/**
+ * Spans and metrics for OpenTelemetry, by its API alone (`@opentelemetry/api`, an optional peer): `createVerifier({ …, telemetry: openTelemetry() })`. Register your SDK before; without one, nothing is recorded.
+ *
+ * Spans: `phoneproof create`, `retry`, `check` and `lookup`, children of whatever span is active (your framework's), and under them `phoneproof store <method>` and `phoneproof carrier send`. Attributes: `phoneproof.result`, for sends `phoneproof.attempt` and
+ * `phoneproof.country`; a step that fails has the status ERROR and the error's class, never its message, which may quote a number.
+ *
+ * Metrics: the counters and gauges of `verifier.metrics()` with dots for underscores and without `_total`, read when the SDK collects; and the histogram `phoneproof.step.duration`, in seconds, by `kind`, `name` and `result`.
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
+  const tracer = options.tracer ?? trace.getTracer("phoneproof");
+  const meter = options.meter ?? metricsApi.getMeter("phoneproof");
+  const durations = meter.createHistogram("phoneproof.step.duration", {
+    unit: "s",
+    description: "How long operations, store calls and sends took.",
+    advice: { explicitBucketBoundaries: bounds },
+  });
+
+  return {
+    step: ({ kind, name, facts }: Step, work, result) =>
+      tracer.startActiveSpan(
+        kind === "operation" ? `phoneproof ${name}` : `phoneproof ${kind} ${name}`,
+        { kind: kinds[kind], attributes: prefixed(facts) },
+        (span) => {
+          const began = performance.now();
+          const end = (outcome: string) => {
+            span.setAttribute("phoneproof.result", outcome);
+            span.end();
+            durations.record((performance.now() - began) / 1000, { kind, name, result: outcome });
+          };
+          return work().then(
+            (answer) => {
+              end(result(answer));
+              return answer;
+            },
+            (error: unknown) => {
+              end(failed(span, error));
+              throw error;
+            },
+          );
+        },
+      ),
+
+    metrics(read) {
+      const instruments = new Map<string, Observable>();
+      for (const { name, help, kind } of read()) {
+        const called = name.replace(/_total$/, "").replaceAll("_", ".");
+        const told = { description: help };
+        instruments.set(name, kind === "counter" ? meter.createObservableCounter(called, told) : meter.createObservableGauge(called, told));
+      }
+      meter.addBatchObservableCallback(
+        (observed) => {
+          for (const { name, samples } of read()) {
+            const instrument = instruments.get(name);
+            if (instrument !== undefined) for (const { labels, value } of samples) observed.observe(instrument, value, labels);
+          }
+        },
+        [...instruments.values()],
+      );
+    },
+  };
+}
+
+/** Marks the span; the code of a fault of ours (`unavailable`, `bad_request`), or the error's class. */
+function failed(span: Span, error: unknown): string {
+  const { code, name } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown; name?: unknown };
+  const word = name === "VerifierError" && typeof code === "string" ? code : "error";
+  span.setStatus({ code: SpanStatusCode.ERROR, message: word });
+  if (typeof name === "string") span.setAttribute("error.type", name);
+  return word;
+}
+
+function prefixed(facts: Step["facts"]): Record<string, string | number | boolean> {
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [`phoneproof.${name}`, value]));
+}
