@@ -1,0 +1,157 @@
+import { describe, expect, it } from "vitest";
+import { fetchHandler } from "../../adapters/http/fetch.js";
+import { nextHandlers } from "../../adapters/http/next.js";
+import { Family, mostRows, mostValues } from "../../src/engine/eyes/family.js";
+import { send } from "../http/client.js";
+import { mountings } from "../http/hosts.js";
+import { inbox, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
+import { parseText, sumOf } from "./prometheus.js";
+
+/** A sender whose routes are named as the test likes. */
+function routed(routeOf: (index: number) => string) {
+  let sent = 0;
+  return Object.assign(inbox(), { answer: async () => ({ outcome: "accepted", route: routeOf(sent++) }) }) as never;
+}
+
+const wide = { policy: { limits: { perCustomer: [] } } };
+
+describe("metrics as Prometheus text", () => {
+  it("counts operations, messages, right codes, rules and answers", async () => {
+    const set = setUp({ policy: onePerTenMinutes });
+    const { authentication_uuid: id } = await set.create();
+    await set.create();
+    await set.check(id, set.wrong());
+    await set.check(id, set.box.code());
+    await set.create({ phone_number: "+3312" }).catch(() => undefined);
+    await set.http("POST", "/v1/check", { customer_uuid: set.customer, authentication_uuid: id, check_code: "1" });
+    await set.http("GET", "/v1/nothing");
+    const text = set.verifier.metrics();
+    for (const line of [
+      'phoneproof_operations_total{operation="create",result="pending"} 1',
+      'phoneproof_operations_total{operation="create",result="rate_limited"} 1',
+      'phoneproof_operations_total{operation="create",result="invalid_phone_number"} 1',
+      'phoneproof_operations_total{operation="check",result="already_validated"} 1',
+      'phoneproof_messages_total{country="FR",route="none",outcome="accepted"} 1',
+      'phoneproof_messages_total{country="FR",route="none",outcome="rejected"} 0',
+      'phoneproof_verified_total{country="FR",route="none"} 1',
+      'phoneproof_rules_fired_total{rule="perNumber",mode="enforce"} 1',
+      'phoneproof_http_answers_total{route="check",status="200"} 1',
+      'phoneproof_http_answers_total{route="none",status="404"} 1',
+      'phoneproof_operation_seconds_bucket{operation="create",le="+Inf"} 2',
+      'phoneproof_operation_seconds_count{operation="create"} 2',
+      'phoneproof_outage{part="store"} 0',
+      'phoneproof_alarms_total{alarm="spend"} 0',
+    ])
+      expect(text.split("\n")).toContain(line);
+  });
+
+  it("times go into the buckets they belong to, in seconds", async () => {
+    const set = setUp();
+    set.box.answer = async () => {
+      set.clock.advance(300);
+      return { outcome: "accepted" };
+    };
+    await set.create();
+    const text = set.verifier.metrics();
+    expect(text).toContain('phoneproof_message_seconds_bucket{route="none",le="0.25"} 0\n');
+    expect(text).toContain('phoneproof_message_seconds_bucket{route="none",le="0.5"} 1\n');
+    expect(text).toContain('phoneproof_message_seconds_sum{route="none"} 0.3\n');
+  });
+
+  it("two verifiers in one process count apart", async () => {
+    const [one, two] = [setUp(), setUp()];
+    await one.create();
+    expect(sumOf(one.verifier.metrics(), "phoneproof_operations_total")).toBe(1);
+    expect(sumOf(two.verifier.metrics(), "phoneproof_operations_total")).toBe(0);
+  });
+
+  it("a hundred scrapes while requests run: each whole, none counts anything", async () => {
+    const set = setUp(wide);
+    const creates = Array.from({ length: 100 }, (_, index) => set.create({ phone_number: numberOf(index) }));
+    const scrapes = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        set.verifier.metricsHandler.handle({ method: "GET", path: "/metrics", header: () => undefined, body: async () => ({ kind: "text", text: "" }) }),
+      ),
+    );
+    await Promise.all(creates);
+    for (const { status, body } of scrapes) {
+      expect(status).toBe(200);
+      expect(() => parseText(body)).not.toThrow();
+    }
+    expect(sumOf(set.verifier.metrics(), "phoneproof_operations_total")).toBe(100);
+  });
+});
+
+describe("labels are bounded, and tell of nobody", () => {
+  it("ten thousand routes are a few hundred, and the others one", async () => {
+    const set = setUp({ sender: routed((index) => `route-${index.toString(36)}`), ...wide });
+    for (let index = 0; index < 2_000; index++) await set.create({ phone_number: numberOf(index) });
+    const routes = new Set(
+      parseText(set.verifier.metrics())
+        .filter(({ name }) => name === "phoneproof_messages_total")
+        .map(({ labels }) => labels["route"]),
+    );
+    expect(routes.size).toBeLessThanOrEqual(mostValues + 1);
+    expect(routes).toContain("other");
+    expect(sumOf(set.verifier.metrics(), "phoneproof_messages_total")).toBe(2_000);
+  });
+
+  it("a family holds no more rows than it may, whatever is asked of it", () => {
+    const family = new Family(1);
+    for (let first = 0; first < 250; first++) for (let second = 0; second < 250; second++) (family.row(`c${first}`, `r${second}`)[0] as number)++;
+    const rows = [...family.rows()];
+    expect(rows.length).toBeLessThanOrEqual(mostRows + 1);
+    expect(rows.find(([first, second]) => first === "other" && second === "other")).toBeDefined();
+  });
+
+  it("thousands of rules of the caller's, and caps with every customer's own figures", async () => {
+    const set = setUp({ spamRules: [{ name: "mine 7", judge: () => ({ reason: "no" }) }] });
+    await set.create();
+    expect(set.verifier.metrics()).toContain('phoneproof_rules_fired_total{rule="mine",mode="enforce"} 1');
+  });
+
+  it.each(["+33612345678", "612345678", "a@b.example", "203.0.113.7", "2001:db8::7", "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", "x".repeat(65)])(
+    "a route called %s is told as other",
+    async (route) => {
+      const set = setUp({ sender: routed(() => route) });
+      await set.create();
+      const text = set.verifier.metrics();
+      expect(text).not.toContain(route);
+      expect(text).toContain('route="other"');
+    },
+  );
+
+  it("quotes, backslashes and line breaks in a label stay in it", async () => {
+    const route = 'a"} 1\nphoneproof_faked_total{b="\\';
+    const set = setUp({ sender: routed(() => route) });
+    await set.create();
+    const samples = parseText(set.verifier.metrics());
+    expect(samples.some(({ name }) => name === "phoneproof_faked_total")).toBe(false);
+    expect(samples.find(({ name, labels }) => name === "phoneproof_messages_total" && labels["route"] === route)).toBeDefined();
+  });
+});
+
+describe("verifier.metricsHandler, in every framework", () => {
+  // Hono's mountings, and those that say /v1, name the path that they answer.
+  it.each(mountings.filter(({ name, direct }) => !direct && !name.startsWith("Hono") && !name.includes("/v1")))("$name", async ({ start }) => {
+    const set = setUp();
+    const host = await start(set.verifier.metricsHandler);
+    try {
+      const path = `${host.prefix}/metrics`;
+      const { status, headers, text } = await send(host.port as number, { method: "GET", path });
+      expect([status, headers["content-type"], text]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8", set.verifier.metrics()]);
+      expect((await send(host.port as number, { method: "POST", path, body: "{}" })).status).toBe(405);
+    } finally {
+      await host.close();
+    }
+  });
+
+  it("fetch, and with it Hono, Next.js, Bun, Deno and Workers", async () => {
+    const set = setUp();
+    for (const handler of [fetchHandler(set.verifier.metricsHandler), nextHandlers(set.verifier.metricsHandler).GET]) {
+      const response = await handler(new Request("http://localhost/metrics"));
+      expect([response.status, await response.text()]).toEqual([200, set.verifier.metrics()]);
+      expect((await handler(new Request("http://localhost/else"))).status).toBe(404);
+    }
+  });
+});
