@@ -1,0 +1,121 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type Context, type ContextManager, context, ROOT_CONTEXT, SpanStatusCode } from "@opentelemetry/api";
+import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
+import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openTelemetry } from "../../adapters/otel/index.js";
+import { faultOf, numberOf, setUp } from "../support/verifier.js";
+
+/** What an SDK registers so that spans know their parents. */
+class Contexts implements ContextManager {
+  readonly #storage = new AsyncLocalStorage<Context>();
+  active = () => this.#storage.getStore() ?? ROOT_CONTEXT;
+  with: ContextManager["with"] = (active, run, self, ...args) => this.#storage.run(active, () => run.call(self as never, ...args));
+  bind: ContextManager["bind"] = (_context, target) => target;
+  enable = () => this;
+  disable = () => this;
+}
+
+beforeAll(() => void context.setGlobalContextManager(new Contexts()));
+afterAll(() => context.disable());
+
+function setUpTraced(options: Parameters<typeof setUp>[0] = {}) {
+  const spans = new InMemorySpanExporter();
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  const meters = new MeterProvider({ readers: [reader] });
+  const set = setUp({ ...options, telemetry: openTelemetry({ tracer: provider.getTracer("t"), meter: meters.getMeter("t") }) });
+  const finished = () => spans.getFinishedSpans();
+  const metrics = async () => {
+    await meters.forceFlush();
+    return (exporter.getMetrics().at(-1)?.scopeMetrics ?? []).flatMap((scope) => scope.metrics);
+  };
+  return { ...set, finished, metrics, close: () => meters.shutdown() };
+}
+
+const parentOf = (span: ReadableSpan | undefined) => span?.parentSpanContext?.spanId;
+
+describe("phoneproof/otel", () => {
+  it("a span for each operation, with those of store and carrier as its children", async () => {
+    const set = setUpTraced();
+    const { authentication_uuid: id } = await set.create();
+    await set.check(id, set.box.code());
+    const create = set.finished().find(({ name }) => name === "phoneproof create");
+    const check = set.finished().find(({ name }) => name === "phoneproof check");
+    expect(create?.attributes).toEqual({ "phoneproof.result": "pending" });
+    expect(check?.attributes).toEqual({ "phoneproof.result": "valid" });
+    const children = set.finished().filter((span) => parentOf(span) === create?.spanContext().spanId);
+    expect(children.map(({ name, attributes }) => [name, attributes["phoneproof.result"]])).toEqual([
+      ["phoneproof store commit", "done"],
+      ["phoneproof carrier send", "accepted"],
+    ]);
+    expect(
+      set
+        .finished()
+        .filter((span) => parentOf(span) === check?.spanContext().spanId)
+        .map(({ name }) => name),
+    ).toContain("phoneproof store commit");
+    await set.close();
+  });
+
+  it("a fault is the span's status, by its code and class, without its message", async () => {
+    const set = setUpTraced();
+    (set.store as { commit: unknown }).commit = async () => Promise.reject(new Error(`key of ${numberOf(1)} is gone`));
+    expect(await faultOf(set.create())).toBe("unavailable");
+    const [store, create] = set.finished();
+    expect(store).toMatchObject({ name: "phoneproof store commit", status: { code: SpanStatusCode.ERROR, message: "error" } });
+    expect(create).toMatchObject({ status: { code: SpanStatusCode.ERROR, message: "unavailable" }, attributes: { "error.type": "VerifierError" } });
+    await set.close();
+  });
+
+  it("nothing in spans or metrics holds a number, a code, an id or a key", async () => {
+    const set = setUpTraced();
+    set.box.answer = async ({ text, to }) => Promise.reject(new Error(`${text} ${to}`));
+    const { authentication_uuid: id } = await set.create();
+    await set.check(id, set.box.code());
+    const all = JSON.stringify([set.finished().map(({ name, attributes, status, events }) => [name, attributes, status, events]), await set.metrics()]);
+    for (const secret of [numberOf(1).slice(1), set.box.code(), id, set.customer, set.apiKey]) expect(all).not.toContain(secret);
+    await set.close();
+  });
+
+  it("the counters and gauges of verifier.metrics(), and a histogram of the steps", async () => {
+    const set = setUpTraced();
+    await set.create();
+    const metrics = await set.metrics();
+    const named = (name: string) => metrics.find(({ descriptor }) => descriptor.name === name)?.dataPoints;
+    expect(named("phoneproof.operations")).toMatchObject([{ value: 1, attributes: { operation: "create", result: "pending" } }]);
+    expect(named("phoneproof.outage")).toHaveLength(5);
+    expect(named("phoneproof.step.duration")?.map(({ attributes }) => attributes)).toEqual(
+      expect.arrayContaining([
+        { kind: "operation", name: "create", result: "pending" },
+        { kind: "store", name: "commit", result: "done" },
+        { kind: "carrier", name: "send", result: "accepted" },
+      ]),
+    );
+    const counters = new Set(
+      set.verifier
+        .metrics()
+        .match(/^# TYPE (\S+) (counter|gauge)$/gm)
+        ?.map((line) => (line.split(" ")[2] as string).replace(/_total$/, "").replaceAll("_", ".")),
+    );
+    expect(new Set(metrics.map(({ descriptor }) => descriptor.name).filter((name) => name !== "phoneproof.step.duration"))).toEqual(
+      new Set([...counters].filter((name) => named(name) !== undefined)),
+    );
+    await set.close();
+  });
+
+  it("without an SDK nothing is recorded, and everything works", async () => {
+    const set = setUp({ telemetry: openTelemetry() });
+    const { authentication_uuid: id } = await set.create();
+    expect((await set.check(id, set.box.code())).status).toBe("valid");
+  });
+
+  it("what the operations answer and throw is the same with it", async () => {
+    const set = setUpTraced();
+    expect(await faultOf(set.create({ phone_number: "+3312" }))).toBe("invalid_phone_number");
+    expect(await faultOf(set.check("11111111-2222-3333-4444-555555555555", "1"))).toBe("invalid_auth_uuid");
+    expect(await set.verifier.ping()).toMatchObject({ ok: true, store: { kind: "memory" } });
+    await set.close();
+  });
+});
