@@ -1,16 +1,42 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
+import type { DeliveryStatus } from "../contract/callback.js";
 import type { RetryRequest } from "../contract/retry.js";
-import type { Authentication } from "../domain/authentication.js";
+import type { Authentication, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
+import { type Left, leftOf } from "../domain/left.js";
 import { unknownAuthentication } from "./check.js";
 import type { Account } from "./door/account.js";
 import { newBudget, type Parts, timestamp } from "./parts.js";
 
-/** Why an authentication was answered as it was: for the operator, never for the end user. */
+/** A message that was, or may have been, handed to a carrier. */
+export interface ExplainedSend {
+  /** 1 for the first message tried; those that were rejected are missing here, and stand among the decisions. */
+  readonly attempt: number;
+  /** ISO 8601. */
+  readonly at: string;
+  /** `undecided`: under way, or accepted without a word more. */
+  readonly state: SendState;
+  readonly route?: string;
+  /** What the carrier's receipts said last. */
+  readonly delivery?: DeliveryStatus;
+}
+
+/** Why an authentication was answered as it was, and how it stands: for the operator, never for the end user. */
 export interface Explanation {
   readonly authentication_uuid: string;
+  /** As create answered. */
   readonly status: AuthenticationStatus;
-  /** Rules that fired, shadow rules included; empty when none did. `at` is an ISO 8601 timestamp. */
+  /** ISO 8601. */
+  readonly created_at: string;
+  /** ISO 8601. */
+  readonly expires_at: string;
+  readonly validated: boolean;
+  /** Wrong codes so far. */
+  readonly wrong_codes: number;
+  readonly left: Left;
+  /** The last three messages that were not rejected, oldest first. */
+  readonly sends: readonly ExplainedSend[];
+  /** Rules that fired, shadow rules included; routes that were tried, and sends that failed, with `mode` `route`; empty when there are none. `at` is an ISO 8601 timestamp. */
   readonly decisions: readonly (Omit<Decision, "at"> & { readonly at: string })[];
 }
 
@@ -18,9 +44,26 @@ export interface Explanation {
 export async function explainAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<Explanation> {
   const held = await parts.records.find(newBudget(parts), account.customer, request.authentication_uuid);
   if (held === undefined) throw unknownAuthentication();
-  return explanationOf(held.auth);
+  return explanationOf(parts, account, held.auth);
 }
 
-export function explanationOf({ id, status, decisions }: Authentication): Explanation {
-  return { authentication_uuid: id, status, decisions: decisions.map((decision) => ({ ...decision, at: timestamp(decision.at) })) };
+/** What is known of an authentication, as operators read it. */
+export function explanationOf(parts: Pick<Parts, "clock">, account: Account, auth: Authentication): Explanation {
+  return {
+    authentication_uuid: auth.id,
+    status: auth.status,
+    created_at: timestamp(auth.createdAt),
+    expires_at: timestamp(auth.expiresAt),
+    validated: auth.validated,
+    wrong_codes: auth.wrongChecks,
+    left: leftOf(auth, parts.clock.now(), account.policy),
+    sends: auth.sends.map(({ attempt, at, state, route, delivery }) => ({
+      attempt,
+      at: timestamp(at),
+      state,
+      ...(route !== undefined && { route }),
+      ...(delivery !== undefined && { delivery }),
+    })),
+    decisions: auth.decisions.map((decision) => ({ ...decision, at: timestamp(decision.at) })),
+  };
 }

@@ -22,7 +22,7 @@ export async function historyOf(parts: Parts, account: Account, { phone_number, 
     .map(({ auth }) => auth)
     .sort((a, b) => b.createdAt - a.createdAt)
     .map((auth) => ({
-      ...explanationOf(auth),
+      ...explanationOf(parts, account, auth),
       created_at: timestamp(auth.createdAt),
       expires_at: timestamp(auth.expiresAt),
       validated: auth.validated,

@@ -1,0 +1,23 @@
+import { type Authentication, isExpired, nothingSent } from "./authentication.js";
+import type { Policy } from "./policy.js";
+import { decideRetry, retryResult } from "./retry.js";
+
+/** What an authentication still has. */
+export interface Left {
+  /** Wrong codes that may still be typed; 0 where no code can be right any more. */
+  readonly checks: number;
+  /** Messages that may still be asked for, as `remaining_retry` tells. */
+  readonly retries: number;
+  /** Whole seconds until `expires_at`; 0 from then on. */
+  readonly seconds: number;
+}
+
+/** "5 wrong codes per authentication" and "4 (5 sends)" less what is used up, for `explain` (contract.md, checks and retries). */
+export function leftOf(auth: Authentication, now: number, policy: Policy): Left {
+  const over = isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
+  return {
+    checks: over ? 0 : Math.max(0, policy.checks - auth.wrongChecks),
+    retries: retryResult(auth, decideRetry(auth, now, policy), policy).remaining,
+    seconds: Math.max(0, Math.ceil((auth.expiresAt - now) / 1000)),
+  };
+}
