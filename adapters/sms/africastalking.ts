@@ -47,6 +47,12 @@ export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsS
     url: username === "sandbox" ? "https://api.sandbox.africastalking.com" : "https://api.africastalking.com",
     fromElse: true,
     receiptsById: true,
+    // "Application data", developers.africastalking.com/docs/application.
+    credentials: ({ baseUrl }) => ({
+      url: `${baseUrl}/version1/user?${new URLSearchParams({ username })}`,
+      method: "GET",
+      headers: { apikey: apiKey, accept: "application/json" },
+    }),
     request(message, { baseUrl, from, extra }) {
       const form = new URLSearchParams({ ...extra, username, to: message.to, message: message.text, bulkSMSMode: "1" });
       if (from !== undefined) form.set("from", from);

@@ -99,6 +99,9 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
         .split("#")
         .at(-1),
     conversion: (MessageId, { baseUrl }) => signed(baseUrl, "PutMessageFeedback", { MessageId, MessageFeedbackStatus: "RECEIVED" }),
+    // "Describes the current monthly spend limits", docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_DescribeSpendLimits.html; a policy may well not allow it.
+    credentials: ({ baseUrl }) => signed(baseUrl, "DescribeSpendLimits", { MaxResults: 1 }),
+    refusesCredentials: (code) => ["UnrecognizedClientException", "InvalidSignatureException", "InvalidClientTokenId", "ExpiredTokenException"].includes(code),
   });
 }
 

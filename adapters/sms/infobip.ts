@@ -72,6 +72,8 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
       return refused ? rejectedWith(status) : acceptedAs(pick(message, "messageId"));
     },
     errorCode: ({ json }) => pick(json, "errorCode") ?? pick(json, "requestError", "serviceException", "messageId"),
+    // "Get account balance", infobip.com/docs/api/platform/account-management: a key with the scope of messages alone may be answered 403.
+    credentials: ({ baseUrl }) => ({ url: `${baseUrl}/account/1/balance`, method: "GET", headers: { authorization: `App ${key}` } }),
   });
 }
 

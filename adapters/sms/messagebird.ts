@@ -51,6 +51,8 @@ export function messageBirdSender(options: MessageBirdSenderOptions): SmsSender 
       return pick(item, "status") === "delivery_failed" ? rejectedWith(pick(item, "statusErrorCode")) : acceptedAs(pick(json, "id"));
     },
     errorCode: ({ json }) => pick(json, "errors", 0, "code"),
+    // "Balance API", developers.messagebird.com/api/balance.
+    credentials: ({ baseUrl }) => ({ url: `${baseUrl}/balance`, method: "GET", headers: { authorization: `AccessKey ${key}` } }),
   });
 }
 

@@ -66,6 +66,8 @@ export function plivoSender(options: PlivoSenderOptions): SmsSender {
     },
     // Plivo's error is a sentence: it is passed on only where it is a word, such as "authentication_failed".
     errorCode: ({ json }) => pick(json, "error"),
+    // "Retrieve account details", plivo.com/docs/account/api/account.
+    credentials: ({ baseUrl }) => ({ url: `${baseUrl}/v1/Account/${encodeURIComponent(id)}/`, method: "GET", headers: { authorization } }),
   });
 }
 

@@ -57,6 +57,12 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
     }),
     accepted: ({ json }) => acceptedAs(pick(json, "id")),
     errorCode: ({ json }) => pick(json, "code"),
+    // "List groups", developers.sinch.com/docs/sms/api-reference/sms/groups: names no number.
+    credentials: ({ baseUrl }) => ({
+      url: `${baseUrl}/xms/v1/${encodeURIComponent(plan)}/groups?page_size=1`,
+      method: "GET",
+      headers: { authorization: `Bearer ${token}` },
+    }),
   });
 }
 

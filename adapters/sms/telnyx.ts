@@ -52,6 +52,8 @@ export function telnyxSender(options: TelnyxSenderOptions): SmsSender {
       return status === "sending_failed" ? rejectedWith(pick(json, "data", "errors", 0, "code")) : acceptedAs(pick(json, "data", "id"));
     },
     errorCode: ({ json }) => pick(json, "errors", 0, "code"),
+    // "GET /balance is read-only": the first request that Telnyx' own guide makes, developers.telnyx.com/docs/development/api-fundamentals/first-api-request.
+    credentials: ({ baseUrl }) => ({ url: `${baseUrl}/v2/balance`, method: "GET", headers: { authorization: `Bearer ${key}` } }),
   });
 }
 

@@ -66,6 +66,8 @@ export function twilioSender(options: TwilioSenderOptions): SmsSender {
       return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
     },
     errorCode: ({ json }) => pick(json, "code"),
+    // "Fetch an Account resource", twilio.com/docs/iam/api/account.
+    credentials: ({ baseUrl }) => ({ url: `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}.json`, method: "GET", headers: { authorization } }),
     conversion: (messageId, { baseUrl }) => ({
       url: `${messagesAt(baseUrl)}/${encodeURIComponent(messageId)}/Feedback.json`,
       headers: { authorization },

@@ -74,6 +74,14 @@ export function vonageSender(options: VonageSenderOptions): SmsSender {
     // The problem's type is a URL whose fragment is the code: "https://developer.vonage.com/api-errors/messages#1120".
     errorCode: ({ json }) => String(pick(json, "type") ?? "").split("#")[1],
     notSent: (code) => notSent.has(code),
+    // "Get Account Balance", developer.vonage.com/en/api/account: it takes the account's key and secret alone, and is on a host of its own.
+    ...(options.apiKey !== undefined && {
+      credentials: ({ baseUrl }: { readonly baseUrl: string }) => ({
+        url: `${options.baseUrl === undefined ? "https://rest.nexmo.com" : baseUrl}/account/get-balance`,
+        method: "GET",
+        headers: { authorization: authorization() },
+      }),
+    }),
     conversion: (messageId, { baseUrl, now }) => ({
       url: `${baseUrl}/conversions/sms?${new URLSearchParams({ "message-id": messageId, delivered: "true", timestamp: vonageTime(now) })}`,
       headers: { authorization: authorization() },

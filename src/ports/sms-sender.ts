@@ -116,6 +116,15 @@ export interface Feedback {
   readonly chosen: boolean;
 }
 
+/** Whether a carrier takes the credentials; `unknown`: it did not say. */
+export interface CredentialWord {
+  /** Of the route, or of the carrier. */
+  readonly name: string;
+  readonly credentials: "taken" | "refused" | "unknown";
+  /** Why, without a secret in it, for example `HTTP 401`. */
+  readonly reason?: string;
+}
+
 /**
  * Hands messages to a carrier. A sender that throws, or answers anything but a `SendOutcome`, counts as `unknown`;
  * an error with the property `outcome: "rejected"` counts as rejected.
@@ -136,5 +145,7 @@ export interface SmsSender {
   receiptProvidersOf?(route: string): readonly string[] | undefined;
   /** Told once for each event, where the route or the carrier's id is known. Nobody waits for what it answers; a rejection is logged. */
   feedback?(event: Feedback): void | Promise<void>;
+  /** For `diagnose`, never for a request: asks the carrier something that sends nothing and costs nothing, to see whether it takes the credentials. Several where it is made of several senders. */
+  verify?(context: { readonly signal: AbortSignal }): Promise<readonly CredentialWord[]>;
   close?(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { soundLogger } from "../engine/sound-logger.js";
-import type { Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import type { CredentialWord, Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
 import { calendarOf, createCounters } from "./counters.js";
 import { createExchange, exchangeEvery } from "./exchange.js";
@@ -138,6 +138,16 @@ export function router(options: RouterOptions): Router {
     },
 
     health: () => book.report(clock.now()),
+
+    async verify(context) {
+      const words = await Promise.all(
+        routes.map(async ({ name, sender }): Promise<readonly CredentialWord[]> => {
+          const own = (await sender.verify?.(context).catch(() => undefined)) ?? [{ name, credentials: "unknown", reason: "it has no harmless call" }];
+          return own.map((word) => ({ ...word, name }));
+        }),
+      );
+      return words.flat();
+    },
 
     async close() {
       const closed = await Promise.allSettled(senders.map(async (sender) => sender.close?.()));

@@ -1,4 +1,4 @@
-import type { Feedback, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { CredentialWord, Feedback, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { errorToken, withCode } from "../../kit/error-code.js";
 import { optionFault, requireFlag } from "../../kit/option-fault.js";
 import { ask, type CarrierAnswer, type CarrierRequest, type NoAnswer } from "../../kit/request.js";
@@ -26,6 +26,10 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   errorCode?(answer: CarrierAnswer): unknown;
   /** True for the carrier's codes that say, at any status outside 200 to 299, that the message was surely not sent. */
   readonly notSent?: (code: string) => boolean;
+  /** A request that its documentation names, which sends nothing and costs nothing, and which needs the credentials. Default: none is known. */
+  credentials?(told: { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
+  /** True for codes that say, at any status outside 200 to 299, that the credentials are no good. 401 says so by itself. */
+  readonly refusesCredentials?: (code: string) => boolean;
   /** The carrier's receipts echo nothing of ours and come to no URL of a message: they are found by its id. Default: `false`. */
   readonly receiptsById?: boolean;
   /** Tells the carrier that the code of its message was typed, with the option `conversions`. Default: it does not listen. */
@@ -68,9 +72,20 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
       return { ...outcome, ...(api.receiptsById === true && options.receipts !== false && { idSpace: api.provider }), ...(tells && { keepId: true }) };
     },
   });
-  if (!tells) return sender;
+  const { credentials } = api;
+  const verified: SmsSender =
+    credentials === undefined
+      ? sender
+      : {
+          ...sender,
+          async verify({ signal }) {
+            const answer = await ask(transport, () => credentials({ baseUrl }), signal);
+            return ["reason" in answer ? { name: api.provider, credentials: "unknown", reason: answer.reason } : credentialWord(api, answer)];
+          },
+        };
+  if (!tells) return verified;
   return {
-    ...sender,
+    ...verified,
     async feedback({ event, messageId }: Feedback) {
       if (event !== "validated" || messageId === undefined || telling >= mostConversions) return;
       telling += 1;
@@ -83,6 +98,14 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
       }
     },
   };
+}
+
+/** What an answer says of the credentials. A 403 may be about what they are allowed to ask. */
+function credentialWord<V>(api: CarrierApi<V>, answer: CarrierAnswer): CredentialWord {
+  if (answer.status >= 200 && answer.status < 300) return { name: api.provider, credentials: "taken" };
+  const code = errorToken(api.errorCode?.(answer));
+  const refused = answer.status === 401 || (code !== undefined && api.refusesCredentials?.(code) === true);
+  return { name: api.provider, credentials: refused ? "refused" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
 }
 
 function unanswered({ sent, reason }: NoAnswer): SendOutcome {
