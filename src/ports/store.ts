@@ -55,6 +55,20 @@ export interface Forgotten {
   readonly values?: readonly string[];
 }
 
+/** What a store tells of itself. What it cannot tell is left out. */
+export interface StoreInspection {
+  /** What it is, in a word: `memory`, `redis`, `mongodb`. */
+  readonly kind?: string;
+  /** What time it is there, in milliseconds since the epoch. */
+  readonly time?: number;
+  /** Records whose `wakeAt` is `until` or earlier; a store may count up to 10,000. */
+  readonly due?: number;
+  /** How it keeps what it acknowledged, by the names that its own documentation uses, for example `{ appendonly: "yes", "maxmemory-policy": "noeviction" }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** What is missing for it to work as it should, for example an index, each with its mend. */
+  readonly missing?: readonly string[];
+}
+
 /**
  * Where authentications and what is counted are kept. A store never decides and never reads a clock to decide; each method is one atomic step.
  *
@@ -102,6 +116,8 @@ export interface Store {
    * The one method that need not be one step: where it rejects it may have done part of its work, and is called again.
    */
   forget(what: Forgotten): Promise<void>;
+  /** For `ping` and `doctor`, never for a request: writes nothing, and leaves out what it is not allowed to ask. */
+  inspect?(until: number): Promise<StoreInspection>;
 
   /** Lets go of what the store itself opened. Never closes a client that the user passed in. */
   close?(): Promise<void>;

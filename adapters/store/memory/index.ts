@@ -1,4 +1,4 @@
-import type { Ask, Change, Claim, CommitResult, Forgotten, Life, RecordWrite, Store, StoredRecord, Tally } from "../../../src/ports/store.js";
+import type { Ask, Change, Claim, CommitResult, Forgotten, Life, RecordWrite, Store, StoredRecord, StoreInspection, Tally } from "../../../src/ports/store.js";
 import { Heap } from "./heap.js";
 import { Names } from "./names.js";
 import { numberAt, numberWidth, packed } from "./pack.js";
@@ -155,6 +155,15 @@ class MemoryStore implements Store {
     for (const window of windows) this.#windows.delete(this.#windowKey(window));
     for (const sum of sums) this.#sums.delete(sum);
     for (const key of values) this.#values.delete(key);
+  }
+
+  async inspect(until: number): Promise<StoreInspection> {
+    const due = new Set<string>();
+    for (let place = 0; place < this.#wakes.size; place++) {
+      const { order, item } = this.#wakes.at(place);
+      if (order <= until && wakeAtOf(this.#records.get(item)) === order) due.add(item);
+    }
+    return { kind: "memory", due: due.size };
   }
 
   /** Lets the name go: the next `memoryStore` of it starts empty. Whoever still holds this one keeps its data. */

@@ -14,6 +14,7 @@ import {
   openCollections,
   withoutValues,
 } from "./driver.js";
+import { inspect } from "./inspect.js";
 import { listed } from "./lists.js";
 import { CorruptRecord, parseRecord, recordKey } from "./record.js";
 
@@ -43,6 +44,11 @@ const maxBytes = 64 * 1024;
 
 /** The index that `lease` reads along: it holds the records that need work, and no others. */
 const wake = { key: { wakeAt: 1 }, name: "wakeAt", partialFilterExpression: { wakeAt: { $exists: true } } };
+
+/** The indexes of a collection. */
+function indexesOf(collection: string): readonly { readonly name: string }[] {
+  return [...(collection === "authentications" ? [wake] : collection === "lists" ? [listed] : []), expiry];
+}
 
 /** `maxWireVersion` of MongoDB 4.4. */
 const oldestWire = 9;
@@ -184,12 +190,12 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
         ]),
       );
     },
+    inspect: (until) => reach(() => inspect(db, prefix, authentications, indexesOf, until)),
 
     async ensureIndexes(): Promise<void> {
       for (const [name, collection] of Object.entries(collections)) {
-        const own = name === "authentications" ? [wake] : name === "lists" ? [listed] : [];
         try {
-          await reach(() => collection.createIndexes([...own, expiry] as never));
+          await reach(() => collection.createIndexes(indexesOf(name) as never));
         } catch (error) {
           throw new Error(`${(error as Error).message} (creating the indexes of ${prefix}${name})`);
         }

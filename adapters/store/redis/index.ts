@@ -3,6 +3,7 @@ import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
 import { faultOf } from "./faults.js";
 import forgetScript from "./forget.lua";
+import { inspectionOf } from "./inspect.js";
 import { keysUnder, parseMember } from "./keys.js";
 import { leaseFrom } from "./lease.js";
 import membersScript from "./members.lua";
@@ -107,6 +108,8 @@ export function redisStore(options: RedisStoreOptions): Store {
       const reply = await ask(readScript, [keys.value(key)], []);
       return reply === "-" ? undefined : reply.slice(1);
     },
+
+    inspect: inspectionOf(ask, keys),
 
     async put(key, value, life): Promise<void> {
       refuseLarge("value", value);

@@ -32,6 +32,11 @@ export function listing({ customer, id }: Authentication, { sequence, nextAt: no
   return { window: list, member: `${customer}/${id}/${sequence}`, now, since: now - listed, keepUntil: now + listed };
 }
 
+/** How many the list names, up to `limit`; those whose record is gone by now included. */
+export async function countDeadLetters(store: Store, budget: () => StoreBudget, limit: number): Promise<number> {
+  return (await budget().call(() => store.members(list, limit))).length;
+}
+
 /** The newest `limit` of the list, as far as they are still there. Every read has a budget of its own. */
 export async function readDeadLetters(store: Store, records: Records, budget: () => StoreBudget, limit: number): Promise<DeadLetter[]> {
   const members = await budget().call(() => store.members(list, limit));

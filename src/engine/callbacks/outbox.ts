@@ -3,7 +3,7 @@ import { deadEvent, deliveryMargin, dueEvent, leaseTime, needsWork, redelivered 
 import { settleOverdue } from "../../domain/send.js";
 import { newBudget } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
-import { type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
+import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
 import { createSchedule, type Job } from "./schedule.js";
 
@@ -32,6 +32,8 @@ export interface Outbox {
   waiting(): number;
   /** What was given up, the newest first. */
   deadLetters(limit: number): Promise<readonly DeadLetter[]>;
+  /** How many were given up, up to `limit`. */
+  dead(limit: number): Promise<number>;
   /** Puts a given-up event back on its way; false when there is none. */
   redeliver(customer: string, id: string, sequence: number): Promise<boolean>;
 }
@@ -221,6 +223,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     },
     waiting: () => works.size,
     deadLetters: (limit) => readDeadLetters(store, records, budget, limit),
+    dead: (limit) => countDeadLetters(store, budget, limit),
     async redeliver(customer, id, sequence) {
       const found = await transition(records, budget(), customer, id, (auth): Decided<Authentication | undefined> => {
         const event = deadEvent(auth, sequence);

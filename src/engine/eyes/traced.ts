@@ -13,6 +13,7 @@ const done = () => "done";
 export function tracedStore(store: Store, telemetry: Telemetry): Store {
   const call = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string = done) =>
     telemetry.step({ kind: "store", name, facts: {} }, work, result);
+  const { inspect } = store;
   return {
     find: (customer, id) => call("find", () => store.find(customer, id)),
     commit: (change) =>
@@ -27,6 +28,7 @@ export function tracedStore(store: Store, telemetry: Telemetry): Store {
     get: (key) => call("get", () => store.get(key)),
     put: (key, value, life) => call("put", () => store.put(key, value, life)),
     forget: (what) => call("forget", () => store.forget(what)),
+    ...(inspect !== undefined && { inspect: (until: number) => call("inspect", () => inspect.call(store, until)) }),
   };
 }
 

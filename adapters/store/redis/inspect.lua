@@ -1,0 +1,12 @@
+-- Tells of the server and of one shard's backlog. INFO is allowed to scripts and to clients that may not use CONFIG; where it is not, it is left out.
+-- KEYS[1]  the wake index of the shard
+-- ARGV[1]  the time up to which records are due
+-- Returns  "=" and four lines: the server's time in milliseconds, the number of records that are due, INFO's aof_enabled and its maxmemory_policy, each empty where it is not told
+local function told(section, name)
+  local info = redis.pcall("INFO", section)
+  return type(info) == "string" and string.match(info, name .. ":([^\r\n]*)") or ""
+end
+local time = redis.pcall("TIME")
+local now = time.err and "" or string.format("%d", time[1] * 1000 + math.floor(time[2] / 1000))
+local due = redis.call("ZCOUNT", KEYS[1], "-inf", ARGV[1])
+return "=" .. table.concat({ now, string.format("%d", due), told("persistence", "aof_enabled"), told("memory", "maxmemory_policy") }, "\n")

@@ -1,0 +1,104 @@
+import { randomUUID } from "node:crypto";
+import { MongoClient } from "mongodb";
+import { createClient } from "redis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { redisStore } from "../../adapters/store/redis/index.js";
+import { type MongoServer, mongoServer } from "../support/mongo.js";
+import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { setUp } from "../support/verifier.js";
+
+const callbacks = { worker: false, sender: { post: async () => ({ status: 410 }) } };
+const callback_url = "https://example.com/hook";
+
+describe("ping: store round trip, clock difference, persistence, backlog", () => {
+  it("memory: what is due, what is dead, what is in line", async () => {
+    const set = setUp({ callbacks });
+    expect(await set.verifier.ping()).toEqual({
+      ok: true,
+      store: { kind: "memory", round_trip: 0, settings: {}, missing: [] },
+      callbacks: { due: 0, dead: 0, waiting: 0 },
+    });
+    await set.create({ callback_url });
+    expect((await set.verifier.ping()).callbacks).toEqual({ due: 1, dead: 0, waiting: 0 });
+    await set.verifier.flush();
+    expect((await set.verifier.ping()).callbacks).toEqual({ due: 0, dead: 1, waiting: 0 });
+  });
+
+  it("a store that is down: not ok, with why, and no rejection", async () => {
+    const set = setUp();
+    (set.store as { get: unknown }).get = async () => Promise.reject(new Error("ECONNREFUSED"));
+    expect(await set.verifier.ping()).toEqual({ ok: false, store: { settings: {}, missing: [], fault: "ECONNREFUSED" }, callbacks: { waiting: 0 } });
+  });
+
+  it("a store that cannot be inspected, and one that does not know how, work all the same", async () => {
+    const set = setUp();
+    (set.store as { inspect?: unknown }).inspect = async () => Promise.reject(new Error("not allowed"));
+    expect(await set.verifier.ping()).toMatchObject({ ok: true, store: { fault: "it could not be inspected: not allowed" }, callbacks: { dead: 0 } });
+    (set.store as { inspect?: unknown }).inspect = undefined;
+    expect(await set.verifier.ping()).toMatchObject({ ok: true, store: { round_trip: 0 } });
+  });
+
+  describe.skipIf(!redisIsInstalled("ping on Redis"))("Redis", () => {
+    let redis: RedisServer;
+    let client: ReturnType<typeof createClient>;
+    beforeAll(async () => {
+      redis = await startRedis(["--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"]);
+      client = createClient({ url: redis.url });
+      client.on("error", () => {});
+      await client.connect();
+    });
+    afterAll(async () => {
+      client?.destroy();
+      await redis?.stop();
+    });
+
+    it("tells its time, its persistence and the backlog over all shards", async () => {
+      const set = setUp({ store: redisStore({ client, prefix: randomUUID(), shards: 4 }), callbacks });
+      for (const last of "1234567") await set.create({ phone_number: `+3361200000${last}`, callback_url });
+      set.clock.set(Date.now());
+      const { ok, store, callbacks: backlog } = await set.verifier.ping();
+      expect(ok).toBe(true);
+      expect(store).toMatchObject({ kind: "redis", settings: { appendonly: "yes", "maxmemory-policy": "allkeys-lru" }, missing: [] });
+      expect(Math.abs(store.clock_difference as number)).toBeLessThan(5_000);
+      expect(backlog).toEqual({ due: 7, dead: 0, waiting: 0 });
+    });
+
+    it("where CONFIG and INFO are forbidden they are left out, and nothing fails", async () => {
+      await redis.cli("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-config", "-info");
+      const app = createClient({ url: redis.url.replace("redis://", "redis://app:secret@") });
+      app.on("error", () => {});
+      await app.connect();
+      const set = setUp({ store: redisStore({ client: app, prefix: randomUUID() }) });
+      expect(await set.verifier.ping()).toMatchObject({ ok: true, store: { kind: "redis", settings: {}, clock_difference: expect.any(Number) } });
+      app.destroy();
+    });
+  });
+
+  describe("MongoDB", () => {
+    let server: MongoServer | undefined;
+    let client: MongoClient;
+    beforeAll(async () => {
+      server = await mongoServer("ping on MongoDB");
+      if (server !== undefined) client = await new MongoClient(server.url).connect();
+    });
+    afterAll(async () => {
+      await client?.close();
+      await server?.stop();
+    });
+
+    it("tells its time, what is due, and the indexes that are missing", async (test) => {
+      if (server === undefined) return test.skip();
+      const store = mongoStore({ db: client.db("phoneproof-ping"), prefix: `p${randomUUID().slice(0, 8)}_` });
+      const set = setUp({ store, callbacks });
+      await set.create({ callback_url });
+      const before = await set.verifier.ping();
+      expect(before.store.missing).toEqual([
+        expect.stringMatching(/authentications\.wakeAt, .*authentications\.expireAt.*: call await store\.ensureIndexes\(\)/),
+      ]);
+      expect(before).toMatchObject({ ok: true, store: { kind: "mongodb", clock_difference: expect.any(Number) }, callbacks: { due: 1 } });
+      await store.ensureIndexes();
+      expect((await set.verifier.ping()).store.missing).toEqual([]);
+    });
+  });
+});
