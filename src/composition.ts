@@ -16,7 +16,9 @@ import { type StoredCustomers, type StoredCustomersParts, storedCustomers } from
 import { type Accounts, configuredCustomers, createAccounts } from "./engine/door/account.js";
 import { createNumberFacts } from "./engine/door/facts.js";
 import { createLists } from "./engine/door/lists.js";
+import { type DiagnoseOptions, diagnose, type Finding } from "./engine/eyes/diagnose.js";
 import { createEyes, type Eyes } from "./engine/eyes/eyes.js";
+import { type Ping, ping } from "./engine/eyes/ping.js";
 import { tracedOperations, tracedSender, tracedStore } from "./engine/eyes/traced.js";
 import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
@@ -49,6 +51,8 @@ export interface Composed {
   readonly handleReceipt: Handle;
   readonly handleMetrics: Handle;
   readonly metrics: () => string;
+  readonly ping: () => Promise<Ping>;
+  readonly diagnose: (options: DiagnoseOptions) => Promise<readonly Finding[]>;
   readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -152,6 +156,7 @@ export function compose(options: VerifierOptions): Composed {
   );
   const parts = scope.resolve<Parts>(tokens.parts);
   const { outbox, statistics, eyes } = parts;
+  const accounts = scope.resolve<Accounts>(tokens.accounts);
   waiting = () => outbox.waiting();
   telemetry?.metrics(() => eyes.metrics.readings());
   const timed =
@@ -161,12 +166,18 @@ export function compose(options: VerifierOptions): Composed {
   if (settings.deliver) outbox.start();
   return {
     operations: scope.resolve(tokens.operations),
-    accounts: scope.resolve(tokens.accounts),
+    accounts,
     customers: scope.resolve(tokens.customers),
     handle: timed(scope.resolve(tokens.handle)),
     handleReceipt: timed(createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" })),
     handleMetrics: timed(createMetricsHandler(eyes.metrics, settings.docUrl)),
     metrics: () => eyes.metrics.text(),
+    ping: () => ping(parts),
+    diagnose: (asked) =>
+      diagnose(
+        { parts, accounts, sender: options.sender, customers: Array.isArray(options.customers) ? (options.customers as CustomerConfig[]) : undefined },
+        asked,
+      ),
     settleReceipts: (receipts) => settleForeign(parts, receipts),
     outbox,
     statistics,

@@ -7,6 +7,8 @@ import type { RetryRequest, RetryResponse } from "./contract/retry.js";
 import type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
 import type { CustomersOfStore } from "./engine/customers/customers.js";
 import type { Explanation } from "./engine/explain.js";
+import type { DiagnoseOptions, Finding } from "./engine/eyes/diagnose.js";
+import type { Ping } from "./engine/eyes/ping.js";
 import type { CallOptions } from "./engine/operations.js";
 import type { Erasure } from "./engine/privacy/erase.js";
 import type { HistoryEntry } from "./engine/privacy/history.js";
@@ -28,7 +30,7 @@ export interface Verifier extends HttpHandler {
   check(request: CheckRequest, options?: CallOptions): Promise<CheckResponse>;
   /** What is known of a number: from its numbering plan, and from the lookup provider if there is one. */
   lookup(request: LookupRequest): Promise<LookupResponse>;
-  /** Which rules fired for an authentication: for operators, never for end users. */
+  /** Which rules fired for an authentication, which sends failed, and what it has left: for operators, never for end users. */
   explain(request: RetryRequest): Promise<Explanation>;
   /** The authentications of a number, refused ones too, the newest first, each with its `explain`: for operators, never for end users. Those whose record has ended are left out. `limit`: 1 to 1,000; default 50. Rejects with `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`. */
   history(request: HistoryRequest): Promise<readonly HistoryEntry[]>;
@@ -48,6 +50,10 @@ export interface Verifier extends HttpHandler {
   readonly receipts: HttpHandler;
   /** Takes receipts that come on another way than HTTP: `smppSender({ onReceipt: (receipt) => verifier.settleReceipts([receipt]) })`. */
   settleReceipts(receipts: readonly Receipt[]): Promise<void>;
+  /** How the store stands, and how many callbacks wait: for health pages. Writes nothing and never rejects. */
+  ping(): Promise<Ping>;
+  /** Looks for what will not work, or not safely, and says how to mend it; `npx phoneproof doctor ./verifier.js` prints it. Asks the store, and the carriers that have a call which sends nothing. Never rejects. */
+  diagnose(options?: DiagnoseOptions): Promise<readonly Finding[]>;
   /** What this process has counted since it began, in Prometheus' text format; two verifiers in one process count apart. The README has the table. */
   metrics(): string;
   /** The same, to be mounted as the verifier itself is, where Prometheus may reach it and strangers may not: `app.use(expressHandlers(verifier.metricsHandler))` answers `GET /metrics`. */
@@ -68,7 +74,7 @@ export interface Verifier extends HttpHandler {
 
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, settleReceipts, outbox, statistics, logger, clock } =
+  const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, ping, diagnose, settleReceipts, outbox, statistics, logger, clock } =
     compose(options);
   const warn = (message: string) => logger.warn({}, message);
   return {
@@ -93,6 +99,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     clock,
     receipts: { root: "/receipts", handle: handleReceipt, warn, clock },
     settleReceipts,
+    ping,
+    diagnose: (asked = {}) => diagnose(asked),
     metrics,
     metricsHandler: { root: "/metrics", handle: handleMetrics, warn, clock },
     async close() {

@@ -8,6 +8,7 @@ export type { RetryRequest, RetryResponse, RetryStatus } from "./contract/retry.
 export { createVerifier, type Verifier } from "./create-verifier.js";
 export type { CountryCode } from "./domain/countries.js";
 export type { RuleMode } from "./domain/decision.js";
+export type { Left } from "./domain/left.js";
 export type { List, ListQuestion, ListSource } from "./domain/lists.js";
 export type { MessageText, Recipient, RegisteredText } from "./domain/message.js";
 export type { Cap, GrowingCap, Limits, Policy, PolicyOverride, SpamOverride, SpendCeiling } from "./domain/policy.js";
@@ -26,7 +27,9 @@ export type {
   StoredKeys,
 } from "./engine/customers/customers.js";
 export { type ApiKey, generateApiKey } from "./engine/door/account.js";
-export type { Explanation } from "./engine/explain.js";
+export type { ExplainedSend, Explanation } from "./engine/explain.js";
+export type { DiagnoseOptions, Finding } from "./engine/eyes/diagnose.js";
+export type { Ping } from "./engine/eyes/ping.js";
 export type { CallOptions } from "./engine/operations.js";
 export type { Erasure } from "./engine/privacy/erase.js";
 export type { HistoryEntry } from "./engine/privacy/history.js";
@@ -56,6 +59,32 @@ export type {
 export type { Logger } from "./ports/logger.js";
 export type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest } from "./ports/lookup-provider.js";
 export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
-export type { Destination, Feedback, Network, Plan, RegisteredIds, RouteStep, SendContext, SendOutcome, SmsMessage, SmsSender } from "./ports/sms-sender.js";
-export type { Ask, Change, Claim, CommitResult, Forgotten, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, Tally } from "./ports/store.js";
+export type {
+  CredentialWord,
+  Destination,
+  Feedback,
+  Network,
+  Plan,
+  RegisteredIds,
+  RouteStep,
+  SendContext,
+  SendOutcome,
+  SmsMessage,
+  SmsSender,
+} from "./ports/sms-sender.js";
+export type {
+  Ask,
+  Change,
+  Claim,
+  CommitResult,
+  Forgotten,
+  Life,
+  MemberClaim,
+  RecordWrite,
+  Store,
+  StoredRecord,
+  StoreInspection,
+  SumClaim,
+  Tally,
+} from "./ports/store.js";
 export type { MetricReading, SpanFacts, Step, Telemetry } from "./ports/telemetry.js";

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readCommand, usage } from "./command.js";
 import { runCustomers } from "./customers.js";
+import { runDoctor } from "./doctor.js";
 import { runWorker } from "./worker.js";
 
 const out = (text: string) => void process.stdout.write(text);
@@ -22,6 +23,9 @@ if (command.kind === "help") {
   process.once("SIGTERM", () => stopping.abort());
   const code = await runWorker(command.settings, { out, err }, stopping.signal);
   // Clients that the module opened would keep the process alive: they are nobody's now. What was written goes out first.
+  process.stdout.write("", () => process.exit(code));
+} else if (command.kind === "doctor") {
+  const code = await runDoctor(command.settings, { out, err });
   process.stdout.write("", () => process.exit(code));
 } else if (process.env.NODE_ENV === "production") {
   err(

@@ -2,6 +2,7 @@ import { defaultPolicy } from "../domain/policy.js";
 import { defaultKeyOverlap, defaultSendTimeout } from "../options.js";
 import { carrierUsage, type Environment } from "./carriers.js";
 import { type CustomersSettings, readCustomersSettings } from "./customers.js";
+import { type DoctorSettings, readDoctorSettings } from "./doctor.js";
 import { type DevSettings, readDevSettings } from "./settings.js";
 import { readWorkerSettings, type WorkerSettings } from "./worker.js";
 
@@ -11,12 +12,14 @@ export type Command =
   | { readonly kind: "dev"; readonly settings: DevSettings }
   | { readonly kind: "worker"; readonly settings: WorkerSettings }
   | { readonly kind: "customers"; readonly settings: CustomersSettings }
+  | { readonly kind: "doctor"; readonly settings: DoctorSettings }
   | { readonly kind: "fault"; readonly message: string };
 
 export const usage = `Usage: phoneproof dev [options]
        phoneproof worker MODULE [options]
        phoneproof customers ACTION --store URL [options]
        phoneproof keys ACTION --store URL [options]
+       phoneproof doctor MODULE [options]
 
 phoneproof dev
 Starts the service on this machine; it needs no carrier and no account. Messages are shown in this terminal and on the page.
@@ -72,6 +75,13 @@ Keep the customers of a verifier that has customers: "store", and their API keys
   PHONEPROOF_WEBHOOK_SECRETS    what --webhook-secrets sets, separated by commas, the current one first; unset: those made of the verifier's secret
   UPSTASH_REDIS_REST_TOKEN      as above
 
+phoneproof doctor MODULE
+Looks at the verifier that the JavaScript file MODULE exports, its store, its carriers' credentials, its callbacks and receipts, and says what to mend.
+Sends nothing and writes nothing. Ends with 1 where there is a fault, else with 0.
+
+  --development             values for development are no faults
+  --json                    print { ok, findings } as JSON
+
 phoneproof --help           this text
 `;
 
@@ -83,7 +93,9 @@ export function readCommand(args: readonly string[], env: Environment): Command 
     if (name === "dev") return { kind: "dev", settings: readDevSettings(rest, env) };
     if (name === "worker") return { kind: "worker", settings: readWorkerSettings(rest) };
     if (name === "customers" || name === "keys") return { kind: "customers", settings: readCustomersSettings(name, rest, env) };
-    return { kind: "fault", message: `${name === undefined ? "a command is missing" : `unknown command ${name}`}: there are dev, worker, customers and keys` };
+    if (name === "doctor") return { kind: "doctor", settings: readDoctorSettings(rest) };
+    const commands = "dev, worker, customers, keys and doctor";
+    return { kind: "fault", message: `${name === undefined ? "a command is missing" : `unknown command ${name}`}: there are ${commands}` };
   } catch (error) {
     return { kind: "fault", message: (error as TypeError).message };
   }

@@ -1,10 +1,7 @@
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import type { Verifier } from "../create-verifier.js";
 import { integer } from "./arguments.js";
+import { type ExportedVerifier, verifierOf } from "./module.js";
 import type { DevOutput } from "./start.js";
 
 /** What `phoneproof worker` runs with. */
@@ -28,8 +25,6 @@ export function readWorkerSettings(args: readonly string[]): WorkerSettings {
   return { module, interval: values.interval === undefined ? 5 : integer("--interval", values.interval, 1, 3_600), once: values.once ?? false };
 }
 
-type Deliverer = Pick<Verifier, "flush" | "close">;
-
 /**
  * Delivers callbacks for the verifier that the module exports, until `stop`; then waits for the deliveries under way and closes the verifier.
  *
@@ -38,7 +33,7 @@ type Deliverer = Pick<Verifier, "flush" | "close">;
  * @returns The exit code: 0; 1 when the one flush of `--once` failed or was stopped; 2 when the module gives no verifier. Clients that the module opened are still open.
  */
 export async function runWorker({ module, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
-  let verifier: Deliverer;
+  let verifier: ExportedVerifier;
   try {
     verifier = await verifierOf(module);
   } catch (error) {
@@ -62,33 +57,9 @@ export async function runWorker({ module, interval, once }: WorkerSettings, { ou
 }
 
 /** The timer between two looks is what keeps the process alive. */
-async function flushEvery(interval: number, verifier: Deliverer, err: DevOutput["err"], stop: AbortSignal): Promise<void> {
+async function flushEvery(interval: number, verifier: ExportedVerifier, err: DevOutput["err"], stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     await verifier.flush().catch((error: Error) => err(`phoneproof: the look for due callbacks failed and is tried again: ${error.message}\n`));
     await sleep(interval * 1000, undefined, { signal: stop }).catch(() => undefined);
   }
-}
-
-/** Throws an error that names the mend. */
-async function verifierOf(module: string): Promise<Deliverer> {
-  const path = resolve(module);
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
-  let exported: Record<string, unknown>;
-  try {
-    exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
-      throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
-    throw new Error(`importing ${path} failed; mend it there: ${(error as Error)?.stack ?? error}`);
-  }
-  // A CommonJS module's exports come as the default export, with its own `default` in them.
-  const inner = exported["default"] as Record<string, unknown> | null | undefined;
-  const found = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]].find(isDeliverer);
-  if (found === undefined) throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
-  return found;
-}
-
-function isDeliverer(value: unknown): value is Deliverer {
-  const { flush, close } = (value ?? {}) as Record<string, unknown>;
-  return typeof flush === "function" && typeof close === "function";
 }

@@ -1,0 +1,31 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Verifier } from "../create-verifier.js";
+
+/** What the commands ask of a verifier that a module exports: it may be of another copy of this package. */
+export type ExportedVerifier = Pick<Verifier, "flush" | "close"> & Partial<Pick<Verifier, "diagnose">>;
+
+/** The verifier that the module exports as `verifier` or by default. Throws an error that names the mend. */
+export async function verifierOf(module: string): Promise<ExportedVerifier> {
+  const path = resolve(module);
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
+  let exported: Record<string, unknown>;
+  try {
+    exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
+      throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
+    throw new Error(`importing ${path} failed; mend it there: ${(error as Error)?.stack ?? error}`);
+  }
+  // A CommonJS module's exports come as the default export, with its own `default` in them.
+  const inner = exported["default"] as Record<string, unknown> | null | undefined;
+  const found = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]].find(isVerifier);
+  if (found === undefined) throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
+  return found;
+}
+
+function isVerifier(value: unknown): value is ExportedVerifier {
+  const { flush, close } = (value ?? {}) as Record<string, unknown>;
+  return typeof flush === "function" && typeof close === "function";
+}
