@@ -139,34 +139,8 @@ try {
     `<style>body{font:13px sans-serif;margin:12px;display:grid;grid-template-columns:1fr 1fr;gap:12px}section{height:290px}h2{font-size:14px;margin:0}</style>`,
   );
   await page.addScriptTag({ path: join(import.meta.dirname, "../node_modules/chart.js/dist/chart.umd.min.js") });
-  await page.evaluate((all) => {
-    const { Chart } = window as unknown as { Chart: new (canvas: HTMLCanvasElement, config: object) => unknown };
-    const start = Math.min(...all.flatMap(({ series }) => series.flatMap(({ values }) => values.map(([time]) => time))));
-    for (const { title, unit, stacked, series } of all) {
-      const section = document.body.appendChild(document.createElement("section"));
-      section.appendChild(document.createElement("h2")).textContent = `${title} (${unit})`;
-      const box = section.appendChild(document.createElement("div"));
-      box.style.height = "265px";
-      new Chart(box.appendChild(document.createElement("canvas")), {
-        type: "line",
-        data: {
-          datasets: series.map(({ label, values }) => ({
-            label,
-            data: values.map(([x, y]) => ({ x: x - start, y: Number(y) })),
-            pointRadius: 0,
-            borderWidth: 1.5,
-            fill: stacked,
-          })),
-        },
-        options: {
-          animation: false,
-          maintainAspectRatio: false,
-          scales: { x: { type: "linear" }, y: { stacked, beginAtZero: true } },
-          plugins: { legend: { position: "bottom", labels: { boxWidth: 8, font: { size: 10 } } } },
-        },
-      });
-    }
-  }, drawn);
+  await page.addScriptTag({ path: join(import.meta.dirname, "dashboard-page.js") });
+  await page.evaluate((all) => (globalThis as unknown as { draw(panels: unknown): void }).draw(all), drawn);
   await page.screenshot({ path: picture, fullPage: true });
   await browser.close();
 } finally {

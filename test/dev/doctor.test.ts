@@ -128,10 +128,10 @@ describe("diagnose", () => {
       (await set.verifier.diagnose()).filter((one) => one.about === "callbacks").map(({ level, message }) => [level, message.split(" (")[0]]);
     expect(await about()).toEqual([["note", "this process delivers no callbacks"]]);
     await set.create({ callback_url: "https://example.com/hook" });
-    expect(await about()).toEqual([["fault", "1 callbacks are due, and this process delivers none"]]);
+    expect(await about()).toEqual([["fault", "1 callback is due, and this process delivers none"]]);
     await set.verifier.flush();
     expect(await about()).toEqual([
-      ["warning", "1 callbacks were given up"],
+      ["warning", "1 callback was given up"],
       ["note", "this process delivers no callbacks"],
     ]);
   });

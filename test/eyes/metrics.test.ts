@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fetchHandler } from "../../adapters/http/fetch.js";
 import { nextHandlers } from "../../adapters/http/next.js";
@@ -80,6 +82,18 @@ describe("metrics as Prometheus text", () => {
     }
     expect(sumOf(set.verifier.metrics(), "phoneproof_operations_total")).toBe(100);
   });
+});
+
+it("README.md: the table of metrics holds all of them, with their labels, and no other", () => {
+  const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+  const table = /<!-- metrics:.*?-->([\s\S]*?)<!-- \/metrics -->/.exec(readme)?.[1] ?? "";
+  const rows = [...table.matchAll(/^\| `(phoneproof_\w+)` \| (.*?) ?\|/gm)].map(([, name, labels]) => [
+    name,
+    [...(labels ?? "").matchAll(/`(\w+)`/g)].map(([, label]) => label),
+  ]);
+  const text = setUp().verifier.metrics();
+  expect(rows.map(([name]) => name).sort()).toEqual([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name).sort());
+  for (const { name, labels } of parseText(text)) expect(rows).toContainEqual([name, Object.keys(labels)]);
 });
 
 describe("labels are bounded, and tell of nobody", () => {

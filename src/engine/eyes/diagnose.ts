@@ -115,7 +115,7 @@ function storeFindings({ ok, store, callbacks }: Ping, { parts: { settings } }: 
       finding(
         "warning",
         "callbacks",
-        `${callbacks.dead} callbacks were given up`,
+        `${many(callbacks.dead, "callback was", "callbacks were")} given up`,
         "see verifier.deadLetters(), mend the receiver, and verifier.redeliver(letter)",
       ),
     );
@@ -149,7 +149,7 @@ function callbackFindings({ callbacks }: Ping, { parts: { settings } }: Patient,
       finding(
         "fault",
         about,
-        `${callbacks.due} callbacks are due, and this process delivers none (worker: false)`,
+        `${many(callbacks.due, "callback is", "callbacks are")} due, and this process delivers none (worker: false)`,
         "run npx phoneproof worker, call verifier.flush() from a cron job, or leave worker out",
       ),
     );
@@ -241,7 +241,7 @@ function developmentFindings({ parts: { settings }, customers = [] }: Patient, p
       finding(
         level,
         "customers",
-        `${guessable} customers have an API key that is a made-up value`,
+        `${many(guessable, "customer has", "customers have")} an API key that is a made-up value`,
         "make keys with generateApiKey(), and configure their digests",
       ),
     );
@@ -251,11 +251,15 @@ function developmentFindings({ parts: { settings }, customers = [] }: Patient, p
       finding(
         "warning",
         "testNumbers",
-        `${known} test numbers have a fixed code: whoever knows it passes for their owner`,
+        `${many(known, "test number has", "test numbers have")} a fixed code: whoever knows it passes for their owner`,
         "keep them to those that app review needs",
       ),
     );
   return findings;
+}
+
+function many(count: number | undefined, one: string, more: string): string {
+  return `${count ?? 0} ${count === 1 ? one : more}`;
 }
 
 function finding(level: Finding["level"], about: string, message: string, mend: string): Finding {

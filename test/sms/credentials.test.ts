@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import { africasTalkingSender } from "../../adapters/sms/africastalking.js";
+import { awsSender } from "../../adapters/sms/aws.js";
+import { httpSender } from "../../adapters/sms/http.js";
+import { infobipSender } from "../../adapters/sms/infobip.js";
+import type { Fetch } from "../../adapters/sms/kit/index.js";
+import { messageBirdSender } from "../../adapters/sms/messagebird.js";
+import { plivoSender } from "../../adapters/sms/plivo.js";
+import { sinchSender } from "../../adapters/sms/sinch.js";
+import { telnyxSender } from "../../adapters/sms/telnyx.js";
+import { twilioSender } from "../../adapters/sms/twilio.js";
+import { vonageSender } from "../../adapters/sms/vonage.js";
+import type { SmsSender } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
+
+interface Asked {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+}
+
+/** A carrier that answers every request alike. */
+function answering(status: number, body = "{}") {
+  const asked: Asked[] = [];
+  const fetch: Fetch = async (url, { method, headers, body: sent }) => {
+    asked.push({ url, method, headers, ...(sent !== undefined && { body: sent }) });
+    return { status, body: new Response(body).body as never };
+  };
+  return { asked, fetch };
+}
+
+const from = "+15005550006";
+const credentials = { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "secret" };
+
+/** Each carrier whose documentation names a call that sends nothing, that call, and the header that bears the credentials. */
+const carriers: readonly (readonly [name: string, make: (fetch: Fetch) => SmsSender, request: string, header: string])[] = [
+  [
+    "twilio",
+    (fetch) => twilioSender({ accountSid: "AC1", authToken: "t", from, fetch }),
+    "GET https://api.twilio.com/2010-04-01/Accounts/AC1.json",
+    "authorization",
+  ],
+  ["vonage", (fetch) => vonageSender({ apiKey: "k", apiSecret: "s", from, fetch }), "GET https://rest.nexmo.com/account/get-balance", "authorization"],
+  ["telnyx", (fetch) => telnyxSender({ apiKey: "k", from, fetch }), "GET https://api.telnyx.com/v2/balance", "authorization"],
+  ["plivo", (fetch) => plivoSender({ authId: "MA1", authToken: "t", from, fetch }), "GET https://api.plivo.com/v1/Account/MA1/", "authorization"],
+  ["messagebird", (fetch) => messageBirdSender({ accessKey: "k", from, fetch }), "GET https://rest.messagebird.com/balance", "authorization"],
+  [
+    "infobip",
+    (fetch) => infobipSender({ baseUrl: "https://x.api.infobip.com", apiKey: "k", from, fetch }),
+    "GET https://x.api.infobip.com/account/1/balance",
+    "authorization",
+  ],
+  [
+    "sinch",
+    (fetch) => sinchSender({ servicePlanId: "p", apiToken: "t", fetch }),
+    "GET https://us.sms.api.sinch.com/xms/v1/p/groups?page_size=1",
+    "authorization",
+  ],
+  [
+    "africastalking",
+    (fetch) => africasTalkingSender({ username: "u", apiKey: "k", fetch }),
+    "GET https://api.africastalking.com/version1/user?username=u",
+    "apikey",
+  ],
+  ["aws", (fetch) => awsSender({ region: "eu-west-1", credentials, fetch }), "POST https://sms-voice.eu-west-1.amazonaws.com/", "authorization"],
+];
+
+const verify = (sender: SmsSender) => sender.verify?.({ signal: AbortSignal.timeout(10_000) });
+
+describe.each(carriers)("%s: whether it takes the credentials", (name, make, request, header) => {
+  it("one request, which sends nothing", async () => {
+    const { asked, fetch } = answering(200);
+    expect(await verify(make(fetch))).toEqual([{ name, credentials: "taken" }]);
+    expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([request]);
+    expect(asked[0]?.headers[header]).toBeTruthy();
+    if (name === "aws") expect(asked[0]?.headers["x-amz-target"]).toBe("PinpointSMSVoiceV2.DescribeSpendLimits");
+  });
+
+  it.each([
+    [401, "refused", "HTTP 401"],
+    [403, "unknown", "HTTP 403"],
+    [500, "unknown", "HTTP 500"],
+  ])("%i: %s", async (status, word, reason) => {
+    expect(await verify(make(answering(status).fetch))).toEqual([{ name, credentials: word, reason }]);
+  });
+
+  it("no answer: not known, and no rejection", async () => {
+    const fetch: Fetch = async () => Promise.reject(Object.assign(new Error("no"), { code: "ECONNREFUSED" }));
+    expect(await verify(make(fetch))).toEqual([{ name, credentials: "unknown", reason: "no answer from the carrier, code ECONNREFUSED" }]);
+  });
+});
+
+it("aws says at 400 that it does not know the key", async () => {
+  const { fetch } = answering(400, '{"__type":"com.amazon.coral.service#UnrecognizedClientException"}');
+  expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch }))).toMatchObject([{ credentials: "refused" }]);
+  const denied = answering(400, '{"__type":"com.amazonaws.pinpointsmsvoicev2#AccessDeniedException"}');
+  expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch: denied.fetch }))).toMatchObject([{ credentials: "unknown" }]);
+});
+
+it("Vonage's balance takes no application's token, and a template names no such call: they are not asked", async () => {
+  expect(httpSender({ url: "https://sms.example/send?to={to}&text={text}" }).verify).toBeUndefined();
+});
+
+it("a router asks each route's sender, and names the routes", async () => {
+  const sender = router({
+    routes: [
+      { name: "first", sender: twilioSender({ accountSid: "AC1", authToken: "t", from, fetch: answering(401).fetch }) },
+      { name: "second", sender: { send: async () => ({ outcome: "accepted" }) } },
+      { name: "third", sender: { send: async () => ({ outcome: "accepted" }), verify: async () => Promise.reject(new Error("no")) } },
+    ],
+  });
+  expect(await verify(sender)).toEqual([
+    { name: "first", credentials: "refused", reason: "HTTP 401" },
+    { name: "second", credentials: "unknown", reason: "it has no harmless call" },
+    { name: "third", credentials: "unknown", reason: "it has no harmless call" },
+  ]);
+});
