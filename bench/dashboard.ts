@@ -57,11 +57,18 @@ const verifier = createVerifier({
   logger: { info() {}, warn() {}, error() {} },
 });
 
-const prefixes = ["+336120", "+336121", "+447911", "+4915112", "+346121"];
+/** Where the numbers of each country begin, and how many digits follow, of which each visit draws its own. */
+const ranges = [
+  ["+336", 8],
+  ["+336", 8],
+  ["+447911", 6],
+  ["+491511", 7],
+  ["+346", 8],
+] as const;
 
 async function visit(index: number): Promise<void> {
-  const prefix = prefixes[index % prefixes.length] as string;
-  const phone_number = `${prefix}${String(index).padStart(12 - prefix.length + (prefix.startsWith("+49") ? 2 : prefix.startsWith("+44") ? 1 : 0), "0")}`;
+  const [beginning, digits] = ranges[index % ranges.length] as (typeof ranges)[number];
+  const phone_number = `${beginning}${String(Math.floor(Math.random() * 10 ** digits)).padStart(digits, "0")}`;
   const { authentication_uuid, status } = await verifier.createAuthentication({
     customer_uuid,
     phone_number,

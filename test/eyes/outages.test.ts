@@ -40,7 +40,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     expect(set.lines().at(-1)).toMatchObject({
       level: "error",
       message: "the store still fails",
-      fields: { failures: failures + 1, since: "2026-03-01T12:00:00.000Z" },
+      fields: { failures: failures + 1, since: "2026-03-01T12:00:00.000Z", reason: "ECONNREFUSED" },
     });
     expect(set.verifier.metrics()).toContain('phoneproof_outage{part="store"} 1');
 

@@ -65,7 +65,7 @@ export function createOutages(clock: Clock, logger: Logger, tell: (event: Outage
           phase("began", now, since);
         } else if (Math.abs(now - toldAt) >= toldEvery) {
           toldAt = now;
-          logger.error({ failures: failures - before, since: new Date(since).toISOString() }, `${name} still fails`);
+          logger.error({ failures: failures - before, since: new Date(since).toISOString(), reason: reasonOf(fields) }, `${name} still fails`);
           phase("lasts", now, since);
         }
       },
@@ -80,4 +80,10 @@ export function createOutages(clock: Clock, logger: Logger, tell: (event: Outage
     };
   };
   return Object.fromEntries(outsideParts.map((part) => [part, outage(part)])) as unknown as Outages;
+}
+
+/** Why it failed this time, in its words, without a stack. */
+function reasonOf({ err, reason }: Readonly<Record<string, unknown>>): string {
+  const said = reason ?? (err instanceof Error ? err.message : undefined);
+  return typeof said === "string" ? said.slice(0, 500) : "no error was thrown, but something else";
 }
