@@ -60,7 +60,8 @@ const verifier = createVerifier({
 /** Where the numbers of each country begin, and how many digits follow, of which each visit draws its own. */
 const ranges = [
   ["+336", 8],
-  ["+336", 8],
+  // One range alone: somebody pumps.
+  ["+3361234", 4],
   ["+447911", 6],
   ["+491511", 7],
   ["+346", 8],

@@ -12,7 +12,7 @@ export const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf
 };
 
 /** Subpaths that are modules: `.`, `./memory`, … */
-export const modules = Object.keys(manifest.exports).filter((subpath) => !subpath.endsWith(".json"));
+export const modules = Object.keys(manifest.exports).filter((subpath) => !/\.(json|yml)$/.test(subpath));
 
 /** `./memory` → `phoneproof/memory`. */
 export function nameOf(subpath: string): string {

@@ -32,7 +32,11 @@ describe("the emitted declarations", () => {
   });
 
   test("mention no foreign type", () => {
-    const mentioned = declarationFiles().flatMap((file) => importsOf(file, readFileSync(file, "utf8")).map(({ specifier }) => specifier));
+    // What it is given and gives is OpenTelemetry's own: who imports it has that package.
+    const own = (file: string, specifier: string) => /\botel\.d\.c?ts$/.test(file) && specifier === "@opentelemetry/api";
+    const mentioned = declarationFiles().flatMap((file) =>
+      importsOf(file, readFileSync(file, "utf8")).flatMap(({ specifier }) => (own(file, specifier) ? [] : [specifier])),
+    );
     expect(mentioned).toContain("zod");
     expect(mentioned.filter((specifier) => !specifier.startsWith(".") && !mentionable.test(specifier))).toEqual([]);
   });

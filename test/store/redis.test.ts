@@ -430,8 +430,8 @@ describe.runIf(installed)("on a single server", () => {
         [503, "2"],
         [503, "2"],
       ]);
-      expect(events).toHaveLength(2);
-      for (const event of events) expect(event).toContain(id);
+      // The second within the minute is counted, not logged again.
+      expect(events).toEqual([expect.stringContaining(id)]);
       expect(await server.cli("GET", key)).toBe("nonsense");
     });
 

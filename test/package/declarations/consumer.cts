@@ -21,6 +21,8 @@ import messagebird = require("phoneproof/senders/messagebird");
 import plivo = require("phoneproof/senders/plivo");
 import sinch = require("phoneproof/senders/sinch");
 import smpp = require("phoneproof/senders/smpp");
+import otel = require("phoneproof/otel");
+import kit = require("phoneproof/senders/kit");
 import telnyx = require("phoneproof/senders/telnyx");
 import twilio = require("phoneproof/senders/twilio");
 import vonage = require("phoneproof/senders/vonage");
@@ -58,5 +60,7 @@ export const others = [
   twilio.twilioSender,
   vonage.vonageSender,
   webhooks.verifyWebhook,
+  otel.openTelemetry,
+  kit.carrierSender,
 ];
 export const stores: readonly [typeof redis.redisStore, typeof mongo.mongoStore] = [redis.redisStore, mongo.mongoStore];

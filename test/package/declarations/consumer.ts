@@ -21,6 +21,7 @@ import { type MemoryStoreOptions, memoryStore } from "phoneproof/memory";
 import { mongoStore } from "phoneproof/mongo";
 import { nextHandlers } from "phoneproof/next";
 import { nodeHandler } from "phoneproof/node";
+import { openTelemetry } from "phoneproof/otel";
 import { redisStore } from "phoneproof/redis";
 import { router } from "phoneproof/router";
 import { africasTalkingSender } from "phoneproof/senders/africastalking";
@@ -29,6 +30,7 @@ import { consoleSender } from "phoneproof/senders/console";
 import { httpSender } from "phoneproof/senders/http";
 import { inboxSender } from "phoneproof/senders/inbox";
 import { infobipSender } from "phoneproof/senders/infobip";
+import { carrierSender } from "phoneproof/senders/kit";
 import { messageBirdSender } from "phoneproof/senders/messagebird";
 import { plivoSender } from "phoneproof/senders/plivo";
 import { sinchSender } from "phoneproof/senders/sinch";
@@ -70,7 +72,7 @@ export const senders: readonly ((options: never) => SmsSender)[] = [
   vonageSender,
 ];
 export const routed: SmsSender = router({ routes: [{ name: "one", sender }] });
-export const others = [hcaptchaChallenge, recaptchaChallenge, turnstileChallenge, senderContract, verifyWebhook];
+export const others = [hcaptchaChallenge, recaptchaChallenge, turnstileChallenge, senderContract, verifyWebhook, openTelemetry, carrierSender];
 export const verifier: Verifier = createVerifier(options);
 
 export async function verify(customer_uuid: string, phone_number: string, typed: string): Promise<"valid" | "no"> {
