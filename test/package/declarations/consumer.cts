@@ -11,12 +11,18 @@ import next = require("phoneproof/next");
 import node = require("phoneproof/node");
 import redis = require("phoneproof/redis");
 import router = require("phoneproof/router");
+import lookupChain = require("phoneproof/lookup/chain");
+import lookupHttp = require("phoneproof/lookup/http");
+import lookupTelnyx = require("phoneproof/lookup/telnyx");
+import lookupTwilio = require("phoneproof/lookup/twilio");
+import lookupVonage = require("phoneproof/lookup/vonage");
 import console_ = require("phoneproof/senders/console");
 import africastalking = require("phoneproof/senders/africastalking");
 import aws = require("phoneproof/senders/aws");
 import http = require("phoneproof/senders/http");
 import inbox = require("phoneproof/senders/inbox");
 import infobip = require("phoneproof/senders/infobip");
+import kit = require("phoneproof/senders/kit");
 import messagebird = require("phoneproof/senders/messagebird");
 import plivo = require("phoneproof/senders/plivo");
 import sinch = require("phoneproof/senders/sinch");
@@ -62,5 +68,10 @@ export const others = [
   webhooks.verifyWebhook,
   otel.openTelemetry,
   kit.carrierSender,
+  lookupChain.lookupChain,
+  lookupHttp.httpLookup,
+  lookupTelnyx.telnyxLookup,
+  lookupTwilio.twilioLookup,
+  lookupVonage.vonageLookup,
 ];
 export const stores: readonly [typeof redis.redisStore, typeof mongo.mongoStore] = [redis.redisStore, mongo.mongoStore];

@@ -17,6 +17,11 @@ import { turnstileChallenge } from "phoneproof/challenge/turnstile";
 import { expressHandlers } from "phoneproof/express";
 import { fastifyPlugin } from "phoneproof/fastify";
 import { fetchHandler } from "phoneproof/fetch";
+import { lookupChain } from "phoneproof/lookup/chain";
+import { httpLookup } from "phoneproof/lookup/http";
+import { telnyxLookup } from "phoneproof/lookup/telnyx";
+import { twilioLookup } from "phoneproof/lookup/twilio";
+import { vonageLookup } from "phoneproof/lookup/vonage";
 import { type MemoryStoreOptions, memoryStore } from "phoneproof/memory";
 import { mongoStore } from "phoneproof/mongo";
 import { nextHandlers } from "phoneproof/next";
@@ -73,6 +78,8 @@ export const senders: readonly ((options: never) => SmsSender)[] = [
 ];
 export const routed: SmsSender = router({ routes: [{ name: "one", sender }] });
 export const others = [hcaptchaChallenge, recaptchaChallenge, turnstileChallenge, senderContract, verifyWebhook, openTelemetry, carrierSender];
+export const lookups: LookupProvider = lookupChain([]);
+export const providers: readonly ((options: never) => LookupProvider)[] = [httpLookup, telnyxLookup, twilioLookup, vonageLookup];
 export const verifier: Verifier = createVerifier(options);
 
 export async function verify(customer_uuid: string, phone_number: string, typed: string): Promise<"valid" | "no"> {
