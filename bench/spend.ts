@@ -102,5 +102,6 @@ function behindNetwork(store: Store, latency: number): Store {
     lease: far(store.lease),
     get: far(store.get),
     put: far(store.put),
+    forget: far(store.forget),
   };
 }

@@ -20,6 +20,11 @@ const keptFor = { answer: day, failure: 10 * minute };
 
 const nothing: LookupFacts = {};
 
+/** Where what is known of a number is kept. `masked`: the number's keyed hash. */
+export function factsKey(customer: string, masked: string): string {
+  return `${customer}:lookup:${masked}`;
+}
+
 /** What is kept of a number, and until when: a store forgets when it likes. */
 interface Kept {
   readonly facts: LookupFacts;
@@ -63,7 +68,7 @@ export function createNumberFacts(parts: BaseParts, beside: (work: Promise<unkno
   return {
     async of(account, phone) {
       if (provider === undefined || phone.test) return nothing;
-      const key = `${account.customer}:lookup:${codes.mask(phone.number)}`;
+      const key = factsKey(account.customer, codes.mask(phone.number));
       const flight = flights.get(key) ?? find(account, provider, phone, key);
       flights.set(key, flight);
       return flight;

@@ -8,6 +8,7 @@ import { trustSums } from "../../domain/spam-rules.js";
 import { day } from "../../domain/time.js";
 import { listing } from "../callbacks/dead-letters.js";
 import type { Account } from "../door/account.js";
+import { factsKey } from "../door/facts.js";
 import { newBudget, type Parts, timestamp } from "../parts.js";
 import { CorruptRecord } from "../records/codec.js";
 import { keysOfListedId } from "../sending/kept-ids.js";
@@ -57,8 +58,8 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   const sends = (await membersOf(parts, own.names.sends)).filter((member) => gone.has(readMember(member).id));
   for (const some of chunksOf(namelessSends(parts, own, sends, policy))) await commit(some.flat());
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member)));
-  // A cache of what is known of numbers, under keys made of the number's hash, is to be let go of here.
-  await call(() => store.forget({ windows: [own.names.refused], sums: trustSums(customer, own.number, codes.mask) }));
+  const lookups = factsKey(customer, codes.mask(own.number));
+  await call(() => store.forget({ windows: [own.names.refused], sums: trustSums(customer, own.number, codes.mask), values: [lookups] }));
   return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 2 * settings.clockSkew) };
 }
 

@@ -2,17 +2,11 @@ import type * as z from "zod";
 import type { HistoryRequest } from "../../contract/operator.js";
 import type { Account } from "../door/account.js";
 import { type Explanation, explanationOf } from "../explain.js";
-import { type Parts, timestamp } from "../parts.js";
+import type { Parts } from "../parts.js";
 import { membersOfNumber, ownNumber, recordsOf } from "./numbers.js";
 
 /** An authentication of a number, with why it was answered as it was. */
-export interface HistoryEntry extends Explanation {
-  /** ISO 8601 timestamps. */
-  readonly created_at: string;
-  readonly expires_at: string;
-  /** Whether its code was typed. */
-  readonly validated: boolean;
-}
+export type HistoryEntry = Explanation;
 
 /** "Every decision … can be asked for by authentication id or by number (`explain`, `history`)" (contract.md, Limits): the newest first, refused ones too, out of the windows that are named after the number. Those whose record has ended are left out. */
 export async function historyOf(parts: Parts, account: Account, { phone_number, limit }: z.output<typeof HistoryRequest>): Promise<readonly HistoryEntry[]> {
@@ -21,10 +15,5 @@ export async function historyOf(parts: Parts, account: Account, { phone_number, 
   return found
     .map(({ auth }) => auth)
     .sort((a, b) => b.createdAt - a.createdAt)
-    .map((auth) => ({
-      ...explanationOf(parts, account, auth),
-      created_at: timestamp(auth.createdAt),
-      expires_at: timestamp(auth.expiresAt),
-      validated: auth.validated,
-    }));
+    .map((auth) => explanationOf(parts, account, auth));
 }

@@ -28,7 +28,6 @@ import plivo = require("phoneproof/senders/plivo");
 import sinch = require("phoneproof/senders/sinch");
 import smpp = require("phoneproof/senders/smpp");
 import otel = require("phoneproof/otel");
-import kit = require("phoneproof/senders/kit");
 import telnyx = require("phoneproof/senders/telnyx");
 import twilio = require("phoneproof/senders/twilio");
 import vonage = require("phoneproof/senders/vonage");
