@@ -15,6 +15,7 @@ export default defineConfig({
   ],
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/support/watch-logs.ts"],
     // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two cores.
     testTimeout: 60_000,
     hookTimeout: 120_000,
