@@ -26,7 +26,17 @@ describe("README.md: the table of defaults", () => {
   const rows = [...table.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|/gm)].map(([, name, value]) => [name, JSON.parse(value as string)]);
 
   it("holds every default of the code, and no other", () => {
-    const { policy, message, numberRules, pollInterval, fullNumber, deliver, callbackConcurrency, ...settings } = readOptions(neededOptions);
+    const {
+      policy,
+      message,
+      numberRules,
+      pollInterval,
+      fullNumber,
+      deliver,
+      callbackConcurrency,
+      statisticsKept = 0,
+      ...settings
+    } = readOptions(neededOptions);
     const {
       sendTimeout,
       storeTimeout,
@@ -41,7 +51,15 @@ describe("README.md: the table of defaults", () => {
       ...none
     } = settings;
     const { validation, ambiguousLineType, ...noRules } = numberRules;
-    const seconds = Object.entries({ sendTimeout, storeTimeout, lookupTimeout, clockSkew, "lists.refresh": refresh, "callbacks.pollInterval": pollInterval });
+    const seconds = Object.entries({
+      sendTimeout,
+      storeTimeout,
+      lookupTimeout,
+      clockSkew,
+      "lists.refresh": refresh,
+      "callbacks.pollInterval": pollInterval,
+      "statistics.keep": statisticsKept,
+    });
     const defaults = [
       ...leaves({ policy, message, phoneValidation: validation, ambiguousLineType, lookupBeforeSend }),
       ...leaves({ callbacks: { fullNumber, worker: deliver, concurrency: callbackConcurrency } }),
