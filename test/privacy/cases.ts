@@ -42,8 +42,8 @@ function leftOf(dump: Dump, ids: readonly string[]): string[] {
 function serviceOn(store: Store, clock: FixedClock = fixedClock(start)) {
   const box = inbox();
   let messages = 0;
-  box.answer = async () => ({ outcome: "accepted", messageId: `message-${++messages}`, idSpace: "carrier" });
-  const others = randomUUID();
+  const idSpace = randomUUID();
+  box.answer = async () => ({ outcome: "accepted", messageId: `message-${++messages}`, idSpace });
   const set = setUp({
     store,
     clock,
@@ -71,7 +71,7 @@ function serviceOn(store: Store, clock: FixedClock = fixedClock(start)) {
     const first = await create({ ip: "203.0.113.7", callback_url: "http://127.0.0.1:1/hook" });
     clock.advance(31_000);
     expect((await set.retry(first.authentication_uuid)).status).toBe("approved");
-    await set.verifier.settleReceipts([{ messageId: "message-1", idSpace: "carrier", status: "in_transit" }]);
+    await set.verifier.settleReceipts([{ messageId: "message-1", idSpace, status: "in_transit" }]);
     const second = await create({}, { idempotencyKey: "key" });
     expect((await set.check(second.authentication_uuid, box.code())).status).toBe("valid");
     await create();
@@ -80,7 +80,7 @@ function serviceOn(store: Store, clock: FixedClock = fixedClock(start)) {
     await set.verifier.flush();
     await settled();
   };
-  return { ...set, box, of, ids, create, live, others };
+  return { ...set, box, of, ids, create, live };
 }
 
 /** What holds on every store. */
