@@ -37,7 +37,7 @@ export type Mask = (text: string) => string;
 
 /** Caps that count sends, "retries included": per number and per customer (contract.md, Limits). */
 export function sendCharges(subject: SendSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
-  return chargesOfSend(subject, mask(subject.number), memberOf(subject, moment), policy, moment);
+  return chargesOfSend(subject, mask(subject.number), memberOf(subject), policy, moment);
 }
 
 function chargesOfSend({ customer }: SendSubject, number: string, member: string, policy: Policy, moment: Moment): Charge[] {
@@ -56,13 +56,13 @@ function sendsOf(customer: string, number: string): string {
 
 /** All windows and sums of the caps that are named after a number, and what else is. `number`: its keyed hash. */
 export interface NumberNames {
-  /** Members are sends: `id/time/attempt`, the time in base 36. */
+  /** Members are sends: `id/createdAt/attempt`, the time in base 36. */
   readonly sends: string;
   /** Sends, where a cap is too large to be counted member by member. */
   readonly sendSums: readonly string[];
-  /** Members are authentications, `id/time`, which the sends do not name for as long as they are kept. */
+  /** Members are authentications, `id/createdAt`, which the sends do not name for as long as they are kept. */
   readonly listed: string;
-  /** Members are refused creates, `id/time`. */
+  /** Members are refused creates, `id/createdAt`. */
   readonly refused: string;
   /** When its caps were lifted. */
   readonly lifted: string;
@@ -129,16 +129,22 @@ export function listedClaims(
   return [{ window: `${customer}:h:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, now, since: now, keepUntil: until }];
 }
 
-/** What lifts the caps of a number: its sends leave their window, and their authentications are listed, so that they are found all the same. */
-export function liftedClaims({ sends, listed }: NumberNames, members: readonly string[], policy: Policy, { skew }: Moment): Claim[] {
+/** The largest limit that a window can have: nothing is refused by it. */
+const largestLimit = 1_000;
+
+/** Members of the window of sends, as if claimed now: whoever does not know when they were claimed can take them out at that time. It makes caps no laxer. */
+export function movedClaims({ sends: window }: NumberNames, members: readonly string[], now: number, keptFor: number): Claim[] {
+  return members.map((member) => ({ window, member, limit: largestLimit, now, since: now, keepUntil: now + keptFor }));
+}
+
+/** What lifts the caps of a number whose sends were moved to `now`: they leave their window, and their authentications are listed, so that they are found all the same. */
+export function liftedClaims({ sends, listed }: NumberNames, members: readonly string[], policy: Policy, { now, skew }: Moment): Claim[] {
   const { keptFor } = indexOf(policy);
-  const first = new Map<string, number>();
-  for (const { id, at } of members.map(readMember)) first.set(id, Math.min(at, first.get(id) ?? at));
+  const authentications = new Map(members.map(readMember).map(({ id, at }) => [id, at]));
+  authentications.delete(nobody);
   return [
-    ...members.map((member) => takenOut(sends, member, 1)),
-    ...[...first]
-      .filter(([id]) => id !== nobody)
-      .map(([id, at]) => ({ window: listed, member: `${id}/${at.toString(36)}`, now: at, since: at, keepUntil: at + keptFor + 2 * skew })),
+    ...members.map((member) => takenOut(sends, member, now, largestLimit)),
+    ...[...authentications].map(([id, at]) => ({ window: listed, member: `${id}/${at.toString(36)}`, now: at, since: at, keepUntil: at + keptFor + 2 * skew })),
   ];
 }
 
@@ -147,7 +153,7 @@ export function createCharges(subject: CreateSubject, policy: Policy, moment: Mo
   const { customer, deviceId, ip } = subject;
   const { limits } = policy;
   const number = mask(subject.number);
-  const member = memberOf(subject, moment);
+  const member = memberOf(subject);
   const charges = chargesOfSend(subject, number, member, policy, moment);
   if (deviceId !== undefined && limits.perDevice.length + limits.numbersPerDevice.length > 0) {
     const device = mask(deviceId);
@@ -190,15 +196,12 @@ export function refusedClaims(
   return claims;
 }
 
-/**
- * "Members come from what is stored" (architecture.md, rule 5): one send is never another's, also where an idempotency key gives two creates the same id.
- * They tell their own time, so that whoever reads them can take them out.
- */
-function memberOf({ id, attempt }: SendSubject, { now }: Moment): string {
-  return `${id}/${now.toString(36)}/${attempt}`;
+/** "Members come from what is stored (`id/createdAt/attempt`)" (architecture.md, rule 5): one create is never another's, also where an idempotency key gives both the same id; and a send that is tried again counts once. */
+function memberOf({ id, createdAt, attempt }: SendSubject): string {
+  return `${id}/${createdAt.toString(36)}/${attempt}`;
 }
 
-/** A member of a number's windows: of which authentication it is, and when it was claimed. */
+/** A member of a number's windows: of which authentication it is, and when that was created. */
 export function readMember(member: string): { readonly id: string; readonly at: number } {
   const [id = "", at = ""] = member.split("/");
   return { id, at: Number.parseInt(at, 36) };
@@ -211,9 +214,8 @@ function isOneMessages(member: string): boolean {
 /** What stands in the place of an authentication that was erased. */
 export const nobody = "-";
 
-/** A member taken out of a number's window; `limit`: where the window has one, any. */
-export function takenOut(window: string, member: string, limit?: number): Claim {
-  const { at } = readMember(member);
+/** A member taken out of a number's window, where it stands with the time `at`; `limit`: where the window has one, any. */
+export function takenOut(window: string, member: string, at: number, limit?: number): Claim {
   return { window, member, out: true, now: at, since: at, keepUntil: at, ...(limit !== undefined && { limit }) };
 }
 

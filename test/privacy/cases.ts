@@ -69,6 +69,7 @@ function serviceOn(store: Store, clock: FixedClock = fixedClock(start)) {
   /** The number's life with the customer. */
   const live = async () => {
     const first = await create({ ip: "203.0.113.7", callback_url: "http://127.0.0.1:1/hook" });
+    await settled();
     clock.advance(31_000);
     expect((await set.retry(first.authentication_uuid)).status).toBe("approved");
     await set.verifier.settleReceipts([{ messageId: "message-1", idSpace, status: "in_transit" }]);

@@ -165,17 +165,22 @@ describe("an erasure on a store that fails", () => {
     }
   });
 
-  it("unlock: a fault says nothing was lifted, or the next call tells that it was", async () => {
-    for (const fate of ["refused", "lost"] as const) {
+  it.each(["refused", "lost"] as const)("unlock: at every step, whose call is %s: 503, and the next call lifts them, once", async (fate) => {
+    for (let step = 1, failed = true; failed; step++) {
       const store = rigged(new PlainStore());
       const service = serviceOn(store, { policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
       await service.create({ phone_number: number });
-      store.fate = (method) => (method === "commit" ? fate : "done");
-      expect(await faultOf(service.verifier.unlock(service.of))).toBe("unavailable");
+      await turns();
+      let calls = 0;
+      store.fate = () => (++calls === step ? fate : "done");
+      failed = (await faultOf(service.verifier.unlock(service.of))) === "unavailable";
       store.fate = () => "done";
-      expect(await service.verifier.unlock(service.of)).toMatchObject({ unlocked: fate === "refused" });
+      await turns();
+      expect(await service.verifier.unlock(service.of), `step ${step}`).toMatchObject({ unlocked: failed });
+      expect(await service.verifier.unlock(service.of)).toMatchObject({ unlocked: false });
       expect((await service.create({ phone_number: number })).status).toBe("pending");
       expect((await service.create({ phone_number: number })).status).toBe("rate_limited");
+      expect(await service.verifier.history(service.of)).toHaveLength(3);
     }
   });
 
@@ -187,6 +192,7 @@ describe("an erasure on a store that fails", () => {
     expect(await faultOf(service.verifier.unlock(service.of))).toBe("unavailable");
     expect((await service.create({ phone_number: number })).status).toBe("rate_limited");
     store.fate = () => "done";
+    await turns();
     expect(await service.verifier.unlock(service.of)).toMatchObject({ unlocked: true });
     expect((await service.create({ phone_number: number })).status).toBe("pending");
   });

@@ -3,7 +3,7 @@ import type { NumberRequest } from "../../contract/operator.js";
 import { type Authentication, blankOf, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { milliseconds, type Policy } from "../../domain/policy.js";
-import { nobody, readMember, takenOut } from "../../domain/quota.js";
+import { movedClaims, nobody, readMember, takenOut } from "../../domain/quota.js";
 import { trustSums } from "../../domain/spam-rules.js";
 import { day } from "../../domain/time.js";
 import { listing } from "../callbacks/dead-letters.js";
@@ -13,7 +13,7 @@ import { newBudget, type Parts, timestamp } from "../parts.js";
 import { CorruptRecord } from "../records/codec.js";
 import { keysOfListedId } from "../sending/kept-ids.js";
 import { type Decided, transition } from "../transition.js";
-import { membersOf, membersOfNumber, type OwnNumber, ownNumber } from "./numbers.js";
+import { membersOf, membersOfNumber, ownNumber } from "./numbers.js";
 
 /** What an erasure did. */
 export interface Erasure {
@@ -33,7 +33,7 @@ const parallel = 32;
  * Erases a number of a customer: its authentications with their codes, callbacks and given-up callbacks, kept ids of carriers, trust, and the windows that name them. Each step can be repeated, and names are let go of after what they name:
  * an erasure that broke off is completed by the next. Whatever is under way finds no record: a retry and a check answer `invalid_auth_uuid`, receipts and callbacks end.
  *
- * "Per-number caps and the check budget can be changed, never switched off" (contract.md, guess budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`: the number's own as times alone
+ * "Per-number caps and the check budget can be changed, never switched off" (contract.md, guess budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`: the number's own as so many times of the erasure
  * under its keyed hash, which nobody can tell the number from without the pepper; in those of a device or an address that hash, or the id of an authentication that is no more. Money and statistics name no number, and stay.
  */
 export async function eraseNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
@@ -56,8 +56,13 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   // Read now that no retry can add to them; what a create has added meanwhile is left for the next erasure to find.
   const gone = new Set(ids);
   const sends = (await membersOf(parts, own.names.sends)).filter((member) => gone.has(readMember(member).id));
-  for (const some of chunksOf(namelessSends(parts, own, sends, policy))) await commit(some.flat());
-  for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member)));
+  const [now, keptFor] = [clock.now(), longest(policy.limits.perNumber) + 2 * settings.clockSkew];
+  for (const some of chunksOf(sends)) {
+    await commit(movedClaims(own.names, some, now, keptFor));
+    const nameless = some.map((member) => `${nobody}/${now.toString(36)}/${codes.mask(member).slice(0, 6)}`);
+    await commit([...movedClaims(own.names, nameless, now, keptFor), ...some.map((member) => takenOut(own.names.sends, member, now, 1))]);
+  }
+  for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const lookups = factsKey(customer, codes.mask(own.number));
   await call(() => store.forget({ windows: [own.names.refused], sums: trustSums(customer, own.number, codes.mask), values: [lookups] }));
   return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 2 * settings.clockSkew) };
@@ -78,20 +83,6 @@ async function emptyRecord(parts: Parts, customer: string, id: string): Promise<
     throw err;
   }
 }
-
-/** For each send that names an authentication one that names none, at the same time, and the send itself out, together. */
-function namelessSends({ clock, codes, settings }: Parts, { names }: OwnNumber, sends: readonly string[], policy: Policy): Claim[][] {
-  const window = names.sends;
-  const left = (at: number) => Math.max(0, at + longest(policy.limits.perNumber) + 2 * settings.clockSkew - clock.now());
-  return sends.map((member): Claim[] => {
-    const { at } = readMember(member);
-    const nameless = `${nobody}/${at.toString(36)}/${codes.mask(member).slice(0, 6)}`;
-    return [{ window, member: nameless, limit: most, now: at, since: at, keepUntil: at + left(at) }, takenOut(window, member, most)];
-  });
-}
-
-/** The largest limit that a window can have: nothing is refused by it. */
-const most = 1_000;
 
 /** Milliseconds for which something is counted under a number's hash, or beside it: caps of numbers, devices and addresses, sums among them for twice their length, and when caps were lifted. */
 function countedFor({ limits, lifetime, tombstone }: Policy): number {

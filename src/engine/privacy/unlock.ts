@@ -1,8 +1,9 @@
 import type * as z from "zod";
 import type { NumberRequest } from "../../contract/operator.js";
 import { type MemberClaim, sinceOf } from "../../domain/claim.js";
-import { liftedClaims, readMember } from "../../domain/quota.js";
+import { liftedClaims, movedClaims, readMember } from "../../domain/quota.js";
 import { day } from "../../domain/time.js";
+import { insist } from "../clock/insist.js";
 import type { Account } from "../door/account.js";
 import { newBudget, type Parts, timestamp } from "../parts.js";
 import { membersOf, ownNumber } from "./numbers.js";
@@ -19,33 +20,41 @@ export interface Unlocking {
 const onceIn = day;
 
 /**
- * Lifts what `perNumber` has counted of a number, for a user who is locked out: once in 24 hours, however many ask and however often an ask is repeated, in the one commit that says so.
+ * Lifts what `perNumber` has counted of a number, for a user who is locked out: once in 24 hours, however many ask and however often an ask is repeated, by the one commit that says so. Where it breaks off that commit is taken back, and the next call lifts them.
  * Wrong codes, retries and cool-downs of its authentications stay as they are, and so do the caps of devices, addresses and the customer.
  *
  * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (contract.md, guess budget): on a day on which it was lifted a number can get twice the sends, so the odds to guess one of its codes are at most twice `maxGuessOdds`.
  */
 export async function unlockNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Unlocking> {
-  const { clock, codes, settings, store } = parts;
+  const { clock, codes, logger, settings, store } = parts;
+  const { customer } = account;
   const { names } = ownNumber(parts, account, phone_number);
-  const sends = await membersOf(parts, names.sends);
   const now = clock.now();
   const moment = { now, skew: settings.clockSkew };
   const member = `${codes.newToken()}/${now.toString(36)}`;
   const lift: MemberClaim = { window: names.lifted, member, limit: 1, now, since: sinceOf(moment, onceIn), keepUntil: now + onceIn + 2 * moment.skew };
   const nextAfter = (at: number) => timestamp(at + onceIn + 2 * moment.skew);
-  const lifted = await newBudget(parts).call(() => store.commit({ claims: [lift, ...liftedClaims(names, sends, account.policy, moment)] }));
-  if (!lifted.done) {
-    const [last = member] = await membersOf(parts, names.lifted);
-    return { unlocked: false, next_unlock_at: nextAfter(readMember(last).at) };
-  }
-  if (names.sendSums.length > 0) {
-    try {
-      await newBudget(parts).call(() => store.forget({ sums: names.sendSums }));
-    } catch (err) {
-      // Nothing was lifted of these: the next call is to lift them.
-      await newBudget(parts).call(() => store.commit({ claims: [{ ...lift, out: true }] }));
-      throw err;
+  try {
+    const lifted = await newBudget(parts).call(() => store.commit({ claims: [lift] }));
+    if (!lifted.done) {
+      const [last = member] = await membersOf(parts, names.lifted);
+      return { unlocked: false, next_unlock_at: nextAfter(readMember(last).at) };
     }
+    const sends = await membersOf(parts, names.sends);
+    if (sends.length > 0) {
+      await newBudget(parts).call(() => store.commit({ claims: movedClaims(names, sends, now, onceIn) }));
+      await newBudget(parts).call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, moment) }));
+    }
+    if (names.sendSums.length > 0) await newBudget(parts).call(() => store.forget({ sums: names.sendSums }));
+  } catch (err) {
+    // It may not have lifted all: the next call is to.
+    const takenBack = insist(clock, () => store.commit({ claims: [{ ...lift, out: true }] }));
+    parts.beside(
+      takenBack.catch((cause) =>
+        logger.warn({ err: cause, customer_uuid: customer }, "an unlocking that broke off could not be taken back: the number can be unlocked again in a day"),
+      ),
+    );
+    throw err;
   }
   return { unlocked: true, next_unlock_at: nextAfter(now) };
 }

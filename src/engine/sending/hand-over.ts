@@ -78,12 +78,14 @@ async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: 
 async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const listed = listedId(id);
   try {
-    const isListed = await transition(parts.records, newBudget(parts), target.customer, target.id, (auth): Decided<boolean> => {
-      // One that is being erased is void.
-      if (isVoid(auth)) return { result: false };
-      return { result: true, next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] } };
+    await insist(parts.clock, async () => {
+      const isListed = await transition(parts.records, newBudget(parts), target.customer, target.id, (auth): Decided<boolean> => {
+        // One that is being erased is void.
+        if (isVoid(auth)) return { result: false };
+        return { result: true, next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] } };
+      });
+      if (isListed !== true) await parts.store.forget({ values: keysOfListedId(listed) });
     });
-    if (isListed !== true) await parts.store.forget({ values: keysOfListedId(listed) });
   } catch (err) {
     parts.eyes.sparse.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");
   }
