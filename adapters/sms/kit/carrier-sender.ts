@@ -112,7 +112,16 @@ function unanswered({ sent, reason }: NoAnswer): SendOutcome {
   return sent ? { outcome: "unknown", reason } : notSent(reason);
 }
 
+/** What an answer means. A judgement that throws leaves the message open: it was asked for; what was thrown may repeat a number or a code, and is not told. */
 function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
+  try {
+    return judgeBy(api, answer);
+  } catch {
+    return { outcome: "unknown", reason: `HTTP ${answer.status}, an answer that could not be judged` };
+  }
+}
+
+function judgeBy<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
   const first = api.judgeFirst?.(answer);
   if (first !== undefined) return first;
   if (answer.status >= 200 && answer.status < 300) return api.accepted(answer);
