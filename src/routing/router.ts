@@ -35,6 +35,8 @@ export function router(options: RouterOptions): Router {
   const exchange = store && createExchange({ store, clock, logger: soundLogger(logger), routes, counters });
   const byName = new Map(routes.map((route) => [route.name, route]));
   const senders = [...new Set(routes.map(({ sender }) => sender))];
+  const declared = [...new Set(senders.flatMap(({ receiptProviders = [] }) => receiptProviders))];
+  const providers = declared.length === 0 ? undefined : declared;
 
   const priceFor = (name: string, country: string | undefined) => priceOf(byName.get(name)!.price, country);
 
@@ -63,11 +65,11 @@ export function router(options: RouterOptions): Router {
       return found.length === 0 || found.some(({ sender }) => sender.reaches?.(country) !== false);
     },
 
-    receiptProvidersOf: (name) => byName.get(name)?.sender.receiptProviders,
+    receiptProvidersOf: (name) => (byName.get(name)?.sender ?? { receiptProviders: providers }).receiptProviders,
 
     readsNetwork: byNetwork && network === "lookup",
 
-    receiptProviders: [...new Set(senders.flatMap(({ receiptProviders = [] }) => receiptProviders))],
+    ...(providers !== undefined && { receiptProviders: providers }),
 
     unpriced: routes.filter(({ price, countries }) => !isPriced(price, countries)).map(({ name }) => name),
 

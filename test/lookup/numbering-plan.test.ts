@@ -74,7 +74,7 @@ it("the offline answer is that of Google's own port: on at least 500 numbers ove
   const countries = new Set(valid.map((one) => one.theirs.split(" ")[0]));
   const kinds = new Map<string, number>();
   for (const { theirs: said } of valid) kinds.set(said.split(" ").at(-1) ?? "", (kinds.get(said.split(" ").at(-1) ?? "") ?? 0) + 1);
-  console.info(
+  console.log(
     `${numbers.length} numbers compared, ${valid.length} of them valid, over ${countries.size} countries; by kind: ${[...kinds].map(([kind, count]) => `${kind} ${count}`).join(", ")}; ${differ.length} differ`,
     differ.map((one) => `${one.number}: ours ${one.ours}, Google's ${one.theirs}`),
   );

@@ -44,7 +44,8 @@ export function watched(options: VerifierOptions, byDefault: Logger): VerifierOp
     (level: keyof Logger): Logger["info"] =>
     (fields, message) => {
       look(fields, message);
-      logger[level](fields, message);
+      // What the host's logger answers is part of it: one that rejects, for instance.
+      return logger[level](fields, message);
     };
   const noting = (message: SmsMessage) => {
     if (message.code.length >= 6) codes.add(message.code);
@@ -56,7 +57,7 @@ export function watched(options: VerifierOptions, byDefault: Logger): VerifierOp
     ...(typeof onEvent === "function" && {
       onEvent: (event) => {
         look(event);
-        onEvent(event);
+        return onEvent(event);
       },
     }),
     ...(typeof sender?.send === "function" && {

@@ -30,6 +30,9 @@ export interface RedisStoreOptions {
   readonly shards?: number;
 }
 
+/** Scripts of one `forget` that are under way at a time: clients refuse beyond some number. */
+const mostForgetting = 50;
+
 /** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
 const maxBytes = 64 * 1024;
 
@@ -133,7 +136,11 @@ export function redisStore(options: RedisStoreOptions): Store {
       const counted = [...windows.map((name) => [name, keys.window(name)] as const), ...sums.map((name) => [name, keys.sum(name)] as const)];
       for (const [name, key] of counted) slotOf(`of ${name.split(":", 1)}`).keys.push(key);
       for (const key of values) slotOf(`value ${key}`).keys.push(keys.value(key));
-      await Promise.all([...slots.values()].map((slot) => ask(forgetScript, slot.keys, slot.names)));
+      const waiting = slots.values();
+      const work = async () => {
+        for (const slot of waiting) await ask(forgetScript, slot.keys, slot.names);
+      };
+      await Promise.all(Array.from({ length: Math.min(mostForgetting, slots.size) }, work));
     },
   };
 }

@@ -107,7 +107,7 @@ export async function settleOne(
 function mayReport({ sender }: Parts, { sends }: Authentication, attempt: number, unvouched: string | undefined): boolean {
   if (unvouched === undefined) return true;
   const route = sends.find((send) => send.attempt === attempt)?.route;
-  const providers = (route === undefined ? undefined : sender.receiptProvidersOf?.(route)) ?? sender.receiptProviders;
+  const providers = route === undefined || sender.receiptProvidersOf === undefined ? sender.receiptProviders : sender.receiptProvidersOf(route);
   return providers === undefined || providers.includes(unvouched);
 }
 
