@@ -112,7 +112,8 @@ async function traffic(
         const { authentication_uuid: id } = await one.create(number++);
         const message = made.messages[before] as SmsMessage;
         const other = made.all[Math.floor(made.draw() * made.all.length)] as Service;
-        if (made.draw() < converts(message.planned_route ?? "")) made.clock.after(2_000 + made.draw() * 25_000, () => void other.check(id, message.code));
+        if (made.draw() < converts(message.planned_route ?? ""))
+          made.clock.after(2_000 + made.draw() * 25_000, () => void ending(other.check(id, message.code)));
       }
     }
     made.clock.advance(2_000);
