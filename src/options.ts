@@ -8,6 +8,7 @@ import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
+import type { OwnCell } from "./domain/spam-rules.js";
 import { soundPrice } from "./domain/spend.js";
 import { isWebhookSecret, webhookSecretForm } from "./domain/webhook-secret.js";
 import { VerifierError } from "./errors.js";
@@ -193,6 +194,8 @@ export interface Settings {
   readonly testNumbers: ReadonlyMap<string, TestNumber | undefined>;
   readonly blocked: (number: string) => boolean;
   readonly spamRules: readonly SpamRule[];
+  /** Those of the rules that are cells as ours are. */
+  readonly ownCells: readonly OwnCell[];
   readonly ipInfo: VerifierOptions["ipInfo"];
   readonly onEvent: VerifierOptions["onEvent"];
   /** `refresh` in milliseconds. */
@@ -526,6 +529,7 @@ export function readOptions(options: VerifierOptions): Settings {
     testNumbers,
     blocked: (number) => blocked?.find({ number }) !== undefined,
     spamRules: read.spamRules,
+    ownCells: read.spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }) => ({ name, seed, mode, perVerified })),
     ipInfo: read.ipInfo,
     onEvent: read.onEvent,
     lists: { block: read.lists.block, safe: read.lists.safe, refresh: read.lists.refresh },

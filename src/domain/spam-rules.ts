@@ -2,6 +2,7 @@ import { type Answer, creditCells, messageClaim, type Questions, type Read, type
 import type { Moment, SumClaim } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
+import type { Policy } from "./policy.js";
 import type { Mask } from "./quota.js";
 import type { Credit, SpamPolicy } from "./spam-policy.js";
 import { day, hour, week } from "./time.js";
@@ -156,27 +157,54 @@ export function spamQuestion(questions: Questions, subject: CellSubject, policy:
   };
 }
 
-/** What is claimed when a code was found right: each cell that the messages had filled is credited, and the number, its network and the customer are known from now on. */
-export function creditClaims({ customer, number, country, origin }: CellSubject, messages: number, moment: Moment, mask: Mask): SumClaim[] {
-  const places =
-    country === undefined
-      ? []
-      : [
-          { cell: countryCell(country), length: hour },
-          { cell: countryCell(country), length: day },
-          { cell: countryCell(country), length: week },
-          ...(origin.w === undefined ? [] : [{ cell: networkCell(country, origin.w), length: week }]),
-        ];
-  const self = numberCell(number, mask);
-  const cells = [
-    ...rangesOf(number, mask).map((cell) => ({ cell, length: day })),
-    ...places,
-    ...(origin.a === undefined ? [] : [{ cell: addressCell(origin.a), length: day }]),
-    ...Object.entries(origin.u ?? {}).map(([name, value]) => ({ cell: ownCell(name, value), length: day })),
-    { cell: self, length: trustedFor },
-    { cell: self, length: day },
-    { cell: customerCell, length: day },
-  ];
+/** Whether no rule weighs messages at all: then nothing is counted for rules, and nobody is trusted. */
+export function weighsNothing({ range, crowd, country, newCountries, address, strangeNetwork, signals }: SpamPolicy, own: readonly OwnCell[]): boolean {
+  const watches = ({ mode }: { readonly mode: RuleMode }) => mode !== "off";
+  return !(
+    watches(range) ||
+    watches(crowd) ||
+    watches(country) ||
+    watches(newCountries) ||
+    watches(address) ||
+    watches(strangeNetwork) ||
+    watches(signals) ||
+    own.some(watches)
+  );
+}
+
+/** What is claimed when a code was found right: each cell that the messages had filled and that a rule reads is credited, and the number, its network and the customer are known from now on. */
+export function creditClaims(
+  { customer, number, country, origin }: CellSubject,
+  { spam: policy, limits }: Pick<Policy, "spam" | "limits">,
+  own: readonly OwnCell[],
+  messages: number,
+  moment: Moment,
+  mask: Mask,
+): SumClaim[] {
+  const cells: { readonly cell: string; readonly length: number }[] = [];
+  const add = (cell: string, length: number) => cells.push({ cell, length });
+  if (limits.perCustomer.some(({ perVerified }) => perVerified !== undefined)) add(customerCell, day);
+  if (!weighsNothing(policy, own)) {
+    const { range, crowd, strangeNetwork, address } = policy;
+    if (range.mode !== "off" || crowd.mode !== "off") for (const cell of rangesOf(number, mask)) add(cell, day);
+    if (country !== undefined) {
+      const cell = countryCell(country);
+      add(cell, week);
+      if (policy.country.mode !== "off") add(cell, day);
+      if (strangeNetwork.mode !== "off") {
+        add(cell, hour);
+        if (origin.w !== undefined) add(networkCell(country, origin.w), week);
+      }
+    }
+    if (address.mode !== "off" && origin.a !== undefined) add(addressCell(origin.a), day);
+    for (const { name, mode } of own) {
+      const value = origin.u?.[name];
+      if (mode !== "off" && value !== undefined) add(ownCell(name, value), day);
+    }
+    const self = numberCell(number, mask);
+    add(self, trustedFor);
+    add(self, day);
+  }
   return creditCells(customer, cells, messages, moment);
 }
 

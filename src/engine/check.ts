@@ -2,7 +2,7 @@ import type { CheckRequest, CheckResponse, CheckStatus } from "../contract/check
 import type { Authentication, Send } from "../domain/authentication.js";
 import { askCells } from "../domain/cells.js";
 import { decideCheck } from "../domain/check.js";
-import { askCountry, creditClaims, potCredit, trustSums } from "../domain/spam-rules.js";
+import { askCountry, creditClaims, potCredit } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./door/account.js";
 import { newBudget, type Parts } from "./parts.js";
@@ -34,7 +34,7 @@ export async function checkAuthentication(parts: Parts, account: Account, reques
     feedBack(parts, validated.auth, validated.attempt, "validated");
     const { country, sends } = validated.auth;
     parts.statistics.verified(account.customer, country, sends.find(({ attempt }) => attempt === validated.attempt)?.route);
-    parts.beside(credit(parts, account, validated.auth));
+    if (validated.inNewCountry) creditPot(parts, validated.auth);
   }
   if (verdict.auth !== undefined) eyes.checked(verdict.auth, status, validated?.attempt);
   eyes.answered("check", status, began);
@@ -46,22 +46,14 @@ export function unknownAuthentication(): VerifierError {
   return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
 }
 
-/** "A right code adds one write, beside the answer": it credits the cells that the messages had filled; and one more where that was the pot of new countries, if the country still was new. */
-async function credit(parts: Parts, { policy }: Account, { customer, number, country, origin = {}, sent, id }: Authentication): Promise<void> {
-  const { store, records, codes, clock, settings, eyes } = parts;
-  const moment = { now: clock.now(), skew: settings.clockSkew };
-  const questions = askCells(customer, moment);
-  const verified = origin.p === undefined || country === undefined ? undefined : askCountry(questions, country);
-  try {
-    const claims = creditClaims({ customer, number, country, origin }, sent, moment, codes.mask);
-    const answer = await store.commit({ claims, asks: questions.asks });
-    // Erased meanwhile: nothing is to trust the number any more.
-    if ((await records.find(newBudget(parts), customer, id)) === undefined) await store.forget({ sums: trustSums(customer, number, codes.mask) });
-    if (!answer.done || verified === undefined || verified(answer) > policy.spam.newCountries.provenAt) return;
-    await store.commit({ claims: potCredit(customer, sent, moment) });
-  } catch (err) {
-    eyes.sparse.warn({ err, authentication_uuid: id }, "a verification could not be credited to its range, country and address");
-  }
+/** A new country's verification gives back to the pot, too. */
+function creditPot(parts: Parts, { customer, sent, id }: Authentication): void {
+  const { store, clock, settings, eyes } = parts;
+  const credited = store.commit({ claims: potCredit(customer, sent, { now: clock.now(), skew: settings.clockSkew }) }).then(
+    () => undefined,
+    (err: unknown) => eyes.sparse.warn({ err, authentication_uuid: id }, "a verification could not be credited to the pot of new countries"),
+  );
+  parts.beside(credited);
 }
 
 /** What a check is answered, and the send whose code it was, when this very check validates. */
@@ -69,17 +61,34 @@ interface Verdict {
   readonly status: CheckStatus;
   /** As it was judged; absent where it had been, under the same key. */
   readonly auth?: Authentication;
-  readonly validated?: { readonly auth: Authentication; readonly attempt: number };
+  readonly validated?: { readonly auth: Authentication; readonly attempt: number; readonly inNewCountry?: boolean };
 }
 
-function decide({ codes, clock }: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
+function decide(parts: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
+  const { codes, clock, settings } = parts;
   const match = (live: readonly Send[]) => {
     const digests = live.map(({ digest }) => digest);
     return live[codes.matching(auth.id, code, digests)];
   };
-  const { status, next, proved } = decideCheck(auth, match, clock.now(), policy);
-  const result = { status, auth, ...(proved !== undefined && { validated: { auth, attempt: proved.attempt } }) };
-  return { result, next: next !== undefined && keyed !== undefined ? keyed.remember(next, status) : next };
+  const now = clock.now();
+  const { status, next: judged, proved } = decideCheck(auth, match, now, policy);
+  const next = judged !== undefined && keyed !== undefined ? keyed.remember(judged, status) : judged;
+  if (proved === undefined) return { result: { status, auth }, next };
+  // The cells that the messages had filled are credited by the very commit that validates.
+  const moment = { now, skew: settings.clockSkew };
+  const { customer, number, country, origin = {}, sent } = auth;
+  const claims = creditClaims({ customer, number, country, origin }, policy, settings.ownCells, sent, moment, codes.mask);
+  const validated = { auth, attempt: proved.attempt };
+  if (origin.p === undefined || country === undefined) return { result: { status, auth, validated }, next, claims };
+  const questions = askCells(customer, moment);
+  const verified = askCountry(questions, country);
+  return {
+    result: { status, auth, validated },
+    next,
+    claims,
+    asks: questions.asks,
+    answered: (answer) => ({ status, auth, validated: { ...validated, inNewCountry: verified(answer) <= policy.spam.newCountries.provenAt } }),
+  };
 }
 
 interface KeyedRequest {

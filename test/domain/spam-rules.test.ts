@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { askCells } from "../../src/domain/cells.js";
+import { defaultPolicy } from "../../src/domain/policy.js";
 import { takenBack } from "../../src/domain/quota.js";
 import { defaultSpamPolicy, type SpamPolicy } from "../../src/domain/spam-policy.js";
 import { creditClaims, type Origin, spamQuestion } from "../../src/domain/spam-rules.js";
@@ -37,7 +38,7 @@ function cells(policy: SpamPolicy) {
     return decisions.map(({ rule }) => rule);
   };
   const verify = (number: string, messages: number, now: number, origin: Origin = {}, country = "FR") =>
-    store.commit({ claims: creditClaims({ customer, number, country, origin }, messages, { now, skew: 0 }, mask) });
+    store.commit({ claims: creditClaims({ customer, number, country, origin }, { ...defaultPolicy, spam: policy }, [], messages, { now, skew: 0 }, mask) });
   return { send, verify };
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { defaultSpamPolicy } from "../../src/domain/spam-policy.js";
 import type { PolicyOverride, VerifierOptions } from "../../src/index.js";
+import type { Change } from "../../src/ports/store.js";
 import { setUp } from "../support/verifier.js";
 
 const hour = 3_600_000;
@@ -309,15 +310,31 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(calls.splice(0)).toEqual(["commit"]);
     expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
     await new Promise(setImmediate);
-    expect(calls.splice(0), "the check's, and beside the answer what it credits, and a look whether it was erased meanwhile").toEqual([
-      "commit",
-      "commit",
-      "find",
-    ]);
+    expect(calls.splice(0), "the check's, with what it credits").toEqual(["commit"]);
     await set.many(20, (index) => french(100 + index));
     calls.splice(0);
     expect(await set.send(french(200))).toBe("spam_detected");
     expect(calls.splice(0)).toEqual(["commit", "commit"]);
+  });
+
+  it("what no rule reads is not counted: a right code credits the cells of rules that are on, and the customer's cap that grows", async () => {
+    const growing = { perNumber: [{ limit: 100, window: 86_400 }], perCustomer: [{ limit: 1_000_000, window: 86_400, perVerified: 3 }] };
+    const credited = async (spam: Spam, options: Partial<VerifierOptions> = {}) => {
+      const set = setUpSpam(spam, options);
+      const sums: string[] = [];
+      const commit = set.store.commit.bind(set.store);
+      Object.assign(set.store, {
+        commit(change: Change) {
+          for (const claim of change.claims ?? []) if ("sum" in claim && /^[^:]+:v/.test(claim.sum)) sums.push(claim.sum.replace(/^[^:]+:/, "").slice(0, 4));
+          return commit(change);
+        },
+      });
+      await set.verify(french(1), { ip: "198.51.100.7" });
+      return sums.sort();
+    };
+    expect(await credited(only())).toEqual([]);
+    expect(await credited(only(), { policy: { maxGuessOdds: 1, limits: growing, spam: only() } })).toEqual(["v:c"]);
+    expect(await credited(only("address")), "the address, the country's week, and the number twice").toEqual(["v168", "v216", "v:a:", "v:n:"]);
   });
 });
 

@@ -4,8 +4,7 @@ import { type Answer, askCells, plainClaim } from "../../domain/cells.js";
 import type { Ask, Claim, Moment } from "../../domain/claim.js";
 import type { Decision } from "../../domain/decision.js";
 import { type Charge, growthRefusal, refusalOf, takenBack } from "../../domain/quota.js";
-import { isCellRule } from "../../domain/spam.js";
-import { askCustomer, type OwnCell, potReturn, refusedSum, type SpamJudgement, spamQuestion } from "../../domain/spam-rules.js";
+import { askCustomer, potReturn, refusedSum, type SpamJudgement, spamQuestion, weighsNothing } from "../../domain/spam-rules.js";
 import { moneyUnit } from "../../domain/spend.js";
 import { day, hour } from "../../domain/time.js";
 import type { Account } from "../door/account.js";
@@ -78,8 +77,9 @@ export function admission(
   const { customer, number, country, origin = {} } = sending.next;
   const charges = sending.charges.length === 0 ? caps : [...caps, ...sending.charges];
   const questions = askCells(customer, moment);
-  const own = settings.spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }): OwnCell => ({ name, seed, mode, perVerified }));
-  const question = pass.safe ? undefined : spamQuestion(questions, { customer, number, country, origin }, policy.spam, own, codes.mask);
+  const own = settings.ownCells;
+  const question =
+    pass.safe || weighsNothing(policy.spam, own) ? undefined : spamQuestion(questions, { customer, number, country, origin }, policy.spam, own, codes.mask);
   const growing = caps.some(({ perVerified }) => perVerified !== undefined) ? askCustomer(questions) : undefined;
   const claims: Claim[] = [];
   for (const { claim } of charges) claims.push(claim);
