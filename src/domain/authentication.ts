@@ -21,13 +21,13 @@ export interface Send {
   /** When it was tried. */
   readonly at: number;
   /** The route that takes it, where the sender names one. */
-  readonly route?: string;
+  readonly route?: string | undefined;
   /** That route is not the one planned: another had surely not sent it. */
-  readonly moved?: true;
+  readonly moved?: true | undefined;
   /** The carrier's id of the message, where its sender wants it back with what becomes of the message. */
-  readonly messageId?: string;
+  readonly messageId?: string | undefined;
   /** What the carrier's receipts said last. */
-  readonly delivery?: DeliveryStatus;
+  readonly delivery?: DeliveryStatus | undefined;
 }
 
 /** A check that came with an idempotency key, with what it was answered. */
@@ -65,15 +65,15 @@ export interface Authentication {
   /** Canonical E.164 form; masked once it is needed no more. */
   readonly number: string;
   /** The number as its record keeps it: some digits can be read by those who hold a secret alone. Absent once the number is masked. */
-  readonly sealed?: string;
+  readonly sealed?: string | undefined;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
-  readonly country?: string;
+  readonly country?: string | undefined;
   readonly createdAt: number;
   readonly expiresAt: number;
   /** The store may forget the record after. */
   readonly keepUntil: number;
   /** The end that the record goes back to once its outbox is empty. */
-  readonly endsAt?: number;
+  readonly endsAt?: number | undefined;
   /** As answered by Create authentication. */
   readonly status: AuthenticationStatus;
   /** Sends tried, rejected ones included; numbers the attempts. */
@@ -91,19 +91,19 @@ export interface Authentication {
   readonly sends: readonly Send[];
   /** Why it was refused, or what a shadow rule would have said. */
   readonly decisions: readonly Decision[];
-  readonly deviceType?: DeviceType;
-  readonly appRealm?: string;
-  readonly callbackUrl?: string;
+  readonly deviceType?: DeviceType | undefined;
+  readonly appRealm?: string | undefined;
+  readonly callbackUrl?: string | undefined;
   /** When the newest send should be settled; past it a worker settles it as `unknown`. Only where a callback must tell. */
-  readonly settleBy?: number;
+  readonly settleBy?: number | undefined;
   /** Delivery statuses that were not delivered yet, or were given up, oldest first. */
   readonly outbox: readonly OutboxEvent[];
   /** How many events this authentication has had. */
   readonly events: number;
   /** Where it came from, as far as the anti-spam cells care. */
-  readonly origin?: Origin;
+  readonly origin?: Origin | undefined;
   /** Digest of the create request, when that came with an idempotency key. */
-  readonly request?: string;
+  readonly request?: string | undefined;
   readonly checks: readonly KeyedCheck[];
   /** Carriers' ids of its messages that are kept for receipts, as `idSpace/messageId`. */
   readonly keptIds: readonly string[];
@@ -132,20 +132,19 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
     sent: auth.sent + 1,
     retries: auth.attempts === 0 ? 0 : auth.retries + 1,
     lastSendAt: now,
-    sends: [...auth.sends.slice(1 - keptSends), { attempt, digest, state: "undecided", at: now, ...(route !== undefined && { route }) }],
-    ...(auth.callbackUrl !== undefined && { settleBy }),
+    sends: [...auth.sends.slice(1 - keptSends), { attempt, digest, state: "undecided", at: now, route }],
+    settleBy: auth.callbackUrl === undefined ? undefined : settleBy,
   };
 }
 
 /** Takes back a send that never was, for its write was not answered in time: the record as it now is, without the send and with what the send had pushed out. `before`: the record that it was decided on. */
 export function withoutSendThatNeverWas(auth: Authentication, attempt: number, before: Authentication): Authentication {
   if (!auth.sends.some((send) => send.attempt === attempt)) return auth;
-  const { settleBy, ...rest } = auth;
   const pushedOut = holdsCodes(auth) ? before.sends.slice(0, Math.max(0, before.sends.length + 1 - keptSends)) : [];
   const newest = auth.attempts === attempt;
   return {
-    ...(newest ? rest : auth),
-    ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt }),
+    ...auth,
+    ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt, settleBy: undefined }),
     sent: auth.sent - 1,
     retries: attempt === 1 ? auth.retries : Math.max(0, auth.retries - 1),
     sends: [...pushedOut, ...auth.sends.filter((send) => send.attempt !== attempt)],
@@ -155,8 +154,7 @@ export function withoutSendThatNeverWas(auth: Authentication, attempt: number, b
 
 /** A create before its first send. */
 export function blankOf(auth: Authentication): Authentication {
-  const { settleBy, ...rest } = auth;
-  return { ...rest, attempts: 0, sent: 0, retries: 0, lastSendAt: auth.createdAt, sends: [], outbox: [], keepUntil: auth.expiresAt };
+  return { ...auth, attempts: 0, sent: 0, retries: 0, lastSendAt: auth.createdAt, sends: [], outbox: [], keepUntil: auth.expiresAt, settleBy: undefined };
 }
 
 /** Nothing was ever tried under it: what is left of a create that was taken back. A create under the same idempotency key takes its place. */
@@ -195,8 +193,7 @@ export function needsNumber(auth: Authentication, fullNumber: boolean, now: numb
 
 /** With the number as people may see it: enough to recognise, too little to call. */
 export function withoutNumber(auth: Authentication): Authentication {
-  const { sealed, ...rest } = auth;
-  return { ...rest, number: maskNumber(auth.number) };
+  return { ...auth, number: maskNumber(auth.number), sealed: undefined };
 }
 
 /** Whether the number can be sent to. */

@@ -6,7 +6,7 @@ export interface PhoneNumber {
   /** "The canonical E.164 form is what limits, sender and lookup see" (contract.md, wire rule 10). */
   readonly number: string;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
-  readonly country?: string;
+  readonly country?: string | undefined;
   readonly lineType: LineType;
   /** A personal (follow-me) number, or one of a global range, satellite networks among them: whoever calls it pays, and nobody knows where it leads. */
   readonly anywhere: boolean;
@@ -38,7 +38,7 @@ export function parsePhoneNumber(input: string, rules: NumberRules): PhoneNumber
   if (!test && type === undefined && !(rules.validation === "possible" ? parsed.isPossible() : parsed.isValid())) return undefined;
   const lineType = toLineType(type, rules.ambiguousLineType);
   const anywhere = type === "PERSONAL_NUMBER" || parsed.isNonGeographic();
-  return { number, lineType, anywhere, test, ...(parsed.country !== undefined && { country: parsed.country }) };
+  return { number, country: parsed.country, lineType, anywhere, test };
 }
 
 /** Personal (follow-me) numbers may lead to any kind of line; `Service` has no offline source. */

@@ -70,8 +70,7 @@ function withoutSend(auth: Authentication, attempt: number): Authentication {
 /** The deadline is the newest send's. */
 function withoutDeadline(auth: Authentication, attempt: number): Authentication {
   if (auth.attempts !== attempt) return auth;
-  const { settleBy, ...rest } = auth;
-  return rest;
+  return { ...auth, settleBy: undefined };
 }
 
 function withDecisions(auth: Authentication, decisions: readonly Decision[]): Authentication {

@@ -28,15 +28,18 @@ export function originOf(
   flags: { readonly pot: boolean; readonly safe: boolean },
   mask: Mask,
 ): Origin | undefined {
-  const cells = Object.entries(own).map(([rule, cell]) => [rule, mask(`cell ${cell}`)]);
-  if (ip === undefined && cells.length === 0 && !flags.pot && !flags.safe) return undefined;
-  const address = ip === undefined ? undefined : addressKey(ip);
-  return {
-    ...(address !== undefined && { a: mask(address).slice(0, 11), w: mask(`network ${networkOf(address)}`).slice(0, 11) }),
-    ...(cells.length > 0 && { u: Object.fromEntries(cells) }),
-    ...(flags.pot && { p: 1 as const }),
-    ...(flags.safe && { s: 1 as const }),
-  };
+  const rules = Object.keys(own);
+  if (ip === undefined && rules.length === 0 && !flags.pot && !flags.safe) return undefined;
+  const origin: { -readonly [K in keyof Origin]: Origin[K] } = {};
+  if (ip !== undefined) {
+    const address = addressKey(ip);
+    origin.a = mask(address).slice(0, 11);
+    origin.w = mask(`network ${networkOf(address)}`).slice(0, 11);
+  }
+  if (rules.length > 0) origin.u = Object.fromEntries(rules.map((rule) => [rule, mask(`cell ${own[rule]}`)]));
+  if (flags.pot) origin.p = 1;
+  if (flags.safe) origin.s = 1;
+  return origin;
 }
 
 /** Whom a message goes to, as far as the cells care. */

@@ -228,7 +228,7 @@ function newAuthentication(
     id,
     number: phone.number,
     sealed: codes.seal(id, phone.number),
-    ...(phone.country !== undefined && { country: phone.country }),
+    country: phone.country,
     createdAt: now,
     expiresAt,
     keepUntil: expiresAt + milliseconds(policy.tombstone),
@@ -245,11 +245,13 @@ function newAuthentication(
     keptIds: none,
     events: 0,
     outbox: none,
-    ...(origin !== undefined && { origin }),
-    ...(fingerprint !== undefined && { request: fingerprint }),
-    ...(request.device_type !== undefined && { deviceType: request.device_type }),
-    ...(request.app_realm !== undefined && { appRealm: request.app_realm }),
-    ...(request.callback_url !== undefined && { callbackUrl: request.callback_url }),
+    origin,
+    request: fingerprint,
+    deviceType: request.device_type,
+    appRealm: request.app_realm,
+    callbackUrl: request.callback_url,
+    settleBy: undefined,
+    endsAt: undefined,
   };
 }
 

@@ -15,11 +15,11 @@ export interface Destination {
   /** 1 for the first send of an authentication, one more for each send tried. */
   readonly attempt: number;
   /** ISO 3166-1 alpha-2, absent for non-geographic numbers and unknown test numbers. */
-  readonly country?: string;
+  readonly country?: string | undefined;
   /** The number's network, with the option `lookupBeforeSend` and where the lookup knows it. */
-  readonly network?: Network;
+  readonly network?: Network | undefined;
   /** Routes that earlier sends of this authentication took, oldest first; absent for the first. */
-  readonly routes_tried?: readonly string[];
+  readonly routes_tried?: readonly string[] | undefined;
 }
 
 /** One text message to hand to a carrier. */
@@ -31,17 +31,17 @@ export interface SmsMessage extends Destination {
   /** The code inside `text`, for carriers that take it apart (templates). Never log it. */
   readonly code: string;
   /** What `plan` answered for it. */
-  readonly planned_route?: string;
+  readonly planned_route?: string | undefined;
   /** What was held for it under a spend ceiling: it must not cost more, on whatever route. Absent: there is no ceiling. */
-  readonly max_price?: number;
+  readonly max_price?: number | undefined;
   /** When the code ends, in milliseconds since the epoch: after that the message is of no use to anyone. */
   readonly expires_at: number;
   /** Under which ids its text is registered in the destination's country, where `message.registered` names some. */
-  readonly registered?: RegisteredIds;
+  readonly registered?: RegisteredIds | undefined;
   /** The signed name of this very message, for carriers that echo a word of ours in their receipts: at most 80 letters, digits, `-` and `_`. Absent when the verifier takes no receipts over HTTP. */
-  readonly receipt_reference?: string;
+  readonly receipt_reference?: string | undefined;
   /** Public URL where the carrier may post its delivery receipts, with `receipt_reference` in its query, and `{provider}` for the name of the carrier's receipt source; absent with it. */
-  readonly receipt_url?: string;
+  readonly receipt_url?: string | undefined;
 }
 
 /** The ids of a text that is registered with the operators of its country (India's DLT). */
@@ -106,7 +106,7 @@ export interface Feedback {
   readonly route?: string;
   /** The carrier's id of the message, where its outcome said `keepId`. */
   readonly messageId?: string;
-  readonly country?: string;
+  readonly country?: string | undefined;
   readonly authentication_uuid: string;
   readonly attempt: number;
   readonly event: "validated" | "delivered" | "undeliverable";

@@ -70,7 +70,8 @@ it("{is_unicode} and {coding} say what the text needs; url may be a function, an
   const url = "https://sms.example/send?t={text}&u={is_unicode}&coding={coding}";
   expect((await request({ url })).url).toMatch(/u=0&coding=0$/);
   expect((await request({ url }, aMessage({ text: "Кοд 493817" }))).url).toMatch(/u=1&coding=2$/);
-  const byRegion = ({ country, text }: { country?: string; text: string }) => `https://${country?.toLowerCase()}.sms.example/?t=${encodeURIComponent(text)}`;
+  const byRegion = ({ country, text }: { country?: string | undefined; text: string }) =>
+    `https://${country?.toLowerCase()}.sms.example/?t=${encodeURIComponent(text)}`;
   expect((await request({ url: byRegion })).url).toBe("https://us.sms.example/?t=Your%20code%20is%20493817.");
   for (const bad of [() => "not a URL", () => "file:///etc/passwd", () => undefined as never]) {
     const outcome = await httpSender({ url: bad, fetch: async () => new Response("ok") }).send(aMessage(), inTime());

@@ -218,7 +218,7 @@ describe("from", () => {
     ["by country", map, "GB", "ACME"],
     ["the default for another country", map, "FR", "+15005550006"],
     ["the default without a country", map, undefined, "+15005550006"],
-    ["by a rule", (message: { country?: string }) => `To${message.country}`, "FR", "ToFR"],
+    ["by a rule", (message: { country?: string | undefined }) => `To${message.country}`, "FR", "ToFR"],
   ])("%s", async (_, from, country, expected) => {
     const { url, taken } = await start(twilioCarrier);
     const { country: __, ...message } = aMessage();

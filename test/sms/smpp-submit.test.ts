@@ -96,7 +96,7 @@ describe("`registered` (India's DLT) and further parameters", () => {
     ["a list", list],
     ["one for each country", { US: list, default: [] }],
     ["one for each country, the default", { GB: [], default: list }],
-    ["a function", ({ country }: { country?: string }) => (country === "US" ? list : [])],
+    ["a function", ({ country }: { country?: string | undefined }) => (country === "US" ? list : [])],
   ])("parameters: %s", async (_, parameters) => {
     const { peer, send } = await openBench({ parameters });
     expect(await send(aMessage({ registered }))).toMatchObject({ outcome: "accepted" });

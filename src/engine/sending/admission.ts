@@ -152,7 +152,7 @@ function watched({ records }: Parts, sending: Sending, { shadow }: Verdict): Sen
 /** Beside the answer: what the process learns of countries, what it tells the operator, and the pot of new countries gets back what was no business of it. */
 function learn(
   parts: Parts,
-  { customer, number, country }: { readonly customer: string; readonly number: string; readonly country?: string },
+  { customer, number, country }: { readonly customer: string; readonly number: string; readonly country?: string | undefined },
   verdict: Verdict,
   moment: Moment,
 ): void {

@@ -6,7 +6,7 @@ import type { Policy } from "../../domain/policy.js";
 import type { Charge } from "../../domain/quota.js";
 import { type Cost, soundPrice, spendCharges, unpricedRefusal } from "../../domain/spend.js";
 import { defaultText } from "../../options.js";
-import type { Destination, Network, Plan, SmsMessage } from "../../ports/sms-sender.js";
+import type { Network, Plan, RegisteredIds, SmsMessage } from "../../ports/sms-sender.js";
 import type { Parts } from "../parts.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
 
@@ -17,13 +17,13 @@ export interface Sending {
   readonly code: string;
   readonly network?: Network | undefined;
   /** What its planned route asks for it, where the sender tells prices. */
-  readonly price?: number;
+  readonly price?: number | undefined;
   /** What the message may cost at most; absent: no ceiling holds it. */
-  readonly maxPrice?: number;
+  readonly maxPrice?: number | undefined;
   /** What a spend ceiling claims for it, with the write. */
   readonly charges: readonly Charge[];
   /** There is a ceiling, and the sender told no price. */
-  readonly unpriced?: Decision;
+  readonly unpriced?: Decision | undefined;
 }
 
 /** The next send of an authentication. */
@@ -44,15 +44,24 @@ export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now
     code,
     network,
     charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
-    ...(typeof cost === "number" && (ceilings.length > 0 ? { price: cost, maxPrice: cost } : { price: cost })),
-    ...(unpriced !== undefined && { unpriced }),
+    price: typeof cost === "number" ? cost : undefined,
+    maxPrice: typeof cost === "number" && ceilings.length > 0 ? cost : undefined,
+    unpriced,
   };
 }
 
 /** The route that the next send would take. "The first write names the planned route" (architecture.md, rule 7). */
 function planNext({ sender, logger }: Parts, auth: Authentication, network: Network | undefined): Plan | undefined {
   try {
-    return sender.plan?.(destinationOf(auth, auth.attempts + 1, auth.sends, network));
+    return sender.plan?.({
+      to: auth.number,
+      authentication_uuid: auth.id,
+      customer_uuid: auth.customer,
+      attempt: auth.attempts + 1,
+      country: auth.country,
+      network,
+      routes_tried: routesOf(auth.sends, auth.sends.length),
+    });
   } catch (err) {
     logger.error({ err, authentication_uuid: auth.id }, "the sender could not plan a route");
     return undefined;
@@ -62,28 +71,34 @@ function planNext({ sender, logger }: Parts, auth: Authentication, network: Netw
 /** The message of a send. */
 export function toMessage(parts: Parts, { next: auth, code, maxPrice, network }: Sending): SmsMessage {
   const { settings, codes } = parts;
-  const send = auth.sends.at(-1);
   const { receiptBase } = settings;
   const reference = receiptBase === undefined ? undefined : referenceOf(codes, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
   return {
-    ...destinationOf(auth, auth.attempts, auth.sends.slice(0, -1), network),
+    to: auth.number,
+    authentication_uuid: auth.id,
+    customer_uuid: auth.customer,
+    attempt: auth.attempts,
+    country: auth.country,
+    network,
+    routes_tried: routesOf(auth.sends, auth.sends.length - 1),
     // A record that came to its end makes way for another under the same id.
     idempotency_key: `${auth.id}/${auth.createdAt.toString(36)}/${auth.attempts}`,
     text: writeText(parts, auth, code),
     code,
-    ...(send?.route !== undefined && { planned_route: send.route }),
-    ...(maxPrice !== undefined && { max_price: maxPrice }),
+    planned_route: auth.sends.at(-1)?.route,
+    max_price: maxPrice,
     expires_at: auth.expiresAt,
-    ...registeredAs(parts, auth),
-    ...(receiptBase !== undefined && reference !== undefined && { receipt_reference: reference, receipt_url: receiptUrl(receiptBase, reference) }),
+    registered: registeredAs(parts, auth),
+    receipt_reference: reference,
+    receipt_url: receiptBase === undefined || reference === undefined ? undefined : receiptUrl(receiptBase, reference),
   };
 }
 
 /** Under which ids its text is registered, where it is. */
-function registeredAs({ settings }: Parts, auth: Authentication): Pick<SmsMessage, "registered"> {
+function registeredAs({ settings }: Parts, auth: Authentication): RegisteredIds | undefined {
   const { entity, template } = registeredText(settings.message, auth)?.ids ?? {};
-  if (entity === undefined && template === undefined) return {};
-  return { registered: { ...(entity !== undefined && { entity }), ...(template !== undefined && { template }) } };
+  if (entity === undefined && template === undefined) return undefined;
+  return { ...(entity !== undefined && { entity }), ...(template !== undefined && { template }) };
 }
 
 /** The text; the default one where a template function fails, so that its fault costs no verification. */
@@ -102,16 +117,9 @@ function writeText({ settings, logger }: Parts, auth: Authentication, code: stri
   return messageText({ ...template, text: defaultText }, code, recipient);
 }
 
-/** What a sender may know of a send before it is written down; `earlier`: the sends before it. */
-function destinationOf(auth: Authentication, attempt: number, earlier: readonly Send[], network: Network | undefined): Destination {
-  const tried = earlier.length === 0 ? [] : earlier.flatMap((send) => send.route ?? []);
-  return {
-    to: auth.number,
-    authentication_uuid: auth.id,
-    customer_uuid: auth.customer,
-    attempt,
-    ...(auth.country !== undefined && { country: auth.country }),
-    ...(network !== undefined && { network }),
-    ...(tried.length > 0 && { routes_tried: tried }),
-  };
+/** The routes of the first `count` sends; absent where none names one. */
+function routesOf(sends: readonly Send[], count: number): readonly string[] | undefined {
+  if (count <= 0) return undefined;
+  const tried = sends.slice(0, count).flatMap((send) => send.route ?? []);
+  return tried.length === 0 ? undefined : tried;
 }
