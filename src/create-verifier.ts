@@ -46,7 +46,7 @@ export interface Verifier extends HttpHandler {
   unlock(request: NumberRequest): Promise<Unlocking>;
   /** Messages sent, codes typed, cost and refusals of a customer, by hour, country, route and rule. `from`, `to`: Dates or ISO 8601 timestamps, widened to whole hours. Counted in batches: a process that dies loses the last two seconds. */
   stats(request: StatsRequest): Promise<Stats>;
-  /** Carriers' delivery receipts, to be mounted as the verifier itself is, outside `/v1` and before body parsers: `app.use(expressHandlers(verifier.receipts))` answers `/receipts/{provider}`. */
+  /** Carriers' delivery receipts, to be mounted with the verifier, before body parsers that keep no `req.rawBody`: `app.use(expressHandlers([verifier, verifier.receipts]))` answers `/receipts/{provider}` too. */
   readonly receipts: HttpHandler;
   /** Takes receipts that come on another way than HTTP: `smppSender({ onReceipt: (receipt) => verifier.settleReceipts([receipt]) })`. */
   settleReceipts(receipts: readonly Receipt[]): Promise<void>;

@@ -1,4 +1,5 @@
 import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
+import { type Mountable, mounted } from "./mounted.js";
 import { bodyIsGone, isUnpackFault, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
 
@@ -18,41 +19,55 @@ export interface ExpressOptions {
 }
 
 /**
- * Handlers for Express 4 and 5: `app.use(expressHandlers(verifier))`, also under a prefix, in a router, or mounted at `/v1`, before or after body parsers.
+ * Handlers for Express 4 and 5: `app.use(expressHandlers(verifier))`, or `[verifier, verifier.receipts]`, also under a prefix, in a router, or mounted at `/v1`, before or after body parsers
+ * (receipts: before, or after one that keeps the bytes in `req.rawBody`).
  *
- * The first answers what is under `/v1`; everything else goes on to `next()`. The second is an error middleware: what the host's own body parser refuses on our
- * paths is answered in our shape; every other error goes on to `next(error)`.
+ * The first answers what is under `/v1` and `/receipts`; everything else goes on to `next()`. The second is an error middleware: what the host's own body parser refuses on our
+ * paths is answered in our shape; every other error goes on to `next(error)`. Throws `TypeError` for what is no handler.
  */
-export function expressHandlers(verifier: HttpHandler, options: ExpressOptions = {}): [ExpressMiddleware, ExpressErrorMiddleware] {
+export function expressHandlers(verifier: Mountable, options: ExpressOptions = {}): [ExpressMiddleware, ExpressErrorMiddleware] {
+  const { roots, of } = mounted("app.use(expressHandlers(verifier))", verifier);
   const passUnknown = options.unknownRoutes === "next";
 
-  function answer(request: ExpressRequest, response: NodeResponse, path: string, body: HttpRequest["body"], pass: () => void, next: ExpressNext): void {
-    verifier
+  function answer(
+    handler: HttpHandler,
+    request: ExpressRequest,
+    response: NodeResponse,
+    path: string,
+    body: HttpRequest["body"],
+    pass: () => void,
+    next: ExpressNext,
+  ): void {
+    handler
       .handle(toHttpRequest(request, path, body))
-      .then((answered) => (passUnknown && answered.status === 404 ? pass() : writeResponse(verifier, request, response, answered)))
+      .then((answered) => (passUnknown && answered.status === 404 ? pass() : writeResponse(handler, request, response, answered)))
       .catch(next);
   }
 
   return [
     (request, response, next) => {
-      const path = ourPath(verifier.root, request);
+      const path = ourPath(roots, request);
       if (path === undefined) return next();
-      answer(request, response, path, (limit) => readBody(verifier, request, request, limit), next, next);
+      const handler = of(path);
+      answer(handler, request, response, path, (limit) => readBody(handler, request, request, limit), next, next);
     },
     (error, request, response, next) => {
-      const path = ourPath(verifier.root, request);
-      const refused = refusedBody(verifier, error);
-      if (path === undefined || refused === undefined || response.headersSent) return next(error);
-      answer(request, response, path, refused, () => next(error), next);
+      const path = ourPath(roots, request);
+      if (path === undefined || response.headersSent) return next(error);
+      const handler = of(path);
+      const refused = refusedBody(handler, error);
+      if (refused === undefined) return next(error);
+      answer(handler, request, response, path, refused, () => next(error), next);
     },
   ];
 }
 
-/** The path from the handler's root (`/v1`) on, or `undefined` for a path that is not ours. Mounted at the root, Express has taken that off: it is put back. */
-function ourPath(root: string, { url, baseUrl }: ExpressRequest): string | undefined {
+/** The path from a handler's root (`/v1`) on, or `undefined` for a path that is not ours. Mounted at the root, Express has taken that off: it is put back. */
+function ourPath(roots: readonly string[], { url, baseUrl }: ExpressRequest): string | undefined {
   const path = pathOf(url ?? "/");
-  if (isUnder(root, path)) return path;
-  return baseUrl?.endsWith(root) ? `${root}${path}` : undefined;
+  if (roots.some((root) => isUnder(root, path))) return path;
+  const taken = roots.find((root) => baseUrl?.endsWith(root));
+  return taken === undefined ? undefined : `${taken}${path}`;
 }
 
 /** Faults of body-parser, by its `type`. `entity.verify.failed` is not among them: there the host's own function has refused. */
@@ -70,11 +85,11 @@ const refusals: Readonly<Record<string, Extract<HttpBody, { kind: "refused" }>["
 };
 
 /** The body that a fault of the host's body parser stands for, or `undefined` for any other error. */
-function refusedBody(verifier: HttpHandler, error: unknown): (() => Promise<HttpBody>) | undefined {
+function refusedBody(handler: HttpHandler, error: unknown): (() => Promise<HttpBody>) | undefined {
   if (!(error instanceof Error)) return undefined;
   const { type } = error as { type?: unknown };
   const known = typeof type === "string" && Object.hasOwn(refusals, type) ? refusals[type] : undefined;
   const reason = known ?? (isUnpackFault(error) ? "encoded" : undefined);
   if (reason === undefined) return undefined;
-  return reason === "gone" ? () => bodyIsGone(verifier) : async () => ({ kind: "refused", reason });
+  return reason === "gone" ? () => bodyIsGone(handler) : async () => ({ kind: "refused", reason });
 }

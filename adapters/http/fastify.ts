@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
-import type { HttpHandler, HttpResponse } from "../../src/http/message.js";
+import type { HttpResponse } from "../../src/http/message.js";
+import { type Mountable, mounted } from "./mounted.js";
 import { letRestPast, type NodeRequest, type NodeResponse, readBody, toHttpRequest } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
 
@@ -33,22 +34,24 @@ export interface FastifyScope {
 }
 
 /**
- * Plugin for Fastify 5: `app.register(fastifyPlugin(verifier))`, with `{ prefix: "/api" }` if wanted. Do not wrap it in fastify-plugin: its body parser and error handler
+ * Plugin for Fastify 5: `app.register(fastifyPlugin(verifier))`, or `[verifier, verifier.receipts]`, with `{ prefix: "/api" }` if wanted. Do not wrap it in fastify-plugin: its body parser and error handler
  * are for its own routes alone.
  *
  * Every method at `/v1` and under it (for `verifier.receipts`: `/receipts`, for `verifier.metricsHandler`: `/metrics`) is answered here. Bodies are read after the API key has been checked, and never coerced. The host's hooks run as for its own routes, and errors
- * that they throw go to the host's error handler.
+ * that they throw go to the host's error handler. Throws `TypeError` for what is no handler.
  */
-export function fastifyPlugin(verifier: HttpHandler): (scope: FastifyScope, options: unknown, done: () => void) => void {
+export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, options: unknown, done: () => void) => void {
+  const { roots, of } = mounted("app.register(fastifyPlugin(verifier))", verifier);
   return (scope, _options, done) => {
     const prefix = new RegExp(`^(?:/[^/]*){${scope.prefix.split("/").filter(Boolean).length}}`);
-    const asSent = takeMalformedUrls(scope, verifier.root, prefix);
+    const asSent = takeMalformedUrls(scope, roots, prefix);
 
     async function answer(request: FastifyRequestLike, reply: FastifyReplyLike): Promise<unknown> {
       const { raw, body } = request;
       const path = pathOf(asSent.get(raw) ?? raw.url ?? "/").replace(prefix, "");
-      const answered = await verifier.handle(toHttpRequest(raw, path, (limit) => readBody(verifier, raw, isStream(body) ? body : raw, limit)));
-      letRestPast(verifier, raw, reply.raw);
+      const handler = of(path);
+      const answered = await handler.handle(toHttpRequest(raw, path, (limit) => readBody(handler, raw, isStream(body) ? body : raw, limit)));
+      letRestPast(handler, raw, reply.raw);
       return write(reply, answered);
     }
 
@@ -59,8 +62,10 @@ export function fastifyPlugin(verifier: HttpHandler): (scope: FastifyScope, opti
       if (isContentTypeFault(error)) return answer(request, reply);
       throw error;
     });
-    scope.all(verifier.root, answer);
-    scope.all(`${verifier.root}/*`, answer);
+    for (const root of roots) {
+      scope.all(root, answer);
+      scope.all(`${root}/*`, answer);
+    }
     done();
   };
 }
@@ -77,13 +82,14 @@ function write(reply: FastifyReplyLike, { status, headers, body }: HttpResponse)
  * Fastify's router answers a malformed percent escape by itself, before hooks, handlers and error handlers, in a shape of its own. So such a path of ours is made
  * well-formed for the router; the map returned holds what was sent.
  */
-function takeMalformedUrls(scope: FastifyScope, root: string, prefix: RegExp): WeakMap<NodeRequest, string> {
+function takeMalformedUrls(scope: FastifyScope, roots: readonly string[], prefix: RegExp): WeakMap<NodeRequest, string> {
   const asSent = new WeakMap<NodeRequest, string>();
   scope.server.prependListener("request", (request) => {
     const { url } = request;
     if (url === undefined || !url.includes("%")) return;
     const path = pathOf(url);
-    if (!isUnder(root, path.replace(prefix, "")) || isDecodable(path)) return;
+    const ours = path.replace(prefix, "");
+    if (!roots.some((root) => isUnder(root, ours)) || isDecodable(path)) return;
     asSent.set(request, url);
     request.url = url.replace(path, () => path.replaceAll("%", "%25"));
   });

@@ -1,5 +1,6 @@
-import type { HttpBody, HttpHandler } from "../../src/http/message.js";
-import { pathOf, prefixOption, queryOf, withoutPrefix } from "./paths.js";
+import { type Mountable, mounted } from "./mounted.js";
+import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
+import { answerRequest } from "./web-message.js";
 
 export interface FetchOptions {
   /** What stands before `/v1` in the URLs, for example `"/api"`. Default `""`. */
@@ -12,81 +13,14 @@ export interface FetchOptions {
  * Answers WHATWG requests: Hono (`app.all("/v1/*", (c) => handler(c.req.raw))`), Bun, Deno, Workers. Unknown paths are answered with 404.
  *
  * A body that middleware has read is gone from the request: hand it on in a new one, `handler(new Request(c.req.raw, { body: await c.req.arrayBuffer() }))`.
- * Throws `TypeError` for a `basePath` or `stripped` that does not start with a slash or ends with one.
+ * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, and for a `basePath` or `stripped` that does not start with a slash or ends with one.
  */
-export function fetchHandler(verifier: HttpHandler, options: FetchOptions = {}): (request: Request) => Promise<Response> {
+export function fetchHandler(verifier: Mountable, options: FetchOptions = {}): (request: Request) => Promise<Response> {
+  const { of } = mounted("fetchHandler(verifier)", verifier);
   const basePath = prefixOption("basePath", options.basePath ?? "");
   const stripped = prefixOption("stripped", options.stripped ?? "");
-  return async (request) => {
-    const body = bodyOf(verifier, request);
-    const answered = await verifier.handle({
-      method: request.method,
-      path: stripped + withoutPrefix(pathOf(request.url), basePath),
-      query: queryOf(request.url),
-      header: (name) => request.headers.get(name) ?? undefined,
-      body: body.read,
-    });
-    body.stop();
-    const bytes = new TextEncoder().encode(answered.body);
-    const headers = { ...answered.headers, "content-length": String(bytes.length) };
-    return new Response(request.method === "HEAD" ? null : bytes, { status: answered.status, headers });
+  return (request) => {
+    const path = stripped + withoutPrefix(pathOf(request.url), basePath);
+    return answerRequest(of(path), request, path);
   };
-}
-
-interface RequestBody {
-  /** Holds no more than `limit` bytes and one chunk. Rejects for a body that is gone, which is also logged. */
-  read(limit: number): Promise<HttpBody>;
-  /** Once the request is answered: what is still to come of a body is not waited for. What becomes of the connection is the platform's to say. */
-  stop(): void;
-}
-
-function bodyOf(verifier: HttpHandler, request: Request): RequestBody {
-  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  return {
-    async read(limit) {
-      if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
-      if (request.bodyUsed || request.body?.locked) {
-        const message =
-          "phoneproof: something read the request's body before the verifier. Hand it on in a new request: handler(new Request(request, { body: bytes })), with bytes rather than text, which would change its content type.";
-        verifier.warn(message);
-        throw new Error(message);
-      }
-      reader = request.body?.getReader();
-      return reader === undefined ? { kind: "bytes", bytes: new Uint8Array(0) } : readAll(reader, limit);
-    },
-    stop() {
-      // What nobody has begun to read a platform may read to its end (Next.js does); not so what was begun and called off.
-      if (request.method !== "GET" && request.method !== "HEAD" && !request.bodyUsed && !request.body?.locked) {
-        reader = request.body?.getReader();
-        reader?.read().catch(() => undefined);
-      }
-      reader?.cancel().catch(() => undefined);
-    },
-  };
-}
-
-async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, limit: number): Promise<HttpBody> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for (let read = await reader.read(); read.value !== undefined; read = await reader.read()) {
-      size += read.value.length;
-      if (size > limit) return { kind: "refused", reason: "too_large" };
-      chunks.push(read.value);
-    }
-  } catch {
-    // The stream tells of a client that goes away by failing, in words of each platform's own.
-    return { kind: "refused", reason: "cut_off" };
-  }
-  return { kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : join(chunks, size) };
-}
-
-function join(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }

@@ -9,6 +9,8 @@ export interface NodeRequest extends Readable {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** What a body parser of the host may have left. */
   body?: unknown;
+  /** The bytes or text that the parser read, where the host keeps them: NestJS' `rawBody: true`, functions of Firebase and Google Cloud, `verify` of body-parser. */
+  rawBody?: unknown;
   /** Whether all of it has come; absent where it comes over no connection. */
   readonly complete?: boolean;
   /** Only http2 has it. */
@@ -76,14 +78,15 @@ export function letRestPast({ clock }: HttpHandler, request: NodeRequest, respon
 }
 
 /**
- * The body of a request: read here up to `limit` bytes, or what the host's parser made of it. Parsers may set `request.body` without reading (Express 4 does), so only the stream
+ * The body of a request: read here up to `limit` bytes, or what the host's parser kept or made of it. Parsers may set `request.body` without reading (Express 4 does), so only the stream
  * tells who has it. `stream`: what a hook of the host may have put in the place of the request. Rejects for a stream that was read by someone who kept nothing, which is also logged,
  * and for one that fails by itself.
  */
 export async function readBody(handler: HttpHandler, request: NodeRequest, stream: Readable, limit: number): Promise<HttpBody> {
   if (Number(request.headers["content-length"]) > limit) return { kind: "refused", reason: "too_large" };
   if (!stream.readableDidRead && !stream.readableEnded) return readStream(request, stream, limit);
-  const { body } = request;
+  const { body, rawBody } = request;
+  if (typeof rawBody === "string" || rawBody instanceof Uint8Array) return fromParser(rawBody, limit);
   if (body !== undefined) return fromParser(body, limit);
   if (!stream.readableDidRead) return { kind: "bytes", bytes: new Uint8Array(0) };
   return bodyIsGone(handler);

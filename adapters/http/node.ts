@@ -1,4 +1,4 @@
-import type { HttpHandler } from "../../src/http/message.js";
+import { type Mountable, mounted } from "./mounted.js";
 import { type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 
@@ -10,13 +10,15 @@ export interface NodeOptions {
 /**
  * Answers the requests of a plain node:http or node:http2 server: `createServer(nodeHandler(verifier))`. Every request is answered here; unknown paths with 404.
  *
- * Throws `TypeError` for a `basePath` that does not start with a slash or ends with one.
+ * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, and for a `basePath` that does not start with a slash or ends with one.
  */
-export function nodeHandler(verifier: HttpHandler, options: NodeOptions = {}): (request: NodeRequest, response: NodeResponse) => void {
+export function nodeHandler(verifier: Mountable, options: NodeOptions = {}): (request: NodeRequest, response: NodeResponse) => void {
+  const { of } = mounted("createServer(nodeHandler(verifier))", verifier);
   const basePath = prefixOption("basePath", options.basePath ?? "");
   return (request, response) => {
     const path = withoutPrefix(pathOf(request.url ?? "/"), basePath);
-    const answered = verifier.handle(toHttpRequest(request, path, (limit) => readBody(verifier, request, request, limit)));
-    void answered.then((answer) => writeResponse(verifier, request, response, answer));
+    const handler = of(path);
+    const answered = handler.handle(toHttpRequest(request, path, (limit) => readBody(handler, request, request, limit)));
+    void answered.then((answer) => writeResponse(handler, request, response, answer));
   };
 }

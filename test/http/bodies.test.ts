@@ -5,7 +5,7 @@ import { createService } from "./service.js";
 for (const mounting of mountings.filter(({ direct }) => !direct)) {
   bodySuite(mounting, "/v1", async () => {
     const service = createService();
-    return { host: await mounting.start(service.verifier), service };
+    return { host: await mounting.start([service.verifier, service.verifier.receipts]), service };
   });
   // Carriers sign the bytes: no parser may come before.
   if (!mounting.readsFirst)

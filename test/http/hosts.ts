@@ -9,11 +9,11 @@ import { Hono } from "hono";
 import { expressHandlers } from "../../adapters/http/express.js";
 import { fastifyPlugin } from "../../adapters/http/fastify.js";
 import { fetchHandler } from "../../adapters/http/fetch.js";
+import type { Mountable } from "../../adapters/http/mounted.js";
 import { nodeHandler } from "../../adapters/http/node.js";
-import type { HttpHandler } from "../../src/http/message.js";
 import { type Answer, type Call, send } from "./client.js";
 
-/** A running app of some framework with the handler mounted. */
+/** A running app of some framework with the handlers mounted. */
 export interface Host {
   /** What stands before `/v1`. */
   readonly prefix: string;
@@ -25,21 +25,25 @@ export interface Host {
   close(): Promise<void>;
 }
 
-/** A way of mounting the handler. */
+/** A way of mounting a handler, or several. */
 export interface Mounting {
   readonly name: string;
   /** The host reads bodies before us, so that an answer may have to wait for them. */
   readonly readsFirst?: true;
   /** The host turns bodies into text or values by rules of its own: charsets are its business, and so are bytes that are none. */
   readonly decodes?: true;
+  /** The host leaves values and no bytes of what it parses: nothing to hold a carrier's signature against. */
+  readonly keepsNoBytes?: true;
   /** Content encodings that the host's parser takes off. */
   readonly unpacks?: readonly string[];
   /** Connections are the platform's, which closes them by rules of its own. */
   readonly fetch?: true;
   /** There is no socket. */
   readonly direct?: true;
-  start(handler: HttpHandler): Promise<Host>;
+  start(handler: Mountable): Promise<Host>;
 }
+
+const rootsOf = (handler: Mountable) => [handler].flat().map(({ root }) => root);
 
 /** Starts a server on a free port of loopback. */
 export async function listen(server: Server, prefix = ""): Promise<Host> {
@@ -68,18 +72,18 @@ function expressMountings(version: string, make: Express, unpacks: readonly stri
   const all = { type: "*/*" };
   const mounting = (
     name: string,
-    build: (app: ReturnType<Express>, handlers: ReturnType<typeof expressHandlers>, root: string) => string,
-    traits: Pick<Mounting, "readsFirst" | "decodes" | "unpacks"> = {},
+    build: (app: ReturnType<Express>, handlers: ReturnType<typeof expressHandlers>, roots: string[]) => string,
+    traits: Partial<Mounting> = {},
   ): Mounting => ({
     name: `${version} ${name}`,
     ...traits,
     start: async (handler) => {
       const app = make();
-      const prefix = build(app, expressHandlers(handler), handler.root);
+      const prefix = build(app, expressHandlers(handler), rootsOf(handler));
       return listen(createServer(app), prefix);
     },
   });
-  const after = (name: string, parsers: () => express.RequestHandler[], traits: Pick<Mounting, "decodes" | "unpacks"> = {}) =>
+  const after = (name: string, parsers: () => express.RequestHandler[], traits: Partial<Mounting> = {}) =>
     mounting(
       `after ${name}`,
       (app, handlers) => {
@@ -90,6 +94,9 @@ function expressMountings(version: string, make: Express, unpacks: readonly stri
       { readsFirst: true, ...traits },
     );
   const decodes = { decodes: true, unpacks } as const;
+  const verify = (request: IncomingMessage & { rawBody?: Buffer }, _response: unknown, bytes: Buffer) => {
+    request.rawBody = bytes;
+  };
   return [
     mounting("bare", (app, handlers) => {
       app.use(handlers);
@@ -107,13 +114,13 @@ function expressMountings(version: string, make: Express, unpacks: readonly stri
       app.use("/outer", outer);
       return "/outer/inner";
     }),
-    mounting("mounted at /v1", (app, handlers, root) => {
-      app.use(root, handlers);
+    mounting("mounted at /v1", (app, handlers, roots) => {
+      for (const root of roots) app.use(root, handlers);
       return "";
     }),
-    mounting("mounted at /v1 of a nested router", (app, handlers, root) => {
+    mounting("mounted at /v1 of a nested router", (app, handlers, roots) => {
       const router = make.Router();
-      router.use(root, handlers);
+      for (const root of roots) router.use(root, handlers);
       app.use("/api", router);
       return "/api";
     }),
@@ -125,8 +132,15 @@ function expressMountings(version: string, make: Express, unpacks: readonly stri
     after("express.json()", () => [make.json()], decodes),
     after("express.raw()", () => [make.raw(all)], { unpacks }),
     after("express.text()", () => [make.text(all)], decodes),
-    after("express.urlencoded()", () => [make.urlencoded({ extended: true })]),
-    after("all four parsers", () => [make.json(), make.urlencoded({ extended: false }), make.raw(), make.text()], decodes),
+    after("express.urlencoded()", () => [make.urlencoded({ extended: true })], { keepsNoBytes: true }),
+    after("all four parsers", () => [make.json(), make.urlencoded({ extended: false }), make.raw(), make.text()], { ...decodes, keepsNoBytes: true }),
+    after(
+      "parsers that keep the bytes in rawBody, as NestJS and functions of Google's do",
+      () => [make.json({ verify }), make.urlencoded({ extended: false, verify })],
+      {
+        unpacks,
+      },
+    ),
     mounting(
       "after express.json() of its own router, under a prefix",
       (app, handlers) => {
@@ -200,6 +214,24 @@ const fastifyMountings: Mounting[] = [
   ),
 ];
 
+const behindFunction: Mounting = {
+  name: "Fastify 5 in a function of Firebase's, which has read the body into rawBody",
+  readsFirst: true,
+  start: async (handler) => {
+    const app = fastify();
+    app.register(fastifyPlugin(handler));
+    await app.ready();
+    const pass = async (request: IncomingMessage & { body?: unknown; rawBody?: Buffer }, response: ServerResponse) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      request.rawBody = Buffer.concat(chunks);
+      request.body = { parsed: "by rules of its own" };
+      app.server.emit("request", request, response);
+    };
+    return listen(createServer((request, response) => void pass(request, response).catch(() => response.destroy())));
+  },
+};
+
 function serveFetch(fetch: (request: Request) => Response | Promise<Response>, prefix = ""): Promise<Host> {
   return new Promise((resolve) => {
     const server = serve({ fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) =>
@@ -243,7 +275,7 @@ const fetchMountings: Mounting[] = [
     start: (handler) => {
       const answer = fetchHandler(handler);
       const app = new Hono();
-      app.all(`${handler.root}/*`, (c) => answer(c.req.raw));
+      for (const root of rootsOf(handler)) app.all(`${root}/*`, (c) => answer(c.req.raw));
       return serveFetch(app.fetch);
     },
   },
@@ -252,7 +284,7 @@ const fetchMountings: Mounting[] = [
     fetch: true,
     start: (handler) => {
       const app = new Hono();
-      app.mount(handler.root, fetchHandler(handler, { stripped: handler.root }));
+      for (const root of rootsOf(handler)) app.mount(root, fetchHandler(handler, { stripped: root }));
       return serveFetch(app.fetch);
     },
   },
@@ -262,7 +294,7 @@ const fetchMountings: Mounting[] = [
     start: (handler) => {
       const answer = fetchHandler(handler, { basePath: "/api" });
       const app = new Hono().basePath("/api");
-      app.all(`${handler.root}/*`, (c) => answer(c.req.raw));
+      for (const root of rootsOf(handler)) app.all(`${root}/*`, (c) => answer(c.req.raw));
       return serveFetch(app.fetch, "/api");
     },
   },
@@ -272,10 +304,11 @@ const fetchMountings: Mounting[] = [
     start: (handler) => {
       const answer = fetchHandler(handler);
       const app = new Hono();
-      app.all(`${handler.root}/*`, async (c) => {
-        if (c.req.method === "GET" || c.req.method === "HEAD") return answer(c.req.raw);
-        return answer(new Request(c.req.raw, { body: await c.req.arrayBuffer() }));
-      });
+      for (const root of rootsOf(handler))
+        app.all(`${root}/*`, async (c) => {
+          if (c.req.method === "GET" || c.req.method === "HEAD") return answer(c.req.raw);
+          return answer(new Request(c.req.raw, { body: await c.req.arrayBuffer() }));
+        });
       return serveFetch(app.fetch);
     },
   },
@@ -307,5 +340,6 @@ export const mountings: readonly Mounting[] = [
   ...expressMountings("Express 5", express, ["gzip", "deflate", "br", "zstd"]),
   ...expressMountings("Express 4", express4, ["gzip", "deflate"]),
   ...fastifyMountings,
+  behindFunction,
   ...fetchMountings,
 ];

@@ -8,7 +8,7 @@ afterEach(() => void vi.restoreAllMocks());
 for (const mounting of mountings) {
   wireSuite(mounting, async () => {
     const service = createService();
-    return { host: await mounting.start(service.verifier), service };
+    return { host: await mounting.start([service.verifier, service.verifier.receipts]), service };
   });
 
   test(`${mounting.name}: a logger that throws breaks no request`, async () => {

@@ -1,20 +1,12 @@
 import { createHmac } from "node:crypto";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import express from "express";
-import Fastify from "fastify";
-import { afterEach, describe, expect, it } from "vitest";
-import { expressHandlers } from "../../adapters/http/express.js";
-import { fastifyPlugin } from "../../adapters/http/fastify.js";
-import { fetchHandler } from "../../adapters/http/fetch.js";
-import { nextHandlers } from "../../adapters/http/next.js";
-import { nodeHandler } from "../../adapters/http/node.js";
+import { describe, expect, it } from "vitest";
 import { africasTalkingReceipts, africasTalkingSender } from "../../adapters/sms/africastalking.js";
 import { infobipReceipts } from "../../adapters/sms/infobip.js";
 import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
 import type { DeliveryStatusEvent, Feedback, Receipt, SmsMessage, Verifier } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
+import { mountings } from "../http/hosts.js";
 import { signTwilio } from "../support/carriers/receipts.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
 
@@ -378,70 +370,29 @@ describe("what a receipt says", () => {
   });
 });
 
-describe("the receipts handler in every framework", () => {
-  const closing: (() => Promise<unknown> | unknown)[] = [];
-  afterEach(async () => {
-    for (const close of closing.splice(0)) await close();
-  });
-  const listen = async (server: Server): Promise<string> => {
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    closing.push(() => server.close());
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  };
-
-  const mounts: Record<string, (verifier: Verifier) => Promise<(path: string, init: RequestInit) => Promise<Response>>> = {
-    async node(verifier) {
-      const origin = await listen(createServer(nodeHandler(verifier.receipts)));
-      return (path, init) => fetch(origin + path, init);
-    },
-    async "express, before the parsers"(verifier) {
-      const app = express();
-      app.use(expressHandlers(verifier.receipts));
-      app.use(express.json(), express.urlencoded());
-      app.use(expressHandlers(verifier));
-      const origin = await listen(createServer(app));
-      return (path, init) => fetch(origin + path, init);
-    },
-    async fastify(verifier) {
-      const app = Fastify();
-      app.register(fastifyPlugin(verifier));
-      app.register(fastifyPlugin(verifier.receipts));
-      const origin = await app.listen({ port: 0, host: "127.0.0.1" });
-      closing.push(() => app.close());
-      return (path, init) => fetch(origin + path, init);
-    },
-    async fetch(verifier) {
-      const handler = fetchHandler(verifier.receipts);
-      return (path, init) => handler(new Request(base + path, init));
-    },
-    async next(verifier) {
-      const { POST } = nextHandlers(verifier.receipts);
-      return (path, init) => POST(new Request(base + path, init));
-    },
-  };
-
-  it.each(Object.entries(mounts))("%s", async (_name, mount) => {
+describe("one mount for the verifier and its receipts", () => {
+  const mounts = mountings.flatMap((mounting) => [
+    { ...mounting, how: "both in one list", list: (verifier: Verifier) => [verifier, verifier.receipts] },
+    { ...mounting, how: "receipts alone", list: (verifier: Verifier) => [verifier.receipts] },
+  ]);
+  it.each(mounts)("$name, $how: signatures hold over the bytes as they came", async ({ start, list, keepsNoBytes }) => {
     const set = withReceipts();
     await set.create();
-    const send = await mount(set.verifier);
+    const host = await start(list(set.verifier));
     const { url, body, headers } = set.twilio("delivered");
     const { pathname, search } = new URL(url);
-    expect((await send(pathname + search, { method: "POST", body: body.replace("delivered", "failed"), headers })).status).toBe(403);
-    expect((await send(pathname + search, { method: "POST", body, headers })).status).toBe(200);
+    const post = (body: string) => host.send({ method: "POST", path: host.prefix + pathname + search, body, headers });
+    const answered = [(await post(body.replace("delivered", "failed"))).status, (await post(body)).status];
+    await host.close();
+    if (keepsNoBytes) {
+      expect(answered).toEqual([500, 500]);
+      expect(set.log.lines.map(({ fields }) => String(fields.err)).join()).toMatch(
+        /mount the receipts handler before express\.json\(\) .*, or let the host keep the bytes in req\.rawBody/,
+      );
+      return;
+    }
+    expect(answered).toEqual([403, 200]);
     expect(await set.told()).toEqual(["submitted", "delivered"]);
-  });
-
-  it("a body parser before it is a fault that says the mend", async () => {
-    const set = withReceipts();
-    await set.create();
-    const app = express();
-    app.use(express.urlencoded());
-    app.use(expressHandlers(set.verifier.receipts));
-    const origin = await listen(createServer(app));
-    const { url, body, headers } = set.twilio("delivered");
-    const { pathname, search } = new URL(url);
-    expect((await fetch(origin + pathname + search, { method: "POST", body, headers })).status).toBe(500);
-    expect(set.log.lines.map(({ fields }) => String(fields.err)).join()).toContain("mount the receipts handler before express.json() and express.urlencoded()");
   });
 });
 

@@ -1,0 +1,42 @@
+import type { HttpHandler } from "../../src/http/message.js";
+import { isUnder } from "./paths.js";
+
+/** What is mounted: a verifier, one of its handlers, or several behind one mount, `[verifier, verifier.receipts]`. */
+export type Mountable = HttpHandler | readonly HttpHandler[];
+
+export interface Mounted {
+  readonly roots: readonly string[];
+  /** Who answers for a path. For one that is nobody's: whose root stands further in, else the first. */
+  of(path: string): HttpHandler;
+}
+
+/** `usage`: how the function that mounts is called, for example `app.use(expressHandlers(verifier))`. Throws `TypeError` for what is no handler, and for two that would answer the same paths. */
+export function mounted(usage: string, given: Mountable): Mounted {
+  const handlers: readonly HttpHandler[] = Array.isArray(given) ? given : [given as HttpHandler];
+  if (handlers.length === 0) throw new TypeError(`phoneproof: ${usage} needs at least one handler; its list is empty`);
+  for (const [at, handler] of handlers.entries())
+    if (!isHandler(handler)) throw new TypeError(`phoneproof: ${usage} takes a verifier, verifier.receipts, or a list of such; ${fault(handler, at, given)}`);
+  const roots = handlers.map(({ root }) => root);
+  const twice = roots.find((root, at) => roots.indexOf(root) !== at);
+  if (twice !== undefined)
+    throw new TypeError(
+      `phoneproof: ${usage} has two handlers for ${twice}, of which the second would never be asked: mount it by itself, under another prefix`,
+    );
+  const of = (path: string) => handlers.find(({ root }) => isUnder(root, path)) ?? handlers.find(({ root }) => path.includes(`${root}/`)) ?? handlers[0];
+  return { roots, of: (path) => of(path) as HttpHandler };
+}
+
+function isHandler(value: unknown): value is HttpHandler {
+  return typeof value === "object" && value !== null && "root" in value && "handle" in value && typeof value.handle === "function";
+}
+
+function fault(value: unknown, at: number, given: unknown): string {
+  const where = Array.isArray(given) ? `entry ${at} of its list` : "what it was given";
+  if (typeof value === "function") return `${where} is a function: a verifier is what createVerifier answers`;
+  if (typeof value !== "object" || value === null) return `${where} is ${value === null ? "null" : typeof value}: is it exported, and imported by that name?`;
+  // Given to the framework uncalled, the function that mounts is given what the framework gives.
+  if ("headers" in value || "register" in value)
+    return `${where} is ${"headers" in value ? "a request" : "an app"}: is the function mounted without being called?`;
+  if ("then" in value) return `${where} is a promise: await it`;
+  return `${where} is none of these`;
+}

@@ -1,0 +1,85 @@
+import { createServer } from "node:http";
+import express from "express";
+import fastify from "fastify";
+import { describe, expect, test } from "vitest";
+import { expressHandlers } from "../../adapters/http/express.js";
+import { fastifyPlugin } from "../../adapters/http/fastify.js";
+import { fetchHandler } from "../../adapters/http/fetch.js";
+import { nextHandlers } from "../../adapters/http/next.js";
+import { nodeHandler } from "../../adapters/http/node.js";
+import { listen, mountings } from "./hosts.js";
+import { createService } from "./service.js";
+
+type Mount = (given: never) => unknown;
+const mounts: Record<string, Mount> = { expressHandlers, fastifyPlugin, nodeHandler, fetchHandler, nextHandlers };
+
+describe("what is no handler is refused when it is mounted", () => {
+  const { verifier } = createService();
+  test.each(Object.entries(mounts))("%s", (name, mount) => {
+    const faultOf = (given: unknown) => {
+      try {
+        mount(given as never);
+      } catch (error) {
+        expect(error).toBeInstanceOf(TypeError);
+        return (error as Error).message;
+      }
+      return "no fault";
+    };
+    const takes = new RegExp(`^phoneproof: \\S*${name}\\(verifier\\)\\S* takes a verifier, verifier\\.receipts, or a list of such; `);
+    for (const [given, words] of [
+      [undefined, "what it was given is undefined: is it exported, and imported by that name?"],
+      [null, "what it was given is null"],
+      [() => verifier, "what it was given is a function: a verifier is what createVerifier answers"],
+      [Promise.resolve(verifier), "what it was given is a promise: await it"],
+      [{}, "what it was given is none of these"],
+      [[verifier, undefined], "entry 1 of its list is undefined"],
+    ] as const) {
+      expect(faultOf(given)).toMatch(takes);
+      expect(faultOf(given)).toContain(words);
+    }
+    expect(faultOf([])).toContain("needs at least one handler");
+    expect(faultOf([verifier, verifier.receipts, createService().verifier.receipts])).toContain("has two handlers for /receipts");
+    expect(faultOf([verifier, verifier.receipts])).toBe("no fault");
+  });
+});
+
+describe("what mounts, itself given to the framework in place of what it answers", () => {
+  test("app.use(expressHandlers): every request is answered with the error, which says so", async () => {
+    const app = express();
+    app.use(expressHandlers as never);
+    const errors: string[] = [];
+    app.use((error: Error, _request: express.Request, response: express.Response, _next: express.NextFunction) => {
+      errors.push(error.message);
+      response.status(500).end();
+    });
+    const host = await listen(createServer(app));
+    expect((await host.send({ method: "GET", path: "/" })).status).toBe(500);
+    await host.close();
+    expect(errors).toEqual([expect.stringMatching(/app\.use\(expressHandlers\(verifier\)\).* is a request: is the function mounted without being called\?/)]);
+  });
+
+  test("app.register(fastifyPlugin): Fastify lets the error end the process", () => {
+    expect(() => fastifyPlugin(fastify() as never)).toThrow(
+      /app\.register\(fastifyPlugin\(verifier\)\).* is an app: is the function mounted without being called\?/,
+    );
+  });
+
+  test("serve({ fetch: fetchHandler }): the error says so", () => {
+    expect(() => fetchHandler(new Request("http://localhost/") as never)).toThrow(/is a request: is the function mounted without being called\?/);
+  });
+});
+
+describe("several behind one mount", () => {
+  test.each(mountings)("$name: each answers its own paths, and what is nobody's is told once", async ({ start }) => {
+    const { verifier, ...service } = createService();
+    const host = await start([verifier, verifier.receipts, verifier.metricsHandler]);
+    const answer = async (path: string) => {
+      const { status, text } = await host.send({ method: "GET", path: host.prefix + path });
+      return [status, (JSON.parse(text) as { message: string }).message];
+    };
+    expect(await answer("/v1/none")).toEqual([404, expect.stringContaining("the routes are /v1/authentication")]);
+    expect(await answer("/receipts/none")).toEqual([404, "There is no such receipts route."]);
+    expect(await service.answers()).toEqual([404, 404]);
+    await host.close();
+  });
+});
