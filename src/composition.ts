@@ -173,11 +173,7 @@ export function compose(options: VerifierOptions): Composed {
     handleMetrics: timed(createMetricsHandler(eyes.metrics, settings.docUrl)),
     metrics: () => eyes.metrics.text(),
     ping: () => ping(parts),
-    diagnose: (asked) =>
-      diagnose(
-        { parts, accounts, sender: options.sender, customers: Array.isArray(options.customers) ? (options.customers as CustomerConfig[]) : undefined },
-        asked,
-      ),
+    diagnose: (asked) => diagnose({ parts, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
     settleReceipts: (receipts) => settleForeign(parts, receipts),
     outbox,
     statistics,
@@ -186,7 +182,13 @@ export function compose(options: VerifierOptions): Composed {
   };
 }
 
-function customersOf(customers: VerifierOptions["customers"], kept: () => Customers): Customers {
+function customersOf(customers: VerifierOptions["customers"], kept: () => Customers): Customers | undefined {
+  if (customers === undefined) return undefined;
   if (customers === "store") return kept();
   return Array.isArray(customers) ? configuredCustomers(customers as readonly CustomerConfig[]) : (customers as Customers);
+}
+
+/** Those of the options; `undefined`: a source tells them. */
+function listedCustomers(customers: VerifierOptions["customers"] = []): readonly CustomerConfig[] | undefined {
+  return Array.isArray(customers) ? (customers as readonly CustomerConfig[]) : undefined;
 }

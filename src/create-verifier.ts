@@ -1,11 +1,12 @@
 import { compose } from "./composition.js";
-import type { AuthenticationResponse, CreateAuthenticationRequest } from "./contract/authentication.js";
-import type { CheckRequest, CheckResponse } from "./contract/check.js";
-import type { LookupRequest, LookupResponse } from "./contract/lookup.js";
-import type { HistoryRequest, NumberRequest, StatsRequest } from "./contract/operator.js";
-import type { RetryRequest, RetryResponse } from "./contract/retry.js";
+import type { AuthenticationResponse } from "./contract/authentication.js";
+import type { CheckResponse } from "./contract/check.js";
+import type { CheckRequest, CreateAuthenticationRequest, HistoryRequest, LookupRequest, NumberRequest, RetryRequest, StatsRequest } from "./contract/direct.js";
+import type { LookupResponse } from "./contract/lookup.js";
+import type { RetryResponse } from "./contract/retry.js";
 import type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
 import type { CustomersOfStore } from "./engine/customers/customers.js";
+import { noApiKeys } from "./engine/door/account.js";
 import type { Explanation } from "./engine/explain.js";
 import type { DiagnoseOptions, Finding } from "./engine/eyes/diagnose.js";
 import type { Ping } from "./engine/eyes/ping.js";
@@ -20,6 +21,8 @@ import type { Receipt } from "./ports/receipts.js";
 
 /**
  * Phone-number verification by one-time SMS code. Outcomes are the `status` of a result; faults reject with `VerifierError`.
+ *
+ * Built without `customers`, it takes direct calls alone, and none needs a `customer_uuid`. Built with them, every call names the one that it is for, or rejects with `bad_request`.
  */
 export interface Verifier extends HttpHandler {
   /** Starts a verification and sends a code: `pending`, `rate_limited` or `spam_detected`. Rejects with a `VerifierError` of status 400 (nothing was sent) or 503 `unavailable`. */
@@ -63,9 +66,9 @@ export interface Verifier extends HttpHandler {
   /** Callbacks that were given up, the newest first. `limit`: 1 to 10,000; default 1,000. */
   deadLetters(options?: { readonly limit?: number }): Promise<readonly DeadLetter[]>;
   /** Puts a given-up callback back on its way, under the same webhook-id; false when there is none. */
-  redeliver(letter: Pick<DeadLetter, "customer_uuid" | "authentication_uuid" | "sequence">): Promise<boolean>;
+  redeliver(letter: Pick<DeadLetter, "authentication_uuid" | "sequence"> & Partial<Pick<DeadLetter, "customer_uuid">>): Promise<boolean>;
   /** Secrets that sign a customer's callbacks, as `whsec_<base64>`, for the customer to verify them with; several while rotating. */
-  webhookSecrets(customerUuid: string): Promise<readonly string[]>;
+  webhookSecrets(customerUuid?: string): Promise<readonly string[]>;
   /** The customers that the store keeps, and their API keys; for a verifier with `customers: "store"`. */
   readonly customers: CustomersOfStore;
   /** Stops delivering callbacks, and closes the store and the sender, where they have something to close. Clients that you passed to them stay yours. */
@@ -89,11 +92,12 @@ export function createVerifier(options: VerifierOptions): Verifier {
     stats: (request) => operations.stats(request),
     flush: () => outbox.flush(),
     deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(Math.min(10_000, Math.max(1, Math.floor(limit) || 1))),
-    redeliver: ({ customer_uuid, authentication_uuid, sequence }) =>
+    redeliver: async ({ customer_uuid = accounts.unnamed(), authentication_uuid, sequence }) =>
       outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence),
-    webhookSecrets: (customerUuid) => accounts.webhookSecrets(customerUuid.toLowerCase()),
+    webhookSecrets: async (customerUuid = accounts.unnamed()) => accounts.webhookSecrets(customerUuid.toLowerCase()),
     customers,
     root: "/v1",
+    ...(options.customers === undefined && { unmountable: noApiKeys }),
     handle,
     warn,
     clock,

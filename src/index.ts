@@ -1,10 +1,10 @@
-export type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest, DeviceType } from "./contract/authentication.js";
+export type { AuthenticationResponse, AuthenticationStatus, DeviceType } from "./contract/authentication.js";
 export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js";
-export type { CheckRequest, CheckResponse, CheckStatus } from "./contract/check.js";
+export type { CheckResponse, CheckStatus } from "./contract/check.js";
+export type { CheckRequest, CreateAuthenticationRequest, HistoryRequest, LookupRequest, NumberRequest, RetryRequest, StatsRequest } from "./contract/direct.js";
 export type { CallerFaultCode, Fault, FaultCode } from "./contract/fault.js";
-export type { LineType, LookupRequest, LookupResponse } from "./contract/lookup.js";
-export type { HistoryRequest, NumberRequest, StatsRequest } from "./contract/operator.js";
-export type { RetryRequest, RetryResponse, RetryStatus } from "./contract/retry.js";
+export type { LineType, LookupResponse } from "./contract/lookup.js";
+export type { RetryResponse, RetryStatus } from "./contract/retry.js";
 export { createVerifier, type Verifier } from "./create-verifier.js";
 export type { CountryCode } from "./domain/countries.js";
 export type { RuleMode } from "./domain/decision.js";

@@ -52,8 +52,11 @@ export interface VerifierOptions {
   readonly pepper?: string | undefined;
   /** ISO 3166-1 alpha-2 codes of the countries that may get messages, or `"all"`. Mandatory: open countries are what SMS fraud lives on. */
   readonly countries: "all" | readonly CountryCode[];
-  /** Who may call: a list, an object of yours that finds them, or `"store"`: those that `verifier.customers` and the command `phoneproof customers` keep in the store. */
-  readonly customers: readonly CustomerConfig[] | Customers | "store";
+  /**
+   * Who may call over HTTP: a list, an object of yours that finds them, or `"store"`: those that `verifier.customers` and the command `phoneproof customers` keep in the store.
+   * Left out: there is one customer, `00000000-0000-0000-0000-000000000000`, which direct calls need not name. It has no API key, so that `/v1` cannot be mounted; `policy` is its policy.
+   */
+  readonly customers?: readonly CustomerConfig[] | Customers | "store" | undefined;
   /** An online source for lookup, or `lookupChain([…])` of several; default: the numbering plan alone. */
   readonly lookup?: LookupProvider | undefined;
   /** What differs from the default policy. */
@@ -395,14 +398,16 @@ function makeSchemas() {
       [z.literal("all"), z.array(country).min(1, "must name at least one country")],
       'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
     ),
-    customers: z.union(
-      [
-        z.array(ConfiguredCustomer).min(1, "must hold at least one customer"),
-        z.literal("store"),
-        methods<Customers>("a customer source", ["findByKeyDigest", "find"]),
-      ],
-      'must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find',
-    ),
+    customers: z
+      .union(
+        [
+          z.array(ConfiguredCustomer).min(1, "must hold at least one customer; leave it out where only direct calls are made"),
+          z.literal("store"),
+          methods<Customers>("a customer source", ["findByKeyDigest", "find"]),
+        ],
+        'must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find',
+      )
+      .optional(),
     lookup: methods<LookupProvider>("a lookup provider", ["lookup"]).optional(),
     policy: PolicyChange.prefault({}).transform((change) => withOverride(defaultPolicy, change)),
     message: object({

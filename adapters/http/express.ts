@@ -23,7 +23,7 @@ export interface ExpressOptions {
  * (receipts: before, or after one that keeps the bytes in `req.rawBody`).
  *
  * The first answers what is under `/v1` and `/receipts`; everything else goes on to `next()`. The second is an error middleware: what the host's own body parser refuses on our
- * paths is answered in our shape; every other error goes on to `next(error)`. Throws `TypeError` for what is no handler.
+ * paths is answered in our shape; every other error goes on to `next(error)`. Throws `TypeError` for what is no handler, for a verifier without `customers`.
  */
 export function expressHandlers(verifier: Mountable, options: ExpressOptions = {}): [ExpressMiddleware, ExpressErrorMiddleware] {
   const { roots, of } = mounted("app.use(expressHandlers(verifier))", verifier);

@@ -38,7 +38,7 @@ export interface FastifyScope {
  * are for its own routes alone.
  *
  * Every method at `/v1` and under it (for `verifier.receipts`: `/receipts`, for `verifier.metricsHandler`: `/metrics`) is answered here. Bodies are read after the API key has been checked, and never coerced. The host's hooks run as for its own routes, and errors
- * that they throw go to the host's error handler. Throws `TypeError` for what is no handler.
+ * that they throw go to the host's error handler. Throws `TypeError` for what is no handler, for a verifier without `customers`.
  */
 export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, options: unknown, done: () => void) => void {
   const { roots, of } = mounted("app.register(fastifyPlugin(verifier))", verifier);

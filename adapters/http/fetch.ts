@@ -13,7 +13,7 @@ export interface FetchOptions {
  * Answers WHATWG requests: Hono (`app.all("/v1/*", (c) => handler(c.req.raw))`), Bun, Deno, Workers. Unknown paths are answered with 404.
  *
  * A body that middleware has read is gone from the request: hand it on in a new one, `handler(new Request(c.req.raw, { body: await c.req.arrayBuffer() }))`.
- * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, and for a `basePath` or `stripped` that does not start with a slash or ends with one.
+ * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for a `basePath` or `stripped` that does not start with a slash or ends with one.
  */
 export function fetchHandler(verifier: Mountable, options: FetchOptions = {}): (request: Request) => Promise<Response> {
   const { of } = mounted("fetchHandler(verifier)", verifier);

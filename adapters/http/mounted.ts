@@ -10,12 +10,13 @@ export interface Mounted {
   of(path: string): HttpHandler;
 }
 
-/** `usage`: how the function that mounts is called, for example `app.use(expressHandlers(verifier))`. Throws `TypeError` for what is no handler, and for two that would answer the same paths. */
+/** `usage`: how the function that mounts is called, for example `app.use(expressHandlers(verifier))`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for two that would answer the same paths. */
 export function mounted(usage: string, given: Mountable): Mounted {
   const handlers: readonly HttpHandler[] = Array.isArray(given) ? given : [given as HttpHandler];
   if (handlers.length === 0) throw new TypeError(`phoneproof: ${usage} needs at least one handler; its list is empty`);
   for (const [at, handler] of handlers.entries())
     if (!isHandler(handler)) throw new TypeError(`phoneproof: ${usage} takes a verifier, verifier.receipts, or a list of such; ${fault(handler, at, given)}`);
+  for (const { unmountable } of handlers) if (unmountable !== undefined) throw new TypeError(unmountable);
   const roots = handlers.map(({ root }) => root);
   const twice = roots.find((root, at) => roots.indexOf(root) !== at);
   if (twice !== undefined)

@@ -17,7 +17,7 @@ export type NextHandlers = Readonly<Record<"GET" | "POST" | "PUT" | "PATCH" | "D
  * `export const { GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS } = nextHandlers(verifier)`. `GET` and `POST` are all that the service needs; without the others Next answers
  * wrong methods itself, with an empty 405.
  *
- * `verifier`: or several, `[verifier, verifier.receipts]`, for a file that serves both, `app/[...route]/route.ts`. Throws `TypeError` for what is no handler, and for a `basePath` that does not start with a slash or ends with one.
+ * `verifier`: or several, `[verifier, verifier.receipts]`, for a file that serves both, `app/[...route]/route.ts`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for a `basePath` that does not start with a slash or ends with one.
  */
 export function nextHandlers(verifier: Mountable, options: NextOptions = {}): NextHandlers {
   const { of } = mounted("nextHandlers(verifier)", verifier);

@@ -10,7 +10,7 @@ export interface NodeOptions {
 /**
  * Answers the requests of a plain node:http or node:http2 server: `createServer(nodeHandler(verifier))`. Every request is answered here; unknown paths with 404.
  *
- * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, and for a `basePath` that does not start with a slash or ends with one.
+ * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for a `basePath` that does not start with a slash or ends with one.
  */
 export function nodeHandler(verifier: Mountable, options: NodeOptions = {}): (request: NodeRequest, response: NodeResponse) => void {
   const { of } = mounted("createServer(nodeHandler(verifier))", verifier);

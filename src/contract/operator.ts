@@ -3,12 +3,10 @@ import { PhoneNumber, Uuid } from "./fields.js";
 
 /** A number of a customer, as an operator names it in direct calls. */
 export const NumberRequest = z.object({ customer_uuid: Uuid, phone_number: PhoneNumber });
-export type NumberRequest = z.input<typeof NumberRequest>;
 
 const limit = "must be a whole number from 1 to 1,000";
 
 export const HistoryRequest = z.object({ ...NumberRequest.shape, limit: z.int(limit).min(1, limit).max(1_000, limit).default(50) });
-export type HistoryRequest = z.input<typeof HistoryRequest>;
 
 const time = z
   .union([z.iso.datetime({ offset: true }), z.date()], "must be a Date, or a timestamp such as 2026-03-01T12:00:00Z")
@@ -18,4 +16,3 @@ const time = z
 export const StatsRequest = z
   .object({ customer_uuid: Uuid, from: time, to: time })
   .refine(({ from, to }) => from < to, { path: ["to"], error: "must be later than from" });
-export type StatsRequest = z.input<typeof StatsRequest>;

@@ -47,10 +47,17 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
     return caller;
   };
 
+  /** What a direct call says, its customer named. */
+  const named = (input: unknown): unknown =>
+    typeof input === "object" && input !== null && (input as { customer_uuid?: unknown }).customer_uuid === undefined
+      ? { ...input, customer_uuid: accounts.unnamed() }
+      : input;
+
   /** The request, whoever calls, and the operation, which begins at once where the caller is known. */
   const run = <Request extends { readonly customer_uuid: string }, R>(
     name: Operation | undefined,
-    read: () => Request,
+    input: unknown,
+    read: (input: unknown) => Request,
     caller: Account | undefined,
     operation: (account: Account, request: Request) => Soon<R>,
   ): Promise<R> =>
@@ -63,7 +70,7 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
           return failed(fault);
         }
       };
-      const request = counting(read);
+      const request = counting(() => read(caller === undefined ? named(input) : input));
       const account = counting(() => admit(request.customer_uuid, caller));
       return soon(account, (one) => counting(() => operation(one, request)), failed);
     });
@@ -72,66 +79,20 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
     createAuthentication: (input, { idempotencyKey }, caller) =>
       run(
         "create",
-        () => parseCreate(input, parts.settings),
+        input,
+        (given) => parseCreate(given, parts.settings),
         caller,
         (account, request) => createAuthentication(parts, account, request, soundKey(idempotencyKey)),
       ),
-    retry: (input, _options, caller) =>
-      run(
-        "retry",
-        () => parseRetry(input),
-        caller,
-        (account, request) => retryAuthentication(parts, account, request),
-      ),
+    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, (account, request) => retryAuthentication(parts, account, request)),
     check: (input, { idempotencyKey }, caller) =>
-      run(
-        "check",
-        () => parseCheck(input),
-        caller,
-        (account, request) => checkAuthentication(parts, account, request, soundKey(idempotencyKey)),
-      ),
-    lookup: (input, _options, caller) =>
-      run(
-        "lookup",
-        () => parseLookup(input),
-        caller,
-        (account, request) => lookupNumber(parts, account, request),
-      ),
-    explain: (input) =>
-      run(
-        undefined,
-        () => parseRetry(input),
-        undefined,
-        (account, request) => explainAuthentication(parts, account, request),
-      ),
-    history: (input) =>
-      run(
-        undefined,
-        () => parseHistory(input),
-        undefined,
-        (account, request) => historyOf(parts, account, request),
-      ),
-    erase: (input) =>
-      run(
-        undefined,
-        () => parseNumber(input),
-        undefined,
-        (account, request) => eraseNumber(parts, account, request),
-      ),
-    unlock: (input) =>
-      run(
-        undefined,
-        () => parseNumber(input),
-        undefined,
-        (account, request) => unlockNumber(parts, account, request),
-      ),
-    stats: (input) =>
-      run(
-        undefined,
-        () => parseStats(input),
-        undefined,
-        (account, request) => parts.statistics.read(account, request),
-      ),
+      run("check", input, parseCheck, caller, (account, request) => checkAuthentication(parts, account, request, soundKey(idempotencyKey))),
+    lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, (account, request) => lookupNumber(parts, account, request)),
+    explain: (input) => run(undefined, input, parseRetry, undefined, (account, request) => explainAuthentication(parts, account, request)),
+    history: (input) => run(undefined, input, parseHistory, undefined, (account, request) => historyOf(parts, account, request)),
+    erase: (input) => run(undefined, input, parseNumber, undefined, (account, request) => eraseNumber(parts, account, request)),
+    unlock: (input) => run(undefined, input, parseNumber, undefined, (account, request) => unlockNumber(parts, account, request)),
+    stats: (input) => run(undefined, input, parseStats, undefined, (account, request) => parts.statistics.read(account, request)),
   };
 }
 

@@ -40,6 +40,8 @@ export interface HttpResponse {
 export interface HttpHandler {
   /** What its paths start with: `/v1` or `/receipts`. */
   readonly root: string;
+  /** Why it cannot be mounted, and the mend: adapters throw it. Absent: it can. */
+  readonly unmountable?: string;
   /** Answers every request, faults included; never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse>;
   /** The verifier's own, by which an adapter closes a connection whose body has no end. */

@@ -17,12 +17,21 @@ export interface Account {
   readonly policy: Policy;
 }
 
+/** The one customer of a verifier that was built without `customers`. */
+export const implicitCustomer = "00000000-0000-0000-0000-000000000000";
+
+/** Why `/v1` of a verifier without customers cannot be mounted, and the mend. */
+export const noApiKeys =
+  "phoneproof: /v1 is for customers with API keys, and this verifier has none. Give createVerifier the option customers, or leave /v1 unmounted and call verifier.createAuthentication, retry and check in a route of your own";
+
 /** Who may call. */
 export interface Accounts {
   /** By the value of the x-api-key header. Throws `forbidden`: "Missing or wrong API key: 403" (contract.md, wire rule 6). */
   byKey(apiKey: string | undefined): Soon<Account>;
   /** By UUID, for direct calls. Throws `account_invalid`. */
   byUuid(customerUuid: string): Soon<Account>;
+  /** The customer of a direct call that names none. Throws `bad_request` where there are customers to be named. */
+  unnamed(): string;
   /** Secrets that sign a customer's callbacks, the current one first: its own, or those made of the verifier's secrets. */
   webhookSecrets(customerUuid: string): Promise<readonly string[]>;
 }
@@ -41,7 +50,9 @@ export function generateApiKey(): ApiKey {
   return { key, digest: `sha256:${keyDigest(key)}` };
 }
 
-export function createAccounts(source: Customers, settings: Settings, clock: Clock, outage: Outage): Accounts {
+/** `customers` absent: there is one, implicit, without a key. */
+export function createAccounts(customers: Customers | undefined, settings: Settings, clock: Clock, outage: Outage): Accounts {
+  const source = customers ?? configuredCustomers([{ customer_uuid: implicitCustomer, keys: [] }]);
   const policies = new WeakMap<object, Policy>();
 
   /** What is `read` of the customer that the source answers. A source that fails, takes longer than the store may, or answers what is no customer is answered 503, as a store is. */
@@ -80,6 +91,7 @@ export function createAccounts(source: Customers, settings: Settings, clock: Clo
 
   return {
     byKey(apiKey) {
+      if (customers === undefined) throw new Error(noApiKeys);
       // Longer than any key, or mistyped: not worth hashing, nor asking anyone.
       const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512 && !isMistyped(apiKey);
       return soon(sound ? ask(() => source.findByKeyDigest(keyDigest(apiKey)), account) : undefined, (known) => {
@@ -95,6 +107,10 @@ export function createAccounts(source: Customers, settings: Settings, clock: Clo
           return known;
         },
       );
+    },
+    unnamed() {
+      if (customers === undefined) return implicitCustomer;
+      throw new VerifierError("bad_request", "customer_uuid is missing: this verifier has customers, so every call names the one that it is for.");
     },
     async webhookSecrets(customerUuid) {
       const own = await ask(

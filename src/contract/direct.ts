@@ -1,0 +1,68 @@
+import type { DeviceType } from "./authentication.js";
+
+/** Whose call it is. */
+interface ForCustomer {
+  /** UUID of the customer; left out where the verifier was built without `customers`. */
+  readonly customer_uuid?: string | undefined;
+}
+
+/** What `createAuthentication` takes. */
+export interface CreateAuthenticationRequest extends ForCustomer {
+  /** The number in E.164 form: `+` and digits. `parsePhoneNumber` makes it of what people type. */
+  readonly phone_number: string;
+  /** Address of the end user, IPv4 or IPv6: the limits per address work with it alone, and it is never read from the connection. */
+  readonly ip?: string | undefined;
+  /** `ANDROID_ID` on Android, `identifierForVendor` on iOS, or what tells a browser again. 1 to 128 printable characters. */
+  readonly device_id?: string | undefined;
+  /** `IOS`, `ANDROID` or `WEB`. */
+  readonly device_type?: DeviceType | undefined;
+  /** 1 to 128 printable characters. */
+  readonly device_model?: string | undefined;
+  /** 1 to 128 printable characters. */
+  readonly os_version?: string | undefined;
+  /** Version of your app. 1 to 128 printable characters. */
+  readonly app_version?: string | undefined;
+  /** The 11-character SMS Retriever hash of your Android app; goes with `device_type: "ANDROID"`. */
+  readonly app_realm?: string | undefined;
+  /** Whether you know the user from before. Told to your own spam rules, and trusted by none of ours. */
+  readonly is_returning_user?: boolean | undefined;
+  /** Where delivery statuses of the messages are posted; https. */
+  readonly callback_url?: string | undefined;
+  /** What the user's device got for solving the challenge of the option `challenge`; good for one request. */
+  readonly proof?: string | undefined;
+}
+
+/** What `retry` and `explain` take. */
+export interface RetryRequest extends ForCustomer {
+  /** As `createAuthentication` answered it. */
+  readonly authentication_uuid: string;
+}
+
+/** What `check` takes. */
+export interface CheckRequest extends RetryRequest {
+  /** What the user typed, as it came: spaces and hyphens are dropped, digits of every script are read. */
+  readonly check_code: string;
+}
+
+/** What `erase` and `unlock` take. */
+export interface NumberRequest extends ForCustomer {
+  /** The number in E.164 form: `+` and digits. */
+  readonly phone_number: string;
+}
+
+/** What `lookup` takes. */
+export type LookupRequest = NumberRequest;
+
+/** What `history` takes. */
+export interface HistoryRequest extends NumberRequest {
+  /** 1 to 1,000. Default 50. */
+  readonly limit?: number | undefined;
+}
+
+/** What `stats` takes. */
+export interface StatsRequest extends ForCustomer {
+  /** Widened to whole hours. A Date, or an ISO 8601 timestamp. */
+  readonly from: string | Date;
+  /** Later than `from`. A Date, or an ISO 8601 timestamp. */
+  readonly to: string | Date;
+}
