@@ -66,7 +66,7 @@ export function createAuthentication(
     const id = key?.id ?? codes.newId();
     const now = clock.now();
     return soon(
-      budget.aside(() => askAround(parts, account, request, phone, id, now)),
+      askAround(parts, account, request, phone, id, now),
       ({ listed, own, ipInfo, proof, network }) => {
         const asked = {
           request,

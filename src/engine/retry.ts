@@ -79,20 +79,18 @@ async function askOwn(parts: Parts, account: Account, { authentication_uuid }: R
   if (held === undefined || decideRetry(held.auth, now, policy) !== "approved") return silent;
   const { id, number, attempts, deviceType } = held.auth;
   const phone = readAgain(parts, number);
-  const listed = await budget.aside(() => parts.lists.judge({ number }));
-  const own = await budget.aside(() =>
-    askOwnRules(parts, () => ({
-      customer_uuid: customer,
-      phone_number: number,
-      line_type: phone?.lineType ?? "Unknown",
-      ...(phone?.country !== undefined && { country_code: phone.country }),
-      ...(deviceType !== undefined && { device_type: deviceType }),
-      authentication_uuid: id,
-      attempt: attempts + 1,
-      now,
-    })),
-  );
-  return { decisions: withListed(own, listed, now).decisions, safe: listed.safe, network: await budget.aside(() => lookAgain(parts, account, phone)) };
+  const listed = await parts.lists.judge({ number });
+  const own = await askOwnRules(parts, () => ({
+    customer_uuid: customer,
+    phone_number: number,
+    line_type: phone?.lineType ?? "Unknown",
+    ...(phone?.country !== undefined && { country_code: phone.country }),
+    ...(deviceType !== undefined && { device_type: deviceType }),
+    authentication_uuid: id,
+    attempt: attempts + 1,
+    now,
+  }));
+  return { decisions: withListed(own, listed, now).decisions, safe: listed.safe, network: await lookAgain(parts, account, phone) };
 }
 
 function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRetryWord): Decided<Retried> {

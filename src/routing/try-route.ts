@@ -1,3 +1,4 @@
+import { afterTurn } from "../engine/clock/budget.js";
 import type { Clock } from "../ports/clock.js";
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 
@@ -27,7 +28,7 @@ export function tryRoute(sender: SmsSender, message: SmsMessage, { signal, deadl
       abort.abort(signal.reason);
       finish({ outcome: "unknown", reason: "no answer in time" });
     };
-    const cancel = clock.after(timeLeft, stop);
+    const cancel = afterTurn(clock, timeLeft, stop);
     signal.addEventListener("abort", stop, { once: true });
     const failed = (error: unknown) =>
       finish(discreet({ outcome: read(error)?.outcome === "rejected" ? "rejected" : "unknown", reason: words(error) }, message));

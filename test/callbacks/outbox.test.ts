@@ -320,8 +320,8 @@ describe("architecture.md, rule 6: workers lease", () => {
     const flush = set.verifier.flush();
     await expect.poll(() => hosts.held.length).toBe(1);
     set.clock.advance(leaseTime - 19_999);
-    hosts.release();
     expect(await flush, "the first was given up by its own time limit").toEqual({ delivered: 0, failed: 1, dead: 0 });
+    hosts.release();
     expect(hosts.posts).toHaveLength(1);
     set.clock.advance(19_999);
     const again = set.verifier.flush();

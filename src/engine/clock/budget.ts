@@ -1,14 +1,11 @@
 import { VerifierError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Outage } from "../eyes/outages.js";
-import type { Soon } from "../soon.js";
 
-/** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (architecture.md, rule 8). */
+/** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (architecture.md, rule 8). Time in which no store call is under way is not charged. */
 export interface StoreBudget {
   /** Waits for a store call; rejects with `unavailable` when it fails or the time is used up. */
   call<T>(work: () => Promise<T>): Promise<T>;
-  /** Something that is not a store call; the time it takes is not charged. */
-  aside<T>(work: () => Soon<T>): Soon<T>;
 }
 
 /** A budget for one request. `store`: who is told whether the store works. `timeout` in milliseconds. */
@@ -18,47 +15,46 @@ export function storeBudget(clock: Clock, store: Outage, timeout: number): Store
 
 class Budget implements StoreBudget {
   #deadline: number;
+  #underWay = 0;
+  /** Since when no call is under way. */
+  #idleSince: number;
 
   constructor(
     readonly clock: Clock,
     readonly store: Outage,
     readonly timeout: number,
   ) {
-    this.#deadline = clock.now() + timeout;
+    this.#idleSince = clock.now();
+    this.#deadline = this.#idleSince + timeout;
   }
 
   call<T>(work: () => Promise<T>): Promise<T> {
-    const left = this.#deadline - this.clock.now();
-    if (left <= 0) return Promise.reject(unavailable(new Error(`the store used up its ${this.timeout} ms`)));
-    const done = withTimeout(this.clock, left, work, (cause) => {
+    const now = this.clock.now();
+    if (this.#underWay === 0) this.#deadline += now - this.#idleSince;
+    const left = this.#deadline - now;
+    if (left <= 0) {
+      this.#idleSince = now;
+      return Promise.reject(unavailable(new Error(`the store used up its ${this.timeout} ms`)));
+    }
+    this.#underWay++;
+    const failed = (cause: unknown) => {
+      this.#over();
       this.store.failed({ err: cause });
       return unavailable(cause);
-    });
-    return this.store.on ? done.then((value) => this.#worked(value)) : done;
-  }
-
-  #worked<T>(value: T): T {
-    this.store.worked();
-    return value;
-  }
-
-  aside<T>(work: () => Soon<T>): Soon<T> {
-    const started = this.clock.now();
-    const goOn = () => {
-      this.#deadline += Math.max(0, this.clock.now() - started);
     };
-    const value = work();
-    if (!(value instanceof Promise)) return value;
-    return value.then(
-      (one) => {
-        goOn();
-        return one;
-      },
-      (error) => {
-        goOn();
-        throw error;
-      },
-    );
+    const answered = () => {
+      const then = this.#over();
+      // The clock jumped over the call: how long it took nobody knows, and the next has as much.
+      if (then >= this.#deadline) this.#deadline = then + left;
+      if (this.store.on) this.store.worked();
+    };
+    return withTimeout(this.clock, left, work, failed, answered);
+  }
+
+  #over(): number {
+    this.#underWay--;
+    this.#idleSince = this.clock.now();
+    return this.#idleSince;
   }
 }
 
@@ -72,21 +68,42 @@ export class TimedOut extends Error {
   override readonly name = "TimedOut";
 }
 
-/** The result of `work`, or a rejection with `TimedOut` after `ms`. What `work` does later is ignored. `failure`: what to reject with instead. */
-export function withTimeout<T>(clock: Clock, ms: number, work: () => PromiseLike<T> | T, failure = (error: unknown) => error): Promise<T> {
+/** Runs what it is given when what has arrived meanwhile was read. */
+const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
+
+/**
+ * Runs `late` after `ms` and one turn of the event loop. The function returned calls it off.
+ *
+ * Where the clock jumps, in a test or because the process stood still, an answer may be there that nobody could read yet: it is read in that turn, and is not late.
+ */
+export function afterTurn(clock: Clock, ms: number, late: () => void): () => void {
+  let isOff = false;
+  const cancel = clock.after(ms, () => void nextTurn(() => isOff || late()));
+  return () => {
+    isOff = true;
+    cancel();
+  };
+}
+
+const asItIs = (error: unknown) => error;
+
+/** The result of `work`, or a rejection with `TimedOut` after `ms`. What `work` does later is ignored. `failure`: what to reject with instead. `answered`: told of a result that comes in time. */
+export function withTimeout<T>(clock: Clock, ms: number, work: () => PromiseLike<T> | T, failure = asItIs, answered?: () => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    let over = false;
-    const fail = (error: unknown) => {
-      if (over) return;
-      over = true;
+    let isOver = false;
+    const isFirst = () => {
+      if (isOver) return false;
       cancel();
-      reject(failure(error));
+      return (isOver = true);
     };
-    const cancel = clock.after(ms, () => fail(new TimedOut(`no answer within ${ms} ms`)));
+    const fail = (error: unknown) => {
+      if (isFirst()) reject(failure(error));
+    };
+    const cancel = afterTurn(clock, ms, () => fail(new TimedOut(`no answer within ${ms} ms`)));
     try {
       Promise.resolve(work()).then((value) => {
-        over = true;
-        cancel();
+        if (!isFirst()) return;
+        answered?.();
         resolve(value);
       }, fail);
     } catch (error) {

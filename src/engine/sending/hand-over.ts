@@ -31,7 +31,7 @@ export async function handOver(
   const attempt = auth.attempts;
   const test = settings.testNumbers.get(auth.number);
   const began = clock.now();
-  const report = await budget.aside(() => (test === undefined ? send(parts, toMessage(parts, sending)) : pretend(parts, test)));
+  const report = await (test === undefined ? send(parts, toMessage(parts, sending)) : pretend(parts, test));
   const { result } = report;
   if (test === undefined && result !== "rejected")
     parts.statistics.sent(auth.customer, auth.country, report.route ?? auth.sends.at(-1)?.route, report.price ?? sending.price);

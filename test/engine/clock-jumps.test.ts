@@ -1,0 +1,99 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { lookupChain } from "../../adapters/lookup/chain.js";
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import type { LookupProvider, SmsSender, Store } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
+import { setUp, start } from "../support/verifier.js";
+
+const day = 86_400_000;
+
+/** Answers after some microtasks, as what is in memory does. */
+async function soon<T>(value: T): Promise<T> {
+  await steps(20);
+  return value;
+}
+
+/** A memory store whose every answer takes some microtasks; `hangs`: the method that never answers. */
+function slowStore(hangs?: keyof Store): Store {
+  return new Proxy(memoryStore({ name: randomUUID() }), {
+    get(target, name) {
+      const own: unknown = Reflect.get(target, name, target);
+      if (typeof own !== "function") return own;
+      return async (...args: unknown[]) => (name === hangs ? new Promise(() => {}) : soon(await Reflect.apply(own, target, args)));
+    },
+  });
+}
+
+/** Lets so many microtasks pass. */
+async function steps(many: number): Promise<void> {
+  for (let step = 0; step < many; step++) await Promise.resolve();
+}
+
+/** Into how much of the work the clock jumps: each of these once. */
+const jumpsAt = Array.from({ length: 50 }, (_, at) => at * 3);
+
+/** One that takes messages into memory. */
+const taking: SmsSender = { send: async () => soon({ outcome: "accepted" }) };
+
+describe("a jump of the clock is no outage: what has answered by then is not late", () => {
+  it("the worker's looks for callbacks that fall due in it log nothing", async () => {
+    const set = setUp({ callbacks: { worker: true }, statistics: {} });
+    await set.create();
+    set.clock.advance(600_001);
+    set.clock.advance(day);
+    await set.verifier.close();
+    expect(set.log.lines).toEqual([]);
+  });
+
+  it.each(jumpsAt)("a request that reads, writes and sends in it is answered, and no part is told to have failed: after %s steps of it", async (at) => {
+    const clock = fixedClock(start);
+    for (const sender of [taking, router({ clock, routes: [{ name: "one", sender: taking }] })]) {
+      const set = setUp({ clock, store: slowStore(), sender });
+      const jumped = async <T>(request: Promise<T>): Promise<T> => {
+        await steps(at);
+        clock.advance(60_000);
+        return request;
+      };
+      const { authentication_uuid } = await jumped(set.create());
+      clock.advance(30_000);
+      expect((await jumped(set.retry(authentication_uuid))).status).toBe("approved");
+      expect(set.log.lines).toEqual([]);
+    }
+  });
+
+  it("one of several calls of one request that it passed over has what the first had left", async () => {
+    const set = setUp({ store: slowStore() });
+    const { authentication_uuid } = await set.create();
+    set.clock.advance(30_000);
+    const retrying = set.retry(authentication_uuid);
+    for (let jump = 0; jump < 20; jump++) {
+      await steps(5);
+      set.clock.advance(3_000);
+    }
+    expect((await retrying).status).toBe("approved");
+    expect(set.log.lines).toEqual([]);
+  });
+
+  it("a lookup that is answered in it counts, by a chain too", async () => {
+    const clock = fixedClock(start);
+    const knows: LookupProvider = { lookup: async () => soon({ carrier: "Free Mobile", line_type: "Mobile" as const }) };
+    for (const lookup of [knows, lookupChain([knows], { clock })]) {
+      const set = setUp({ clock, lookup });
+      const looking = set.verifier.lookup({ customer_uuid: set.customer, phone_number: "+33612345678" });
+      await steps(10);
+      clock.advance(60_000);
+      expect((await looking).carrier).toBe("Free Mobile");
+      expect(set.log.lines).toEqual([]);
+    }
+  });
+
+  it("a store that hangs is late all the same, and told once", async () => {
+    const set = setUp({ store: slowStore("commit") });
+    const creating = set.create();
+    set.clock.advance(2_000);
+    await expect(creating).rejects.toMatchObject({ code: "unavailable" });
+    expect(set.log.lines.map(({ message }) => message)).toEqual(["the store failed"]);
+  });
+});
