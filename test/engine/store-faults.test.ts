@@ -261,7 +261,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
 
   it("a corrupt record: 503 for that request, the record left as it is, an error event with its id", async () => {
     const base = Date.UTC(2026, 2, 1, 12);
-    const good = { c: base, p: "+33612345678", x: 600_000, a: 1, n: 1, d: [{ n: 1, d: "digest" }] };
+    const good = { c: base.toString(36), p: "+33612345678", x: 600_000, a: 2, n: 2, d: ["digest", { n: 2, d: "digest", t: 30_000 }] };
     for (const data of [
       "",
       "nonsense",
@@ -270,8 +270,9 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       "null",
       '{"a":1}',
       ...[
-        { c: "x" },
-        { c: 1e18 },
+        { c: "?" },
+        { c: base },
+        { c: "zzzzzzzzzzzz" },
         { s: 9 },
         { r: -5 },
         { w: 1.5 },

@@ -33,7 +33,12 @@ const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as num
 const isTime = (value: unknown) => Number.isSafeInteger(value) && Math.abs(value as number) <= 8.64e15;
 
 const text = (key: string): Field<string> => ({ key, pack: (value) => value, read: (stored) => sound(isText(stored), stored) });
-const count = (key: string): Field<number> => ({ key, pack: (value) => value || undefined, read: (stored = 0) => sound(isCount(stored), stored) });
+/** `usual`: what is left out. */
+const count = (key: string, usual = 0): Field<number> => ({
+  key,
+  pack: (value) => (value === usual ? undefined : value),
+  read: (stored = usual) => sound(isCount(stored), stored),
+});
 const flag = (key: string): Field<boolean> => ({
   key,
   pack: (value) => (value ? 1 : undefined),
@@ -61,11 +66,20 @@ const objects = <T extends object>(key: string): Field<readonly T[]> => ({
   pack: (value) => (value.length === 0 ? undefined : value),
   read: (stored = []) => sound(Array.isArray(stored) && stored.every((one) => typeof one === "object" && one !== null), stored),
 });
-const list = <T extends object>(key: string, table: Table<T>): Field<readonly T[]> => ({
-  key,
-  pack: (value, base) => (value.length === 0 ? undefined : value.map((one) => packAll(table, one, base))),
-  read: (stored = [], base) => sound<unknown[]>(Array.isArray(stored), stored).map((one) => readAll(table, one, base)),
-});
+/** `alone`: the field that is kept by itself where all others are as usual. */
+const list = <T extends object>(key: string, table: Table<T>, alone: keyof T): Field<readonly T[]> => {
+  const { key: only } = table[alone];
+  const packOne = (one: T, base: number): unknown => {
+    const packed = packAll(table, one, base);
+    return only in packed && Object.keys(packed).length === 1 ? packed[only] : packed;
+  };
+  const readOne = (one: unknown, base: number): T => readAll(table, typeof one === "object" ? one : { [only]: one }, base);
+  return {
+    key,
+    pack: (value, base) => (value.length === 0 ? undefined : value.map((one) => packOne(one, base))),
+    read: (stored = [], base) => sound<unknown[]>(Array.isArray(stored), stored).map((one) => readOne(one, base)),
+  };
+};
 
 /** Kept as it is. */
 const origin = (key: string): Field<Origin> => ({
@@ -77,7 +91,7 @@ const origin = (key: string): Field<Origin> => ({
 const sendStates: readonly SendState[] = ["undecided", "accepted", "unknown"];
 
 const sendFields: Table<Send> = {
-  attempt: count("n"),
+  attempt: count("n", 1),
   digest: text("d"),
   state: oneOf("s", sendStates),
   at: time("t"),
@@ -99,19 +113,19 @@ type Kept = Omit<Authentication, "customer" | "id" | "keepUntil" | "sealed">;
 
 /** Every field of an authentication, once: its key in the text, how it is written, and how it is read and judged. A field added later reads as absent in what was written before. */
 const fields: Table<Kept> = {
-  createdAt: { key: "c", pack: (value) => value, read: (_stored, base) => base },
+  createdAt: { key: "c", pack: (value) => value.toString(36), read: (_stored, base) => base },
   number: text("p"),
   country: maybe(text("l")),
   expiresAt: time("x"),
   endsAt: maybe(time("e")),
   status: oneOf("s", authenticationStatuses),
-  attempts: count("a"),
-  sent: count("n"),
+  attempts: count("a", 1),
+  sent: count("n", 1),
   retries: count("r"),
   lastSendAt: time("t"),
   wrongChecks: count("w"),
   validated: flag("v"),
-  sends: list<Send>("d", sendFields),
+  sends: list<Send>("d", sendFields, "digest"),
   decisions: objects<Decision>("i"),
   deviceType: maybe(oneOf("o", deviceTypes)),
   appRealm: maybe(text("h")),
@@ -136,7 +150,8 @@ export function encodeRecord(auth: Authentication): string {
 export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, unseal: Codes["unseal"]): Authentication {
   try {
     const stored: unknown = JSON.parse(data);
-    const createdAt = sound<{ c: number }>(typeof stored === "object" && stored !== null && "c" in stored && isCount(stored.c) && isTime(stored.c), stored).c;
+    const createdAt = Number.parseInt(sound<{ c: string }>(typeof stored === "object" && stored !== null && "c" in stored && isText(stored.c), stored).c, 36);
+    sound(isCount(createdAt) && isTime(createdAt), createdAt);
     const kept = readAll<Kept>(fields, stored, createdAt);
     const number = unseal(id, kept.number);
     return number === undefined ? { customer, id, keepUntil, ...kept } : { customer, id, keepUntil, ...kept, number, sealed: kept.number };
