@@ -5,7 +5,7 @@ import { consoleSender } from "phoneproof/senders/console";
 
 /** Pages and server actions may use it too: `verifier.createAuthentication(…)`. */
 export const verifier = createVerifier({
-  store: memoryStore(), // one per process, although Next.js loads this module more than once
+  store: memoryStore({ name: "verifier" }), // one per process, although Next.js loads this module more than once
   sender: consoleSender({ allowInProduction: true }), // an example only: put a carrier here
   secret: process.env.PHONEPROOF_SECRET ?? "for development only: openssl rand -base64 32",
   countries: ["FR", "GB", "US"],

@@ -1,9 +1,22 @@
-import { expect, test } from "vitest";
-import { memoryStore } from "../../adapters/store/memory/index.js";
+import { expect, test, vi } from "vitest";
 import type { ShownMessage } from "../../src/dev/messages.js";
 import { readDevSettings } from "../../src/dev/settings.js";
 import { startDev } from "../../src/dev/start.js";
 import { decodeRecord } from "../../src/engine/records/codec.js";
+import type { Store } from "../../src/index.js";
+
+/** The demo's store, which it keeps to itself. */
+const stores = vi.hoisted(() => [] as Store[]);
+vi.mock("../../adapters/store/memory/index.js", async (original) => {
+  const { memoryStore } = await original<typeof import("../../adapters/store/memory/index.js")>();
+  return {
+    memoryStore: () => {
+      const store = memoryStore();
+      stores.push(store);
+      return store;
+    },
+  };
+});
 
 test("a receipt from the page reaches the record of its authentication; none is taken over the service's own route", async () => {
   const settings = readDevSettings(["--port", "0", "--json"], {});
@@ -15,9 +28,8 @@ test("a receipt from the page reaches the record of its authentication; none is 
       body: JSON.stringify({ customer_uuid: settings.customer_uuid, phone_number: "+14155552671" }),
     });
     const { authentication_uuid } = (await created.json()) as ShownMessage;
-    // The demo's store is in memory, one for the whole process.
     const deliveries = async () => {
-      const record = await memoryStore().find(settings.customer_uuid, authentication_uuid);
+      const record = await stores[0]?.find(settings.customer_uuid, authentication_uuid);
       return record && decodeRecord(record, () => undefined).sends.map(({ delivery }) => delivery);
     };
     const post = (path: string, body: object) =>

@@ -50,19 +50,32 @@ async function held(store: Store, window: string, since = 0): Promise<number> {
 
 const done = { done: true, counts: [], asked: [] };
 
-describe("one store per name and process", () => {
+describe("every memoryStore() is a store of its own; one with a name is one per process", () => {
   const life = { now: start, keepUntil: start + minute };
 
-  test("one name is one store, another name another, and the name is default unless given", async () => {
+  test("two calls without a name know nothing of each other, whatever each is told", async () => {
+    const stores = [memoryStore(), memoryStore(), memoryStore({ maxRecords: 5 }), memoryStore({ name: "default" })];
+    await stores[0]?.put("key", "value", life);
+    expect(await Promise.all(stores.map((store) => store.get("key")))).toEqual(["value", undefined, undefined, undefined]);
+    await Promise.all(stores.map((store) => store.close?.()));
+    expect(await stores[0]?.get("key")).toBe("value");
+  });
+
+  test("one name is one store, another name another", async () => {
     const name = randomUUID();
     await memoryStore({ name }).put("key", "value", life);
     expect(await memoryStore({ name }).get("key")).toBe("value");
     expect(await own().store.get("key")).toBeUndefined();
-    const key = randomUUID();
-    const store = memoryStore();
-    await store.put(key, "value", life);
-    expect(await memoryStore({ name: "default" }).get(key)).toBe("value");
-    await store.close?.();
+  });
+
+  test("without a name it is refused in a server of Next.js, whose bundles would each have one, and the message names the mend", () => {
+    vi.stubEnv("NEXT_RUNTIME", "nodejs");
+    try {
+      expect(() => memoryStore()).toThrow('Give it a name, by which they share one: memoryStore({ name: "verifier" }).');
+      expect(() => memoryStore({ name: randomUUID() })).not.toThrow();
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   test("a second copy of the module shares it", async () => {

@@ -8,7 +8,10 @@ import { Draft, endAfter, slotAt, Table } from "./table.js";
 import { endOf, type Members, namesOf, newer, sizeOf, withMember, withoutMember } from "./window.js";
 
 export interface MemoryStoreOptions {
-  /** Stores of one name in one process are one store. Default: `"default"`. */
+  /**
+   * Stores of one name in one process are one store, also where a bundler loads the library, or your module, more than once. Default: none, a store of its own.
+   * Next.js does that, for pages, routes and server actions, and again at each hot reload: give it a name there.
+   */
   readonly name?: string;
   /**
    * How many authentications it keeps at once; as many small values, and sixteen times as many members of windows, parts of sums and counters together. An integer of 1 or more.
@@ -52,7 +55,7 @@ class MemoryStore implements Store {
   #closed = false;
 
   constructor(
-    readonly name: string,
+    readonly name: string | undefined,
     readonly maxRecords: number,
     readonly now: () => number,
     readonly release: () => void,
@@ -223,7 +226,7 @@ class MemoryStore implements Store {
     for (let looked = 0; isFull(); looked++) {
       if (looked < lookedAtWhenFull && tables.some((table) => table.forgetOne(slotAt(now)))) continue;
       throw new Error(
-        `memoryStore "${this.name}" is full: it keeps at most ${most} ${what} with maxRecords ${this.maxRecords}, and forgets none before its end. ` +
+        `${this.name === undefined ? "memoryStore" : `memoryStore "${this.name}"`} is full: it keeps at most ${most} ${what} with maxRecords ${this.maxRecords}, and forgets none before its end. ` +
           "Raise maxRecords, or keep them in redisStore or mongoStore.",
       );
     }
@@ -278,14 +281,26 @@ function stores(): Map<string, { readonly store: Store; readonly maxRecords: num
   return home[registry];
 }
 
+/** Whether this is code of a server of Next.js, whose bundler puts its runtime in place of that very expression. */
+function isInNext(): boolean {
+  return typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
+}
+
 /**
  * Keeps everything in the memory of this process: for one process, development and tests. What it holds is gone when the process ends.
  *
- * Calls with one `name` get one store, also where a bundler loads the library twice; the clock is that of the first. Throws when that store exists with another `maxRecords`.
+ * Every call is a store of its own, unless it has a `name`: calls with one name get one store, also where a bundler loads the library twice; the clock is that of the first.
+ * Throws when that store exists with another `maxRecords`; and without a name in a server of Next.js, where code of one bundle would not find what another has stored.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const { name = "default", maxRecords = 1_000_000, now = () => performance.now() } = options;
+  const { name, maxRecords = 1_000_000, now = () => performance.now() } = options;
   if (!Number.isInteger(maxRecords) || maxRecords < 1) throw new Error(`memoryStore: maxRecords must be an integer of 1 or more, got ${String(maxRecords)}.`);
+  if (name === undefined) {
+    if (!isInNext()) return new MemoryStore(undefined, maxRecords, now, () => {});
+    throw new Error(
+      'memoryStore: Next.js loads this module once for each of its bundles, and each would have a store of its own. Give it a name, by which they share one: memoryStore({ name: "verifier" }).',
+    );
+  }
   const all = stores();
   const existing = all.get(name);
   if (existing === undefined) {
