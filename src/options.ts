@@ -30,7 +30,10 @@ export interface CustomerConfig extends Customer {
   readonly keys: readonly string[];
 }
 
-/** A number that no message is ever sent to. */
+/**
+ * A number that no message is ever sent to. As nothing is sent, no cap and none of our spam rules hold it, and it counts for nobody's; your own rules that judge, lists, cool-downs and the checks of each authentication do.
+ * Guesses stay limited as they are for any other number: within a day no more wrong codes are judged for it, over all its authentications, than sends per day × checks of the policy (50); then its checks answer `rate_limited`.
+ */
 export interface TestNumber {
   /** E.164 form. */
   readonly number: string;
@@ -91,7 +94,8 @@ export interface VerifierOptions {
   /** `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Default `"valid"`. */
   readonly phoneValidation?: "valid" | "possible" | undefined;
   /**
-   * Numbers in E.164 form that are exempt from validity and from `countries`. One with a fixed `code` or `outcome` is never sent to, for app review and end-to-end tests: whoever knows the code passes for its owner. Default none.
+   * Numbers that are exempt from validity and from `countries`. One given as an object is never sent to, and exempt from caps and spam rules, for app review and end-to-end tests: whoever knows its code passes for its owner.
+   * One given as a string, in E.164 form, gets real messages, which cost money: caps and spam rules hold it as any other. Default none.
    */
   readonly testNumbers?: readonly (string | TestNumber)[] | undefined;
   /** Numbers in E.164 form, or prefixes that end in `*`, that never get a message. Default none. */

@@ -26,7 +26,7 @@ export interface MemberClaim extends Counted {
 /** So much more in a sum, which knows no members. */
 export interface SumClaim extends Counted {
   readonly sum: string;
-  /** A whole number. Below 0: gives back of what was claimed at this very `now`, over the same length (`now - since`), and is always granted; no part of a sum falls below 0. */
+  /** A whole number; 0 is held to the limit as any. Below 0: gives back of what was claimed at this very `now`, over the same length (`now - since`), and is always granted; no part of a sum falls below 0. */
   readonly weight: number;
   /** What the sum since `since` may come to, this weight included. Absent: it is counted and told, never refused. */
   readonly limit?: number;

@@ -1,7 +1,7 @@
-import { type Claim, type Moment, sinceOf, sumClaim } from "./claim.js";
+import { type Claim, type Moment, type SumClaim, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
-import { type Cap, type GrowingCap, milliseconds, type Policy } from "./policy.js";
+import { type Cap, type GrowingCap, milliseconds, type Policy, sendsPerDay } from "./policy.js";
 import { day, hour } from "./time.js";
 
 /** One rule's claim, with what people are told of it. */
@@ -116,15 +116,16 @@ function mostSends(caps: readonly Cap[], length: number): number {
   return Math.min(...most);
 }
 
-/** What a create claims so that its number's history and erasure find it, where the window of sends would not name it for as long as it is kept. */
+/** What a create claims so that its number's history and erasure find it, where the window of sends would not name it for as long as it is kept. `capped`: its sends are counted at all. */
 export function listedClaims(
   { customer, id, number, createdAt, callbackUrl }: Omit<SendSubject, "attempt"> & { readonly callbackUrl?: string | undefined },
   policy: Policy,
   { now, skew }: Moment,
   mask: Mask,
+  capped: boolean,
 ): Claim[] {
   const { whole, keptFor } = indexOf(policy);
-  if (whole && callbackUrl === undefined) return [];
+  if (capped && whole && callbackUrl === undefined) return [];
   const until = now + keptFor + (callbackUrl === undefined ? 0 : keptForCallbacks) + 2 * skew;
   return [{ window: `${customer}:h:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, now, since: now, keepUntil: until }];
 }
@@ -166,6 +167,15 @@ export function createCharges(subject: CreateSubject, policy: Policy, moment: Mo
     numbersPerIp(charges, `${customer}:in:${address}`, number, limits.numbersPerIp, moment);
   }
   return charges;
+}
+
+/**
+ * What a check of a test number claims, which no cap of sends holds: `wrong` 1 for a wrong code, 0 for a right one. Within a day no more wrong codes are judged than those caps would let anybody type for another number, sends per day × checks;
+ * after them the right one is refused too.
+ */
+export function guessClaim(customer: string, number: string, wrong: 0 | 1, policy: Policy, moment: Moment, mask: Mask): SumClaim {
+  const most = sendsPerDay(policy) * policy.checks;
+  return sumClaim(`${customer}:g:${mask(number)}`, wrong, day, moment, most - 1 + wrong);
 }
 
 /** "lookups have a ceiling" (contract.md, Fields). */

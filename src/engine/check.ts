@@ -2,10 +2,11 @@ import type { CheckRequest, CheckResponse, CheckStatus } from "../contract/check
 import type { Authentication, Send } from "../domain/authentication.js";
 import { askCells } from "../domain/cells.js";
 import { decideCheck } from "../domain/check.js";
+import { guessClaim } from "../domain/quota.js";
 import { askCountry, creditClaims, potCredit } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./door/account.js";
-import { newBudget, type Parts } from "./parts.js";
+import { isTestNumber, newBudget, type Parts } from "./parts.js";
 import { feedBack } from "./sending/feedback.js";
 import { type Decided, transition } from "./transition.js";
 
@@ -73,10 +74,15 @@ function decide(parts: Parts, { policy }: Account, auth: Authentication, code: s
   const now = clock.now();
   const { status, next: judged, proved } = decideCheck(auth, match, now, policy);
   const next = judged !== undefined && keyed !== undefined ? keyed.remember(judged, status) : judged;
-  if (proved === undefined) return { result: { status, auth }, next };
-  // The cells that the messages had filled are credited by the very commit that validates.
   const moment = { now, skew: settings.clockSkew };
   const { customer, number, country, origin = {}, sent } = auth;
+  if (isTestNumber(settings, number) && (proved !== undefined || status === "invalid")) {
+    const claims = [guessClaim(customer, number, proved === undefined ? 1 : 0, policy, moment, codes.mask)];
+    const validated = proved && { auth, attempt: proved.attempt };
+    return { result: { status, auth, ...(validated && { validated }) }, next, claims, refused: () => ({ result: { status: "rate_limited", auth } }) };
+  }
+  if (proved === undefined) return { result: { status, auth }, next };
+  // The cells that the messages had filled are credited by the very commit that validates.
   const claims = creditClaims({ customer, number, country, origin }, policy, settings.ownCells, sent, moment, codes.mask);
   const validated = { auth, attempt: proved.attempt };
   if (origin.p === undefined || country === undefined) return { result: { status, auth, validated }, next, claims };

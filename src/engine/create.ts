@@ -15,7 +15,7 @@ import type { Account } from "./door/account.js";
 import { meetsChallenge } from "./door/challenge.js";
 import { blockedNumber, lookBeforeSend, readDestination } from "./door/destination.js";
 import { askIpInfo, askOwnRules, type OwnWord, withListed } from "./door/spam.js";
-import { newBudget, type Parts, timestamp } from "./parts.js";
+import { isTestNumber, newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
 import { admission, type Granted, type Pass, passed, type Refusal } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
@@ -73,7 +73,7 @@ export function createAuthentication(
           phone,
           id,
           own: withListed(own, listed, now),
-          pass: { proof, safe: listed.safe },
+          pass: { proof, safe: listed.safe || isTestNumber(settings, phone.number) },
           ipInfo,
           network,
           fingerprint: key?.fingerprint,
@@ -165,14 +165,11 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
   if (sending.unpriced !== undefined) return refuse("rate_limited", [sending.unpriced]);
   const { next } = sending;
   const signals = signalDecisions(policy.spam.signals.mode, { deviceType: request.device_type, deviceId: request.device_id, country }, ipInfo, now);
-  const caps = createCharges(
-    { customer, id, number, createdAt: now, attempt: next.attempts, deviceId: request.device_id, ip: request.ip },
-    policy,
-    moment,
-    codes.mask,
-  );
+  const subject = { customer, id, number, createdAt: now, attempt: next.attempts, deviceId: request.device_id, ip: request.ip };
+  const isCapped = !isTestNumber(settings, number);
+  const caps = isCapped ? createCharges(subject, policy, moment, codes.mask) : none;
   const { claims, asks, ...admits } = admission(parts, account, sending, caps, { pass, signals }, moment);
-  const listed = listedClaims(next, policy, moment, codes.mask);
+  const listed = listedClaims(next, policy, moment, codes.mask, isCapped);
   return {
     result: { auth: next },
     next,

@@ -45,6 +45,11 @@ export function newBudget({ clock, eyes, settings }: Pick<Parts, "clock" | "eyes
   return storeBudget(clock, eyes.outages.store, settings.storeTimeout);
 }
 
+/** Whether nothing is ever sent to a number: it costs nothing, so that no cap and none of our spam rules hold it. */
+export function isTestNumber({ testNumbers }: Settings, number: string): boolean {
+  return testNumbers.get(number) !== undefined;
+}
+
 /** `YYYY-MM-DDTHH:MM:SS.sssZ` (contract.md, wire rule 3). */
 export function timestamp(ms: number): string {
   return new Date(ms).toISOString();

@@ -11,7 +11,7 @@ import { type StoreBudget, unavailable } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import { lookAgain, readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
-import { newBudget, type Parts, timestamp } from "./parts.js";
+import { isTestNumber, newBudget, type Parts, timestamp } from "./parts.js";
 import { admission, type Granted, passed } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
@@ -114,7 +114,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   const sending = nextSend(parts, settleOverdue(noted, policy, now), policy, now, own.network);
   if (sending.unpriced !== undefined) return refuse(sending.unpriced);
   const { next } = sending;
-  const caps = sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
+  const caps = isTestNumber(settings, next.number) ? [] : sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
   const { claims, asks, ...admits } = admission(parts, account, sending, caps, { pass: { proof: false, safe: own.safe || auth.origin?.s === 1 } }, moment);
   return {
     result: { status, auth: next },

@@ -493,6 +493,9 @@ const wrongSums: readonly WrongStore[] = [
   wrongClaim("takes no limit for none at all", "sum: without a limit it is counted and told, never refused", (claim) =>
     isSum(claim) && claim.limit === undefined ? { ...claim, limit: 0 } : claim,
   ),
+  wrong("grants whatever adds nothing to a sum", "sum: a weight of 0 is held to the limit, and adds nothing", (_, right) => ({
+    isFull: (claim) => !("sum" in claim && claim.weight === 0) && right.isFull(claim),
+  })),
   wrongClaim("gives nothing back", "sum: what is given back is free again, to the unit", (claim) =>
     "sum" in claim && claim.weight < 0 ? { ...claim, weight: 0, limit: Number.POSITIVE_INFINITY } : claim,
   ),

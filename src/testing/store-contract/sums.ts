@@ -81,6 +81,17 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
+    name: "sum: a weight of 0 is held to the limit, and adds nothing",
+    async run(store, peer) {
+      const sum = newName();
+      const now = Date.now();
+      await granted(store, [weight(sum, 0, { now, limit: 4 })], [0], "nothing, in an empty sum");
+      await granted(store, [weight(sum, 5, { now, limit: 5 })], [5], "5 of 5");
+      await granted(peer, [weight(sum, 0, { now, limit: 5 })], [5], "nothing, in a sum that has reached the limit");
+      await refused(peer, [weight(sum, 0, { now, limit: 4 })], 0, 5, "nothing, in a sum above the limit");
+    },
+  },
+  {
     name: "sum: what is given back is free again, to the unit",
     async run(store, peer) {
       const sum = newName();
