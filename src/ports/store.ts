@@ -34,8 +34,11 @@ export interface Change {
 export type CommitResult =
   /** `counts`: for each claim what its window or sum holds since its `since`, this claim included. `asked`: the sums asked for, the claims just granted included. */
   | { readonly done: true; readonly counts: readonly number[]; readonly asked: readonly number[] }
-  /** Index of the first claim that was refused, and what its window or sum holds since its `since` without it. */
-  | { readonly done: false; readonly refusedBy: number; readonly count: number }
+  /**
+   * Index of the first claim that was refused, and what its window or sum holds since its `since` without it. `roomSince`: the earliest `since` under which it would have been granted; a store that keeps a sum in parts tells the end of one.
+   * Left out where no `since` would do, and by a store that cannot tell it in the same step: users are then not told when to come back.
+   */
+  | { readonly done: false; readonly refusedBy: number; readonly count: number; readonly roomSince?: number }
   /** Another record is stored, or none. */
   | { readonly done: false; readonly refusedBy?: undefined; readonly current?: StoredRecord };
 

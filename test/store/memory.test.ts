@@ -157,7 +157,7 @@ describe("bounded, and nothing is forgotten before its end", () => {
 
     expect(await store.commit({ claims: [member(window, "member 3"), sum(other, 5)] })).toMatchObject({ counts: [14, 10] });
     expect(await tally("counter")).toEqual([4]);
-    expect(await store.commit({ claims: [member(window, "one more", start, { limit: 14 })] })).toEqual({ done: false, refusedBy: 0, count: 14 });
+    expect(await store.commit({ claims: [member(window, "one more", start, { limit: 14 })] })).toMatchObject({ done: false, refusedBy: 0, count: 14 });
     expect(await store.commit({ claims: [{ ...member(window, "member 3"), out: true } as Claim] })).toMatchObject({ counts: [13] });
     expect(await store.commit({ claims: [member(window, "one more")] })).toMatchObject({ counts: [14] });
 
@@ -485,7 +485,9 @@ describe("beside a plain model", () => {
       }
       const result = await store.commit({ claims: [claim] });
       const count = newer(others);
-      expect(result).toEqual(count < limit ? { done: true, counts: [count + 1], asked: [] } : { done: false, refusedBy: 0, count });
+      expect(result).toEqual(
+        count < limit ? { done: true, counts: [count + 1], asked: [] } : { done: false, refusedBy: 0, count, roomSince: others.at(-limit)?.at },
+      );
       if (count >= limit) continue;
       // The sort keeps the order of those of one time.
       model = [...others, { name, at: now }].sort((a, b) => a.at - b.at).slice(-limit - 8);

@@ -436,7 +436,12 @@ describe.runIf(server)("mongoStore", () => {
     await counts(member(window, { now, limit: 5 }));
     const one = member(window, { now, limit: 5 });
     expect(await store.commit({ claims: [one, weight(sum, 2, { limit: 1 }), { ...one, limit: 1 }] })).toEqual({ done: false, refusedBy: 1, count: 0 });
-    expect(await store.commit({ claims: [one, weight(sum, 1, { limit: 1 }), { ...one, limit: 1 }] })).toEqual({ done: false, refusedBy: 2, count: 1 });
+    expect(await store.commit({ claims: [one, weight(sum, 1, { limit: 1 }), { ...one, limit: 1 }] })).toEqual({
+      done: false,
+      refusedBy: 2,
+      count: 1,
+      roomSince: now,
+    });
     expect([await members(window, 0, 5), await total(sum)]).toEqual([1, 0]);
   });
 

@@ -116,10 +116,19 @@ export class PlainStore implements Store {
     return current ? { done: false, current: this.read(current) as StoredRecord } : { done: false };
   }
 
+  /** The earliest `since` under which a refused claim is granted. */
+  roomSince(claim: Claim): number | undefined {
+    const times = "sum" in claim ? this.sum(claim.sum).keys() : this.window(claim.window).values();
+    return [...times].sort((a, b) => a - b).find((since) => since > claim.since && !this.isFull({ ...claim, since }));
+  }
+
   /** The answer of a commit of which a claim is refused. */
   refusal(claims: readonly Claim[]): CommitResult | undefined {
     const refusedBy = claims.findIndex((claim) => this.isFull(claim));
-    return refusedBy < 0 ? undefined : { done: false, refusedBy, count: this.others(claims[refusedBy] as Claim) };
+    if (refusedBy < 0) return undefined;
+    const claim = claims[refusedBy] as Claim;
+    const roomSince = this.roomSince(claim);
+    return { done: false, refusedBy, count: this.others(claim), ...(roomSince !== undefined && { roomSince }) };
   }
 
   /** Does it. */

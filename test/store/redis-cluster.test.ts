@@ -191,7 +191,7 @@ describe.runIf(installed)("on a cluster", () => {
     const asks = [fourth, second].map((sum) => ({ sum, since: 0 }));
     expect(await store.commit({ claims, asks, record })).toEqual(done([15, 1, 1, 7], [15, 7]));
     const refusing = [{ ...paid, weight: -5 }, aMember(first), aMember(third, { limit: 1 })];
-    expect(await store.commit({ claims: refusing, record: aRecord({ customer }) })).toEqual({ done: false, refusedBy: 2, count: 1 });
+    expect(await store.commit({ claims: refusing, record: aRecord({ customer }) })).toEqual({ done: false, refusedBy: 2, count: 1, roomSince: old.now });
     expect(await store.commit({ asks })).toEqual(done([], [15, 7]));
   });
 

@@ -645,7 +645,7 @@ describe.runIf(installed)("on a single server", () => {
     proxy.cutNextAnswer();
     expect(await store.commit({ claims: claims(), record: { ...record, tokens: ["two", "one"] }, expected: "one" })).toEqual(done([2, 10]));
     proxy.cutNextAnswer();
-    expect(await store.commit({ claims: claims() })).toEqual({ done: false, refusedBy: 0, count: 2 });
+    expect(await store.commit({ claims: claims() })).toMatchObject({ done: false, refusedBy: 0, count: 2 });
     proxy.cutNextAnswer();
     expect(await store.commit({ claims: [aWeight(sum, { weight: 7, limit: 20 })] })).toEqual(done([17]));
     await proxy.close();

@@ -595,6 +595,25 @@ const wrongTogether: readonly WrongStore[] = [
       },
     }),
   ),
+  ...(
+    [
+      ["a millisecond late", 1],
+      ["a millisecond early", -1],
+    ] as const
+  ).flatMap(([when, by]) =>
+    ["window", "sum"].map((kind) =>
+      wrong(
+        `tells the room of a ${kind} ${when}`,
+        `${kind}: where a refusal tells since when there would be room, a claim is granted from just then on`,
+        (_, right) => ({
+          roomSince(claim) {
+            const told = right.roomSince(claim);
+            return told === undefined || !(kind in claim) ? told : told + by;
+          },
+        }),
+      ),
+    ),
+  ),
   wrong("takes out and gives back before it looks at the rest", "commit: a refusal neither takes out nor gives back", (store, right) => ({
     refusal(claims) {
       const refusal = right.refusal(claims);

@@ -3,9 +3,9 @@ import { Heap } from "./heap.js";
 import { Names } from "./names.js";
 import { numberAt, numberWidth, packed } from "./pack.js";
 import { type Kept, packRecord, unpackRecord, wakeAtOf } from "./record.js";
-import { type Numbers, partsOf, total, withWeight } from "./sum.js";
+import { type Numbers, partsOf, roomSince as roomInSum, total, withWeight } from "./sum.js";
 import { Draft, endAfter, slotAt, Table } from "./table.js";
-import { endOf, type Members, namesOf, newer, sizeOf, withMember, withoutMember } from "./window.js";
+import { endOf, type Members, namesOf, newer, roomSince as roomInWindow, sizeOf, withMember, withoutMember } from "./window.js";
 
 export interface MemoryStoreOptions {
   /**
@@ -87,7 +87,7 @@ class MemoryStore implements Store {
       if ("sum" in claim) {
         const sum = sums.get(claim.sum);
         const count = total(sum, since);
-        if (claim.weight >= 0 && count + claim.weight > limit) return { done: false, refusedBy: i, count };
+        if (claim.weight >= 0 && count + claim.weight > limit) return refusal(i, count, roomInSum(sum, since, limit - claim.weight));
         const next = withWeight(sum, claim, endAfter(now, claim));
         sums.set(claim.sum, next, sum);
         counts.push(total(next, since));
@@ -95,7 +95,7 @@ class MemoryStore implements Store {
         const name = this.#windowKey(claim.window);
         const members = windows.get(name);
         const count = newer(members, since, claim.member);
-        if (!claim.out && count >= limit) return { done: false, refusedBy: i, count };
+        if (!claim.out && count >= limit) return refusal(i, count, roomInWindow(members, limit, claim.member));
         const next = claim.out
           ? withoutMember(members, claim)
           : withMember(members, claim, slotAt(now), endAfter(now, claim), mostMembers(claim.window, claims));
@@ -256,6 +256,10 @@ class MemoryStore implements Store {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
+
+function refusal(refusedBy: number, count: number, roomSince: number | undefined): CommitResult {
+  return roomSince === undefined ? { done: false, refusedBy, count } : { done: false, refusedBy, count, roomSince };
 }
 
 /** How many members a window keeps: enough for the largest limit of all claims on it. */

@@ -18,6 +18,12 @@ export function total(sum: Numbers = [], since: number): number {
   return weight;
 }
 
+/** The first end of a part after which no more than `room` is left; `undefined`: `room` is below 0. */
+export function roomSince(sum: Numbers = [], since: number, room: number): number | undefined {
+  const ends = sum.filter((end, i) => i % 2 === 1 && end > since).sort((a, b) => a - b);
+  return ends.find((end) => total(sum, end) <= room);
+}
+
 /** The sum with a claim granted, which ends in slot `end`. */
 export function withWeight(sum: Numbers | undefined, { now, since, weight }: SumClaim, end: number): Numbers | undefined {
   const width = Math.max(1, Math.floor((now - since) / 12));

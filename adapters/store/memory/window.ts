@@ -28,6 +28,17 @@ export function newer(members: Members = [], since: number, except?: string): nu
   return members.length - first - (except !== undefined && placeOf(members, except) >= first ? 1 : 0);
 }
 
+/** The earliest time after which fewer than `limit` members are newer, the one named `except` left out; `undefined`: there are not so many. */
+export function roomSince(members: Members | undefined, limit: number, except: string): number | undefined {
+  const list = listOf(members);
+  let others = 0;
+  for (let i = list.length - 1; i >= 0; i--) {
+    const member = list[i] as string;
+    if (!isNamed(member, except) && ++others === limit) return numberAt(member, timeAt);
+  }
+  return undefined;
+}
+
 /** The window with a claim granted, which ends in slot `end`. Those that have not ended by `slot` stay, and of them the newest `most`. */
 export function withMember(members: Members | undefined, { member, now }: MemberClaim, slot: number, end: number, most: number): Members {
   const list = listOf(members);

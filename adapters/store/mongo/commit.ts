@@ -20,7 +20,7 @@ interface Part<C = Claim> {
 type Places = readonly (readonly [place: number, held: number])[];
 
 /** What became of a part that adds. */
-type Taken = { readonly part: Part; readonly held: Places } | { readonly refusedBy: number; readonly count: number };
+type Taken = { readonly part: Part; readonly held: Places } | { readonly refusedBy: number; readonly count: number; readonly roomSince?: number };
 
 /**
  * `commit` without transactions: first all that adds, each document in one conditional update, and the asks beside; then the record; then what takes out and gives back. What was added is undone when
@@ -32,7 +32,10 @@ export function createCommit({ authentications, windows, lists }: Collections): 
   async function take(part: Part, ticket: string): Promise<Taken> {
     const held = await counters[part.kind].take(part.claims, ticket);
     const refused = held.findIndex(({ count }, at) => count > (part.claims[at]?.limit ?? Number.POSITIVE_INFINITY));
-    if (refused >= 0) return { refusedBy: part.places[refused] as number, count: (held[refused] as Held).others };
+    if (refused >= 0) {
+      const { others, roomSince } = held[refused] as Held;
+      return { refusedBy: part.places[refused] as number, count: others, ...(roomSince !== undefined && { roomSince }) };
+    }
     return { part, held: held.map(({ count }, at) => [part.places[at] as number, count]) };
   }
 

@@ -8,6 +8,8 @@ export type Some<T> = readonly [T, ...T[]];
 export interface Held {
   readonly others: number;
   readonly count: number;
+  /** Where it is more than the claim's limit: the earliest `since` under which it would not be. */
+  readonly roomSince?: number | undefined;
 }
 
 /** One kind of counting. The claims of one call are one addition, counted over several lengths: they name the same window and member, with one life, or the same sum. */

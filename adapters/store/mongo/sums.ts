@@ -32,9 +32,12 @@ export function createSums(windows: MongoCollection): Counter<SumClaim, Ask> {
       const full = limit === undefined ? false : { $gt: [{ $add: [total(since), weight] }, limit] };
       // A sum that is refused what does not fit into an empty one is not made.
       const upsert = limit === undefined || weight <= limit;
-      const projection = { _id: 0, held: claims.map((one) => total(one.since)) };
+      // The slots are wanted where there is no room among them.
+      const projection = { _id: 0, held: claims.map((one) => total(one.since)), slots: { $cond: [full, list("slots"), []] } };
       const before = await making(() => windows.findOneAndUpdate(made(sum), adding(full, { slots }, claim), { upsert, returnDocument: "before", projection }));
-      return heldOf(before, claims).map((others, at) => ({ others, count: others + (end > (claims[at] as SumClaim).since ? weight : 0) }));
+      const oldestFirst = ((before as { slots?: Slot[] } | null)?.slots ?? []).filter((slot) => slot.end > since).reverse();
+      const roomSince = limit === undefined ? undefined : roomSinceOf(oldestFirst, limit - weight);
+      return heldOf(before, claims).map((others, at) => ({ others, count: others + (end > (claims[at] as SumClaim).since ? weight : 0), roomSince }));
     },
 
     undo: ([claim]) => giveBack(claim, claim.weight, { projection: { _id: 1 } }),
@@ -49,6 +52,17 @@ export function createSums(windows: MongoCollection): Counter<SumClaim, Ask> {
       return heldIn(await windows.find({ _id: { $in: names } }, { projection: { held: asked.map(({ since }) => total(since)) } }).toArray(), names);
     },
   };
+}
+
+interface Slot {
+  readonly end: number;
+  readonly weight: number;
+}
+
+/** The end of the first slot after which no more than `room` is left. */
+function roomSinceOf(oldestFirst: readonly Slot[], room: number): number | undefined {
+  let left = oldestFirst.reduce((sum, slot) => sum + slot.weight, 0);
+  return oldestFirst.find((slot) => (left -= slot.weight) <= room)?.end;
 }
 
 /** The end of the slot that a claim counts in. */

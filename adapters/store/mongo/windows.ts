@@ -26,9 +26,12 @@ export function createWindows(windows: MongoCollection): Counter<MemberClaim, Me
       const entry = { member: literal(member), at: { $max: "$$holds.at" }, holds: "$$holds" };
       const first = { $let: { vars: { holds: withHold(holdsOf(member), now, ticket) }, in: entry } };
       const members = { $slice: [{ $concatArrays: [[first], where(list("members"), isOther(member))] }, most] };
-      const options = { upsert: true, returnDocument: "before", projection: { _id: 0, held } };
+      // The times of the others are wanted where there is no room among them.
+      const times = { $cond: [full, { $map: { input: where(list("members"), isOther(member)), as: "this", in: "$$this.at" } }, []] };
+      const options = { upsert: true, returnDocument: "before", projection: { _id: 0, held, times } };
       const before = await making(() => windows.findOneAndUpdate(made(window), adding(full, { members }, claims[0]), options));
-      return heldOf(before, claims).map((others) => ({ others, count: others + 1 }));
+      const newestFirst = ((before as { times?: number[] } | null)?.times ?? []).sort((a, b) => b - a);
+      return heldOf(before, claims).map((others, at) => ({ others, count: others + 1, roomSince: newestFirst[(claims[at]?.limit ?? 0) - 1] }));
     },
 
     undo([{ window, member }], ticket) {

@@ -12,7 +12,7 @@
 -- ARGV[8]  how many claims there are; then six for each: "in", "out", "back" (out, unless it had been there before), "look" or "sum"; the member, or the weight; the first time that counts;
 --          the time of the claim, or the end of the part; the limit, or ""; milliseconds that the window or sum must be kept; and then for each ask the first time that counts
 -- Returns  the counts of the claims, separated by ",", ";" and those of the asks, after "+"; or after "*" or "?" when this had landed before, by another call or by one that cannot be told
---          "!", the index of the first claim refused, from 0, ",", and its count
+--          "!", the index of the first claim refused, from 0, ",", its count, and, where there is one, "," and the earliest time since when it would have been granted
 --          "=" and the stored record, or "-" when there is none: it is not the one expected
 local call = redis.call
 local spare = 600000 -- added to the life of what is kept longer, so that not every claim has to
@@ -89,6 +89,40 @@ local function total(key, from)
   return sum
 end
 
+-- The time of the newest member but `limit - 1`, the claim's own left out: without what is as old there is room.
+local function roomInWindow(key, member, limit)
+  local others = {}
+  if windows[key] then
+    for name, time in pairs(windows[key]) do
+      if name ~= member then
+        others[#others + 1] = time
+      end
+    end
+    table.sort(others, function(a, b) return a > b end)
+    return others[limit]
+  end
+  local own = call("ZREVRANK", key, member)
+  local place = own and own < limit and limit or limit - 1
+  return tonumber(call("ZREVRANGE", key, place, place, "WITHSCORES")[2])
+end
+
+-- The end of the first part of a sum after which no more than `room` is left.
+local function roomInSum(key, from, room)
+  local parts, ends = sums[key], {}
+  for i = 1, #parts, 2 do
+    local partEnd = tonumber(parts[i], 36)
+    if partEnd >= from then
+      ends[#ends + 1] = partEnd
+    end
+  end
+  table.sort(ends)
+  for _, partEnd in ipairs(ends) do
+    if total(key, partEnd + 1) <= room then
+      return partEnd
+    end
+  end
+end
+
 -- Adds to a part, which does not fall below 0; returns by how much.
 local function add(parts, part, weight)
   local i = 1
@@ -108,8 +142,8 @@ for i = 1, claims do
   if does == "sum" then
     count = total(key, from)
     if not landed then
-      refused = limit ~= "" and what + 0 >= 0 and count + what > limit + 0
-      changes[i] = add(sums[key], time, what)
+      refused = limit ~= "" and what + 0 >= 0 and count + what > limit + 0 and { roomInSum(key, from, limit - what) }
+      changes[i] = not refused and add(sums[key], time, what)
     end
     count = string.format("%.0f", (landed or refused) and count or total(key, from))
   else
@@ -117,7 +151,7 @@ for i = 1, claims do
     local counted = own and own >= from and 1 or 0
     if does == "in" and not landed then
       count = count - counted
-      refused = limit ~= "" and count >= limit + 0
+      refused = limit ~= "" and count >= limit + 0 and { roomInWindow(key, what, limit + 0) }
       changes[i] = own and math.max(math.floor(own), time) + 0.5 or time
       if not refused and changes[i] + 0 >= from then
         count = count + 1
@@ -128,7 +162,7 @@ for i = 1, claims do
     end
   end
   if refused then
-    return "!" .. i - 1 .. "," .. count
+    return "!" .. i - 1 .. "," .. count .. (refused[1] and string.format(",%.0f", math.floor(refused[1])) or "")
   end
   counts[i] = count
 end

@@ -14,7 +14,7 @@ type Purpose = "make" | "back" | "look";
 type Outcome =
   /** `landed`: it had before, by another call (`*`) or by one that cannot be told (`?`). */
   | { readonly done: true; readonly counts: readonly number[]; readonly asked: readonly number[]; readonly landed?: string | undefined }
-  | { readonly done: false; readonly refusedBy: number; readonly count: number }
+  | { readonly done: false; readonly refusedBy: number; readonly count: number; readonly roomSince?: number }
   | { readonly done: false; readonly refusedBy?: undefined; readonly stored?: string };
 
 /** How much longer than asked Redis keeps what it keeps, in milliseconds: callers' clocks may be put right meanwhile. */
@@ -124,6 +124,6 @@ function outcomeOf(reply: string): Outcome {
   if (kind === "=") return { done: false, stored: text };
   const [counts = [], asked = []] = text.split(";").map((list) => (list === "" ? [] : list.split(",").map(Number)));
   if (kind !== "!") return { done: true, counts, asked, landed: kind === "+" ? undefined : kind };
-  const [refusedBy = 0, count = 0] = counts;
-  return { done: false, refusedBy, count };
+  const [refusedBy = 0, count = 0, roomSince] = counts;
+  return { done: false, refusedBy, count, ...(roomSince !== undefined && { roomSince }) };
 }

@@ -140,6 +140,20 @@ export async function refused(store: Store, claims: readonly Claim[], refusedBy:
   same({ refusedBy: result.refusedBy, count: result.refusedBy === undefined ? undefined : result.count }, { refusedBy, count }, what);
 }
 
+/** Commits a claim, which must be refused; where the store tells since when there would be room, that must be the earliest `since` under which it is granted, and is answered. */
+export async function roomFor(store: Store, claim: Claim, what: string): Promise<number | undefined> {
+  const result = await store.commit({ claims: [claim] });
+  if (result.done || result.refusedBy === undefined) throw new AssertionError({ message: `${what}: expected the claim refused, got ${show(result)}` });
+  const { roomSince } = result;
+  if (roomSince === undefined) return undefined;
+  ensure(roomSince > claim.since, `${what}: expected room after ${claim.since}, got ${roomSince}`);
+  const before = await store.commit({ claims: [{ ...claim, since: roomSince - 1 }] });
+  if (before.done) throw new AssertionError({ message: `${what}: expected room since ${roomSince}, and there was a millisecond before` });
+  const then = await store.commit({ claims: [{ ...claim, since: roomSince }] });
+  if (!then.done) throw new AssertionError({ message: `${what}: expected room since ${roomSince}, and the claim was refused: ${show(then)}` });
+  return roomSince;
+}
+
 /** Claims new members one after another, each of which must be granted. */
 export async function fill(store: Store, window: string, members: number, fields: Partial<MemberClaim>): Promise<void> {
   for (let i = 0; i < members; i++) await commit(store, { claims: [member(window, fields)] }, `member ${i + 1} of ${members} under a limit of ${fields.limit}`);

@@ -1,5 +1,22 @@
 import { randomUUID } from "node:crypto";
-import { ask, between, commit, granted, length, newName, newRecord, oddNames, refused, type StoreCase, same, sums, twelfth, weight } from "./fixtures.js";
+import {
+  ask,
+  between,
+  commit,
+  ensure,
+  granted,
+  length,
+  newName,
+  newRecord,
+  oddNames,
+  refused,
+  roomFor,
+  type StoreCase,
+  same,
+  sums,
+  twelfth,
+  weight,
+} from "./fixtures.js";
 
 /** Claims on sums, which know only totals, one caller at a time. A sum may count what it holds for up to a twelfth of its length longer, never shorter. */
 export const sumCases: readonly StoreCase[] = [
@@ -173,6 +190,21 @@ export const sumCases: readonly StoreCase[] = [
       await sums(store, theirs, now - length, 0, "their sum of the same name");
       await granted(store, [weight(theirs, 4, { now, limit: 5 })], [4], "their sum");
       await refused(store, [weight(mine, 1, { now, limit: 5 })], 0, 5, "my full sum");
+    },
+  },
+  {
+    name: "sum: where a refusal tells since when there would be room, a claim is granted from just then on",
+    async run(store, peer) {
+      const sum = newName();
+      const now = Date.now();
+      const since = now - length;
+      for (let part = 11; part >= 1; part--)
+        await commit(store, { claims: [weight(sum, part, { now: now - part * twelfth, since: since - part * twelfth })] }, "a part");
+      const told = await roomFor(peer, weight(sum, 6, { now, since, limit: 40 }), "6 more than 66, of which 40 are allowed");
+      if (told !== undefined)
+        ensure(told > now - 9 * twelfth && told <= now - 7 * twelfth, `the room: expected the end of the part of 8, got ${now - told} ms ago`);
+      const never = await store.commit({ claims: [weight(sum, 41, { now, since, limit: 40 })] });
+      same("roomSince" in never && never.roomSince, false, "the room for more than is ever allowed");
     },
   },
   {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { commit, countOf, ensure, fill, granted, holds, member, minute, newName, oddNames, refused, type StoreCase, same } from "./fixtures.js";
+import { commit, countOf, ensure, fill, granted, holds, member, minute, newName, oddNames, refused, roomFor, type StoreCase, same } from "./fixtures.js";
 
 /** Claims on windows, which know their members, one caller at a time. */
 export const windowCases: readonly StoreCase[] = [
@@ -12,6 +12,25 @@ export const windowCases: readonly StoreCase[] = [
         for (let i = 1; i <= limit; i++) await granted(i % 2 ? peer : store, [member(window, { limit, now })], [i], `member ${i} of ${limit}`);
         for (let i = 0; i < 3; i++) await refused(store, [member(window, { limit, now })], 0, limit, `a member past a limit of ${limit}`);
         await holds(peer, window, now - minute, limit, "the window after it was filled");
+      }
+    },
+  },
+  {
+    name: "window: where a refusal tells since when there would be room, a claim is granted from just then on",
+    async run(store, peer) {
+      for (const limit of [1, 3, 100]) {
+        const window = newName();
+        const now = Date.now();
+        const times = Array.from({ length: limit }, (_, i) => now - minute + 1 + ((i * 7_919) % 50_000));
+        const since = now - 2 * minute;
+        for (const at of times) await commit(store, { claims: [member(window, { limit, now: at, since })] }, "a member at its time");
+        const told = await roomFor(peer, member(window, { limit, now, since }), `a member past a limit of ${limit}`);
+        if (told !== undefined) same(told, Math.min(...times), `the room under a limit of ${limit}`);
+        const [again] = await store.members(window, 1);
+        const own = member(window, { limit, now: now + 1, since, member: again as string });
+        await fill(store, window, limit, { limit: 1_000, now, since });
+        const moved = await roomFor(store, own, "a member that is there, with others in its place");
+        if (moved !== undefined) same(moved, now, "the room beside others of one time");
       }
     },
   },
