@@ -48,6 +48,7 @@ export default defineConfig({
     router: "src/routing/router.ts",
     otel: "adapters/otel/index.ts",
     webhooks: "adapters/callback/webhooks.ts",
+    client: "adapters/client/index.ts",
     "challenge/hcaptcha": "adapters/challenge/hcaptcha.ts",
     "challenge/recaptcha": "adapters/challenge/recaptcha.ts",
     "challenge/turnstile": "adapters/challenge/turnstile.ts",

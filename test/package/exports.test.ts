@@ -20,6 +20,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./next": { exports: ["nextHandlers"], loads: [] },
   "./fetch": { exports: ["fetchHandler"], loads: [] },
   "./node": { exports: ["nodeHandler"], loads: [] },
+  "./client": { exports: ["FaultError", "TransportError", "createClient"], loads: [] },
   "./challenge/hcaptcha": { exports: ["hcaptchaChallenge"], loads: [] },
   "./challenge/recaptcha": { exports: ["recaptchaChallenge"], loads: [] },
   "./challenge/turnstile": { exports: ["turnstileChallenge"], loads: [] },

@@ -240,6 +240,11 @@ describe.each(Object.keys(packages) as Runtime[])("the built package on %s", (ru
     expect(again.fresh.key).not.toBe(fresh.key);
   });
 
+  test("calls the service by its client", async (context) => {
+    const answers = await (await running(context).fetch("/client")).json();
+    expect(answers).toEqual(["pending", "denied", "valid", "Mobile", "invalid_auth_uuid", "timeout"]);
+  });
+
   test("delivers a signed callback", async (context) => expectCallback(running(context), "+33612345679"));
 });
 

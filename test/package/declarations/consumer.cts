@@ -2,6 +2,7 @@ import phoneproof = require("phoneproof");
 import hcaptcha = require("phoneproof/challenge/hcaptcha");
 import recaptcha = require("phoneproof/challenge/recaptcha");
 import turnstile = require("phoneproof/challenge/turnstile");
+import client = require("phoneproof/client");
 import express = require("phoneproof/express");
 import fastify = require("phoneproof/fastify");
 import fetch = require("phoneproof/fetch");
@@ -48,6 +49,7 @@ fastify.fastifyPlugin(verifier);
 fetch.fetchHandler(verifier);
 testing.storeContract();
 export const others = [
+  client.createClient,
   router.router,
   africastalking.africasTalkingSender,
   aws.awsSender,

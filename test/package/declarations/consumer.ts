@@ -14,6 +14,7 @@ import {
 import { hcaptchaChallenge } from "phoneproof/challenge/hcaptcha";
 import { recaptchaChallenge } from "phoneproof/challenge/recaptcha";
 import { turnstileChallenge } from "phoneproof/challenge/turnstile";
+import { createClient, FaultError } from "phoneproof/client";
 import { expressHandlers } from "phoneproof/express";
 import { fastifyPlugin } from "phoneproof/fastify";
 import { fetchHandler } from "phoneproof/fetch";
@@ -102,6 +103,19 @@ export async function refused(): Promise<void> {
   createVerifier({ store, sender, secret: "", customers: [] });
   // @ts-expect-error no such code
   if (new VerifierError("bad_request", "").code === "teapot") return;
+}
+
+const client = createClient({ baseUrl: "https://otp.example.com", apiKey: key, customerUuid: "5f0c7f3e-1d2b-4c3a-9e8f-7a6b5c4d3e2f" });
+export async function asked(authentication_uuid: string, check_code: string): Promise<string | undefined> {
+  try {
+    const answer = await client.check({ authentication_uuid, check_code }, { signal: AbortSignal.timeout(1000), idempotencyKey: "1" });
+    // @ts-expect-error an invalid check is no retry
+    if (answer.status === "approved") return undefined;
+    return answer.status === "valid" ? answer.phone_number : undefined;
+  } catch (error) {
+    // @ts-expect-error no such code
+    return error instanceof FaultError && error.code === "teapot" ? error.doc_url : undefined;
+  }
 }
 
 createServer(nodeHandler(verifier));

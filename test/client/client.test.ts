@@ -1,0 +1,420 @@
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterEach, describe, expect, expectTypeOf, test } from "vitest";
+import {
+  type CheckAnswer,
+  type ClientOptions,
+  type CreateAnswer,
+  createClient,
+  type FaultCode,
+  FaultError,
+  type RetryAnswer,
+  type TransportCode,
+  TransportError,
+} from "../../adapters/client/index.js";
+import { nodeHandler } from "../../adapters/http/node.js";
+import { numberOf, setUp } from "../support/verifier.js";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** A server on loopback; `asked` are the requests that came, in their order. */
+async function serve(handler: RequestListener) {
+  const asked: { readonly method: string | undefined; readonly url: string | undefined; readonly headers: IncomingMessage["headers"] }[] = [];
+  const server = createServer((request, response) => {
+    asked.push({ method: request.method, url: request.url, headers: request.headers });
+    handler(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closing.push(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+}
+
+/** A client of a real verifier over HTTP. `before` is asked first: what it answers true to does not reach the verifier. */
+async function realService(
+  options: Partial<ClientOptions> = {},
+  before: (request: IncomingMessage, response: ServerResponse, asked: number) => boolean | Promise<boolean> = () => false,
+) {
+  const made = setUp();
+  const handler = nodeHandler(made.verifier);
+  const { baseUrl, asked } = await serve(async (request, response) => {
+    if (!(await before(request, response, asked.length))) handler(request, response);
+  });
+  return { ...made, asked, client: createClient({ baseUrl, apiKey: made.apiKey, customerUuid: made.customer, ...options }) };
+}
+
+const fake = { apiKey: "k".repeat(40), customerUuid: "5f0c7f3e-1d2b-4c3a-9e8f-7a6b5c4d3e2f" };
+const id = "11111111-2222-3333-4444-555555555555";
+const pending = { authentication_uuid: id, created_at: "2026-03-01T12:00:00.000Z", expires_at: "2026-03-01T12:10:00.000Z", status: "pending" };
+
+/** A client of a server that answers as it is told. */
+async function clientOf(handler: RequestListener, options: Partial<ClientOptions> = {}) {
+  const { baseUrl, asked } = await serve(handler);
+  return { asked, client: createClient({ baseUrl, ...fake, ...options }) };
+}
+
+const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) =>
+  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+
+const failure = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    (answer) => ({ answer }),
+    (error: unknown) => error,
+  );
+
+describe("a client of a real service", () => {
+  test("verifies a number and looks it up", async () => {
+    const { client, box, clock, wrong } = await realService();
+    const { authentication_uuid, ...created } = await client.createAuthentication({ phone_number: numberOf(1), device_type: "WEB", ip: "203.0.113.7" });
+    expect(created).toMatchObject({ created_at: "2026-03-01T12:00:00.000Z", expires_at: "2026-03-01T12:10:00.000Z", status: "pending" });
+    expect(await client.check({ authentication_uuid, check_code: wrong() })).toMatchObject({ authentication_uuid, status: "invalid" });
+    expect(await client.retry({ authentication_uuid })).toMatchObject({ status: "denied", next_retry_at: "2026-03-01T12:00:30.000Z", remaining_retry: 4 });
+    clock.advance(30_000);
+    expect(await client.retry({ authentication_uuid })).toMatchObject({ status: "approved", remaining_retry: 3 });
+    expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({ authentication_uuid, status: "valid" });
+    expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({ status: "already_validated" });
+    expect(await client.lookup({ phone_number: numberOf(1) })).toEqual({ phone_number: numberOf(1), country_code: "FR", line_type: "Mobile" });
+  });
+
+  test("a fault is a FaultError with the wire's code, message and doc_url", async () => {
+    const { client } = await realService();
+    const error = await failure(client.check({ authentication_uuid: id, check_code: "123456" }));
+    expect(error).toBeInstanceOf(FaultError);
+    expect(error).toMatchObject({ name: "FaultError", code: "invalid_auth_uuid", status: 400, retry_after: undefined });
+    expect((error as FaultError).message).not.toBe("");
+    expect((error as FaultError).doc_url).toMatch(/^https?:\/\//);
+  });
+
+  test("a wrong API key is forbidden, and its text is in no part of the error", async () => {
+    const { client } = await realService({ apiKey: "pp_not_the_right_key" });
+    const error = await failure(client.lookup({ phone_number: numberOf(1) }));
+    expect(error).toMatchObject({ code: "forbidden", status: 403 });
+    expect(JSON.stringify(error) + (error as Error).stack).not.toContain("pp_not_the_right_key");
+  });
+
+  test("a store that is gone is unavailable, with retry_after; a retry is not repeated", async () => {
+    const { client, asked, store } = await realService();
+    store.find = async () => Promise.reject(new Error("gone"));
+    expect(await failure(client.retry({ authentication_uuid: id }))).toMatchObject({ name: "FaultError", code: "unavailable", status: 503, retry_after: 2 });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("a create whose answer was lost is repeated under the same key: one message, one authentication", async () => {
+    const { client, asked, box } = await realService({}, async (request, response, count) => {
+      if (count > 1) return false;
+      // The first passes through the verifier; its answer does not get out.
+      const write = response.end.bind(response);
+      response.end = ((...args: Parameters<typeof write>) => {
+        response.end = write;
+        request.socket.destroy();
+        return args && response;
+      }) as typeof response.end;
+      return false;
+    });
+    const { authentication_uuid, status } = await client.createAuthentication({ phone_number: numberOf(1) });
+    expect(status).toBe("pending");
+    expect(asked.map(({ headers }) => headers["idempotency-key"])).toEqual([expect.stringMatching(/^[\da-f-]{36}$/), asked[0]?.headers["idempotency-key"]]);
+    expect(box.messages).toHaveLength(1);
+    expect((await client.check({ authentication_uuid, check_code: box.code() })).status).toBe("valid");
+  });
+
+  test("each call has a key of its own; one that is given is used, and answers the same twice", async () => {
+    const { client, asked, box } = await realService();
+    const first = await client.createAuthentication({ phone_number: numberOf(1) }, { idempotencyKey: "sign-up 17" });
+    const again = await client.createAuthentication({ phone_number: numberOf(1) }, { idempotencyKey: "sign-up 17" });
+    const other = await client.createAuthentication({ phone_number: numberOf(1) });
+    expect(again.authentication_uuid).toBe(first.authentication_uuid);
+    expect(other.authentication_uuid).not.toBe(first.authentication_uuid);
+    expect(box.messages).toHaveLength(2);
+    await client.check({ authentication_uuid: other.authentication_uuid, check_code: box.code() });
+    const keys = asked.map(({ headers }) => headers["idempotency-key"]);
+    expect(keys.slice(0, 2)).toEqual(["sign-up 17", "sign-up 17"]);
+    expect(new Set(keys).size).toBe(3);
+    const { headers } = await client.retry({ authentication_uuid: first.authentication_uuid }).then(() => asked.at(-1) as (typeof asked)[0]);
+    expect(headers).not.toHaveProperty("idempotency-key");
+  });
+});
+
+describe("what is asked", () => {
+  test.each(["", "/", "/v1", "/v1/"])("goes under /v1 of a base URL that ends with %j, prefix kept", async (end) => {
+    const { baseUrl, asked } = await serve((_, response) => json(response, 200, pending));
+    await createClient({ baseUrl: `${baseUrl}/api${end}`, ...fake }).createAuthentication({ phone_number: "+33612345678" });
+    expect(asked[0]).toMatchObject({ method: "POST", url: "/api/v1/authentication" });
+  });
+
+  test("a lookup's number is percent-encoded, and whatever it holds stays in its place", async () => {
+    const { client, asked } = await clientOf((_, response) => json(response, 200, { phone_number: "+1", line_type: "Unknown" }));
+    await client.lookup({ phone_number: "+1/../retry?x=#" });
+    expect(asked[0]).toMatchObject({ method: "GET", url: "/v1/lookup/%2B1%2F..%2Fretry%3Fx%3D%23", headers: { "customer-uuid": fake.customerUuid } });
+  });
+
+  test("is sent as the customer of the options, whatever else the request holds", async () => {
+    let body: unknown;
+    const { client } = await clientOf(async (request, response) => {
+      body = JSON.parse(await text(request));
+      json(response, 200, { authentication_uuid: id, status: "invalid" });
+    });
+    await client.check({ authentication_uuid: id, check_code: "１２３", customer_uuid: "another" } as never);
+    expect(body).toEqual({ authentication_uuid: id, check_code: "１２３", customer_uuid: fake.customerUuid });
+  });
+});
+
+describe("facts in headers", () => {
+  const headers = {
+    "x-phoneproof-phone-number": "+33612345678",
+    "x-phoneproof-next-retry-at": "2026-03-01T12:00:30.000Z",
+    "x-phoneproof-remaining-retry": "0",
+    "x-phoneproof-remaining-checks": "4",
+    "x-phoneproof-retry-after": "61",
+    "x-phoneproof-carrier-refused": "true",
+  };
+
+  test("stand on the answer under the names of the direct calls", async () => {
+    const { client } = await clientOf((_, response) => json(response, 200, pending, headers));
+    expect(await client.createAuthentication({ phone_number: "+33612345678" })).toEqual({
+      ...pending,
+      phone_number: "+33612345678",
+      next_retry_at: "2026-03-01T12:00:30.000Z",
+      remaining_retry: 0,
+      remaining_checks: 4,
+      retry_after: 61,
+      carrier_refused: true,
+    });
+  });
+
+  test("never stand before the body's own", async () => {
+    const answer = { authentication_uuid: id, created_at: "a", next_retry_at: "b", remaining_retry: 3, status: "approved" };
+    const { client } = await clientOf((_, response) => json(response, 200, answer, headers));
+    expect(await client.retry({ authentication_uuid: id })).toMatchObject(answer);
+  });
+
+  test("that are absent leave no trace", async () => {
+    const { client } = await clientOf((_, response) => json(response, 200, pending));
+    expect(await client.createAuthentication({ phone_number: "+33612345678" })).toEqual(pending);
+  });
+});
+
+describe("no answer of the service", () => {
+  const create = (client: ReturnType<typeof createClient>, signal?: AbortSignal) => client.createAuthentication({ phone_number: "+33612345678" }, { signal });
+  const oops = (response: ServerResponse, status: number, headers: Record<string, string> = {}) =>
+    response.writeHead(status, { "content-type": "text/html", ...headers }).end("<html><h1>Bad gateway</h1></html>");
+
+  const bad: [what: string, attempts: number, status: number, message: RegExp, handler: RequestListener][] = [
+    ["a proxy's page with 502", 2, 502, /HTTP 502 \(text\/html\)/, (_, response) => oops(response, 502)],
+    ["a proxy's page with 504", 2, 504, /HTTP 504/, (_, response) => oops(response, 504)],
+    ["a proxy's page with 429", 1, 429, /HTTP 429/, (_, response) => oops(response, 429, { "retry-after": "1" })],
+    ["a page with 200", 1, 200, /HTTP 200 \(text\/html\)/, (_, response) => oops(response, 200)],
+    ["no body", 1, 200, /HTTP 200 \(null\)/, (_, response) => response.end()],
+    ["another's JSON", 1, 200, /HTTP 200/, (_, response) => json(response, 200, { hello: "world" })],
+    ["JSON that is no object", 1, 200, /HTTP 200/, (_, response) => json(response, 200, null)],
+    ["another's code", 1, 404, /HTTP 404/, (_, response) => json(response, 404, { code: "not_found", message: "no such route" })],
+    ["another's fault", 1, 404, /HTTP 404/, (_, response) => json(response, 404, { error: "no such route" })],
+    ["a redirect, which is not followed", 1, 301, /HTTP 301 \(\/v1\/elsewhere\)/, (_, response) => oops(response, 301, { location: "/v1/elsewhere" })],
+    ["a redirect that keeps the method, which is not followed", 1, 307, /HTTP 307/, (_, response) => oops(response, 307, { location: "https://a.example/" })],
+  ];
+  test.each(bad)("%s: bad_answer, after attempts: %i", async (_, attempts, status, message, handler) => {
+    const { client, asked } = await clientOf(handler);
+    const error = await failure(create(client));
+    expect(error).toBeInstanceOf(TransportError);
+    expect(error).toMatchObject({ name: "TransportError", code: "bad_answer", status, message: expect.stringMatching(message) });
+    expect(asked).toHaveLength(attempts);
+  });
+
+  const late: [what: string, handler: RequestListener][] = [
+    ["a server that hangs", () => undefined],
+    ["a body that hangs", (_, response) => void response.writeHead(200, { "content-type": "application/json" }).write('{"authentication_uuid":')],
+  ];
+  test.each(late)("%s: timeout, after two attempts under one key", async (_, handler) => {
+    const { client, asked } = await clientOf(handler, { timeout: 0.1 });
+    expect(await failure(create(client))).toMatchObject({ name: "TransportError", code: "timeout", status: undefined, message: "no whole answer in 0.1 s" });
+    expect(new Set(asked.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+    expect(asked).toHaveLength(2);
+  });
+
+  const broken: [what: string, handler: RequestListener][] = [
+    ["a connection that breaks before the answer", (request) => void request.socket.destroy()],
+    [
+      "a connection that breaks in the body",
+      (request, response) => void response.writeHead(200, { "content-length": "100" }).write('{"authentication_uuid":', () => request.socket.destroy()),
+    ],
+  ];
+  test.each(broken)("%s: network, with what is behind it as cause", async (_, handler) => {
+    const { client, asked } = await clientOf(handler);
+    expect(await failure(create(client))).toMatchObject({ code: "network", status: undefined, cause: expect.any(Error) });
+    expect(asked).toHaveLength(2);
+  });
+
+  test("nobody listens: network; and no number is in the error of a lookup", async () => {
+    const { baseUrl } = await serve(() => undefined);
+    await closing.pop()?.();
+    const error = (await failure(createClient({ baseUrl, ...fake, retries: 0 }).lookup({ phone_number: "+33612345678" }))) as TransportError;
+    expect(error).toMatchObject({ code: "network" });
+    expect(`${error.stack}${(error.cause as Error).stack}`).not.toContain("33612345678");
+  });
+
+  test("a lookup is repeated, a retry is not, and nothing is with retries: 0", async () => {
+    const breaking: RequestListener = (request) => void request.socket.destroy();
+    const { client, asked } = await clientOf(breaking);
+    await failure(client.lookup({ phone_number: "+33612345678" }));
+    expect(asked).toHaveLength(2);
+    await failure(client.retry({ authentication_uuid: id }));
+    expect(asked).toHaveLength(3);
+    const once = await clientOf(breaking, { retries: 0 });
+    await failure(create(once.client));
+    expect(once.asked).toHaveLength(1);
+  });
+
+  test("a slow body that comes within the time is an answer", async () => {
+    const { client } = await clientOf((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const pieces = [...JSON.stringify(pending)];
+      const next = () => (pieces.length > 0 ? response.write(pieces.shift(), () => setImmediate(next)) : response.end());
+      next();
+    });
+    expect(await create(client)).toEqual(pending);
+  });
+});
+
+describe("503", () => {
+  const unavailable = { code: "unavailable", message: "The store cannot answer.", doc_url: "https://docs.example/#unavailable" };
+  const then = (first: (response: ServerResponse) => unknown): RequestListener => {
+    let count = 0;
+    return (_, response) => void (count++ === 0 ? first(response) : json(response, 200, pending));
+  };
+  const create = (client: ReturnType<typeof createClient>) => client.createAuthentication({ phone_number: "+33612345678" });
+
+  test("is repeated after its retry-after, under the same key", async () => {
+    const { client, asked } = await clientOf(then((response) => json(response, 503, unavailable, { "retry-after": "1" })));
+    const from = performance.now();
+    expect(await create(client)).toEqual(pending);
+    expect(performance.now() - from).toBeGreaterThanOrEqual(990);
+    expect(asked[1]?.headers["idempotency-key"]).toBe(asked[0]?.headers["idempotency-key"]);
+  });
+
+  test("of a proxy is repeated too", async () => {
+    const { client } = await clientOf(then((response) => response.writeHead(503).end("down")));
+    expect(await create(client)).toEqual(pending);
+  });
+
+  test("that asks for more than five seconds is told at once", async () => {
+    const { client, asked } = await clientOf(then((response) => json(response, 503, unavailable, { "retry-after": "6" })));
+    expect(await failure(create(client))).toMatchObject({ ...unavailable, name: "FaultError", status: 503, retry_after: 6 });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("with a date as retry-after has no retry_after", async () => {
+    const { client } = await clientOf((_, response) => json(response, 503, unavailable, { "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" }), { retries: 0 });
+    expect(await failure(create(client))).toMatchObject({ status: 503, retry_after: undefined });
+  });
+
+  test("that stays is the fault, after as many repeats as told", async () => {
+    const { client, asked } = await clientOf((_, response) => json(response, 503, unavailable, { "retry-after": "0" }), { retries: 3 });
+    expect(await failure(create(client))).toMatchObject(unavailable);
+    expect(asked).toHaveLength(4);
+  });
+});
+
+describe("a signal that is aborted ends the call with its reason", () => {
+  const reason = new Error("the user went away");
+  const check = (client: ReturnType<typeof createClient>, signal: AbortSignal) => client.check({ authentication_uuid: id, check_code: "123456" }, { signal });
+
+  test("before: nothing is asked", async () => {
+    const { client, asked } = await clientOf((_, response) => json(response, 200, pending));
+    expect(await failure(check(client, AbortSignal.abort(reason)))).toBe(reason);
+    expect(asked).toEqual([]);
+  });
+
+  const during: [when: string, handler: (abort: () => void) => RequestListener][] = [
+    ["while the answer is waited for", (abort) => abort],
+    ["in the body", (abort) => (_, response) => void response.writeHead(200).write("{", abort)],
+  ];
+  test.each(during)("%s: nothing more is asked", async (_, handler) => {
+    const controller = new AbortController();
+    const { client, asked } = await clientOf(handler(() => controller.abort(reason)));
+    expect(await failure(check(client, controller.signal))).toBe(reason);
+    expect(asked).toHaveLength(1);
+  });
+
+  test("in the pause before a repeat: it is not waited for", { timeout: 4_000 }, async () => {
+    const controller = new AbortController();
+    const { client, asked } = await clientOf(
+      (_, response) => json(response, 503, { code: "unavailable", message: "-", doc_url: "-" }, { "retry-after": "5" }),
+      {
+        async fetch(url, init) {
+          const answer = await fetch(url, init);
+          const whole = await answer.text();
+          setImmediate(() => controller.abort(reason));
+          return { status: answer.status, headers: answer.headers, text: async () => whole };
+        },
+      },
+    );
+    expect(await failure(check(client, controller.signal))).toBe(reason);
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe("options that cannot work are told when the client is made", () => {
+  const good: ClientOptions = { baseUrl: "https://otp.example.com", ...fake };
+  const wrong: [option: keyof ClientOptions, value: unknown][] = [
+    ["baseUrl", undefined],
+    ["baseUrl", "otp.example.com"],
+    ["baseUrl", "https://user:secret@otp.example.com"],
+    ["baseUrl", "https://otp.example.com/?a"],
+    ["apiKey", undefined],
+    ["apiKey", ""],
+    ["apiKey", "a key"],
+    ["customerUuid", undefined],
+    ["customerUuid", "me"],
+    ["timeout", 0],
+    ["timeout", Number.NaN],
+    ["timeout", 10_000],
+    ["retries", -1],
+    ["retries", 1.5],
+  ];
+  test.each(wrong)("%s: %j", (option, value) => {
+    expect(() => createClient({ ...good, [option]: value })).toThrow(new RegExp(`^createClient: ${option} must be `));
+  });
+
+  test("and the message does not tell a key", () => {
+    expect(() => createClient({ ...good, apiKey: "pp_two words" })).toThrow(/^(?!.*words)/);
+  });
+});
+
+test("the types are one for each status, and faults are apart from what the transport did", () => {
+  const told = (answer: CreateAnswer | RetryAnswer | CheckAnswer) => {
+    switch (answer.status) {
+      case "pending":
+      case "spam_detected":
+        return expectTypeOf(answer.expires_at).toEqualTypeOf<string>();
+      case "approved":
+      case "denied":
+      case "no_attempt":
+        return expectTypeOf(answer.remaining_retry).toEqualTypeOf<number>();
+      case "valid":
+        expectTypeOf(answer.phone_number).toEqualTypeOf<string | undefined>();
+        return expectTypeOf(answer.remaining_checks).toEqualTypeOf<number | undefined>();
+      case "invalid":
+      case "without_attempt":
+      case "rate_limited":
+      case "already_validated":
+      case "expired_auth":
+        return expectTypeOf(answer.authentication_uuid).toEqualTypeOf<string>();
+      default:
+        return expectTypeOf(answer).toEqualTypeOf<never>();
+    }
+  };
+  expect(told).toBeTypeOf("function");
+  expectTypeOf<Extract<CheckAnswer, { status: "valid" }>["status"]>().toEqualTypeOf<"valid">();
+  expectTypeOf<FaultError["code"]>().toEqualTypeOf<FaultCode>();
+  expectTypeOf<TransportError["code"]>().toEqualTypeOf<TransportCode>();
+  // @ts-expect-error the client knows its customer
+  expect((client: ReturnType<typeof createClient>) => client.retry({ authentication_uuid: id, customer_uuid: id })).toBeTypeOf("function");
+  // @ts-expect-error a retry takes no key
+  expect((client: ReturnType<typeof createClient>) => client.retry({ authentication_uuid: id }, { idempotencyKey: "1" })).toBeTypeOf("function");
+});
