@@ -18,7 +18,7 @@ import { createNumberFacts } from "./engine/door/facts.js";
 import { createLists } from "./engine/door/lists.js";
 import { type DiagnoseOptions, diagnose, type Finding } from "./engine/eyes/diagnose.js";
 import { createEyes, type Eyes } from "./engine/eyes/eyes.js";
-import { type Ping, ping } from "./engine/eyes/ping.js";
+import { type Ping, type PingOptions, ping } from "./engine/eyes/ping.js";
 import { tracedOperations, tracedSender, tracedStore } from "./engine/eyes/traced.js";
 import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
@@ -51,7 +51,7 @@ export interface Composed {
   readonly handleReceipt: Handle;
   readonly handleMetrics: Handle;
   readonly metrics: () => string;
-  readonly ping: () => Promise<Ping>;
+  readonly ping: (options?: PingOptions) => Promise<Ping>;
   readonly diagnose: (options: DiagnoseOptions) => Promise<readonly Finding[]>;
   readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
   readonly logger: Logger;
@@ -172,7 +172,7 @@ export function compose(options: VerifierOptions): Composed {
     handleReceipt: timed(createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" })),
     handleMetrics: timed(createMetricsHandler(eyes.metrics, settings.docUrl)),
     metrics: () => eyes.metrics.text(),
-    ping: () => ping(parts),
+    ping: (asked) => ping(parts, asked),
     diagnose: (asked) => diagnose({ parts, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
     settleReceipts: (receipts) => settleForeign(parts, receipts),
     outbox,

@@ -9,7 +9,7 @@ import type { CustomersOfStore } from "./engine/customers/customers.js";
 import { noApiKeys } from "./engine/door/account.js";
 import type { Explanation } from "./engine/explain.js";
 import type { DiagnoseOptions, Finding } from "./engine/eyes/diagnose.js";
-import type { Ping } from "./engine/eyes/ping.js";
+import type { Ping, PingOptions } from "./engine/eyes/ping.js";
 import type { CallOptions } from "./engine/operations.js";
 import type { Erasure } from "./engine/privacy/erase.js";
 import type { HistoryEntry } from "./engine/privacy/history.js";
@@ -54,7 +54,7 @@ export interface Verifier extends HttpHandler {
   /** Takes receipts that come on another way than HTTP: `smppSender({ onReceipt: (receipt) => verifier.settleReceipts([receipt]) })`. */
   settleReceipts(receipts: readonly Receipt[]): Promise<void>;
   /** How the store stands, and how many callbacks wait: for health pages. Writes nothing and never rejects. */
-  ping(): Promise<Ping>;
+  ping(options?: PingOptions): Promise<Ping>;
   /** Looks for what will not work, or not safely, and says how to mend it; `npx phoneproof doctor ./verifier.js` prints it. Asks the store, and the carriers that have a call which sends nothing. Never rejects. */
   diagnose(options?: DiagnoseOptions): Promise<readonly Finding[]>;
   /** What this process has counted since it began, in Prometheus' text format; two verifiers in one process count apart. The README has the table. */

@@ -29,7 +29,7 @@ export type {
 export { type ApiKey, generateApiKey } from "./engine/door/account.js";
 export type { ExplainedSend, Explanation } from "./engine/explain.js";
 export type { DiagnoseOptions, Finding } from "./engine/eyes/diagnose.js";
-export type { Ping } from "./engine/eyes/ping.js";
+export type { Ping, PingOptions } from "./engine/eyes/ping.js";
 export type { CallOptions } from "./engine/operations.js";
 export type { Erasure } from "./engine/privacy/erase.js";
 export type { HistoryEntry } from "./engine/privacy/history.js";

@@ -3,6 +3,7 @@ import { defaultKeyOverlap, defaultSendTimeout } from "../options.js";
 import { carrierUsage, type Environment } from "./carriers.js";
 import { type CustomersSettings, readCustomersSettings } from "./customers.js";
 import { type DoctorSettings, readDoctorSettings } from "./doctor.js";
+import { defaultDrain, defaultGrace, defaultHost, defaultPort, readServeSettings, type ServeSettings } from "./serve/settings.js";
 import { type DevSettings, readDevSettings } from "./settings.js";
 import { readWorkerSettings, type WorkerSettings } from "./worker.js";
 
@@ -10,12 +11,14 @@ import { readWorkerSettings, type WorkerSettings } from "./worker.js";
 export type Command =
   | { readonly kind: "help" }
   | { readonly kind: "dev"; readonly settings: DevSettings }
+  | { readonly kind: "serve"; readonly settings: ServeSettings }
   | { readonly kind: "worker"; readonly settings: WorkerSettings }
   | { readonly kind: "customers"; readonly settings: CustomersSettings }
   | { readonly kind: "doctor"; readonly settings: DoctorSettings }
   | { readonly kind: "fault"; readonly message: string };
 
 export const usage = `Usage: phoneproof dev [options]
+       phoneproof serve MODULE [options]
        phoneproof worker MODULE [options]
        phoneproof customers ACTION --store URL [options]
        phoneproof keys ACTION --store URL [options]
@@ -45,6 +48,16 @@ Starts the service on this machine; it needs no carrier and no account. Messages
 
   Environment of --sender (in brackets: may be left out; …_BASE_URL aims at another region of the carrier, or at a stand-in for tests)
 ${carrierUsage}
+
+phoneproof serve MODULE
+The service in production, for apps that are not in Node: serves /v1, /receipts and /healthz for the verifier that the JavaScript file MODULE exports
+as \`verifier\` or by default. Standard output carries one JSON object a line: one for each request, without numbers, codes and keys.
+
+  --port PORT               port to listen on (default: the environment variable PORT, or ${defaultPort}; 0 takes any free one)
+  --host ADDRESS            address to listen on (default ${defaultHost}, for this machine alone; 0.0.0.0 or :: for others, and in containers)
+  --metrics-port PORT       serve Prometheus' /metrics there, at the same address (default: nowhere)
+  --drain SECONDS           on SIGTERM or SIGINT go on listening for so long, while /healthz says 503 (default ${defaultDrain}; load balancers take a moment)
+  --grace SECONDS           then, for what is under way and the callbacks being delivered (default ${defaultGrace}); a second signal ends it at once
 
 phoneproof worker MODULE
 Delivers callbacks until SIGTERM or SIGINT, for the verifier that the JavaScript file MODULE exports as \`verifier\` or by default.
@@ -91,10 +104,11 @@ export function readCommand(args: readonly string[], env: Environment): Command 
   const [name, ...rest] = args;
   try {
     if (name === "dev") return { kind: "dev", settings: readDevSettings(rest, env) };
+    if (name === "serve") return { kind: "serve", settings: readServeSettings(rest, env) };
     if (name === "worker") return { kind: "worker", settings: readWorkerSettings(rest) };
     if (name === "customers" || name === "keys") return { kind: "customers", settings: readCustomersSettings(name, rest, env) };
     if (name === "doctor") return { kind: "doctor", settings: readDoctorSettings(rest) };
-    const commands = "dev, worker, customers, keys and doctor";
+    const commands = "dev, serve, worker, customers, keys and doctor";
     return { kind: "fault", message: `${name === undefined ? "a command is missing" : `unknown command ${name}`}: there are ${commands}` };
   } catch (error) {
     return { kind: "fault", message: (error as TypeError).message };

@@ -4,9 +4,9 @@ import { pathToFileURL } from "node:url";
 import type { Verifier } from "../create-verifier.js";
 
 /** What the commands ask of a verifier that a module exports: it may be of another copy of this package. */
-export type ExportedVerifier = Pick<Verifier, "flush" | "close"> & Partial<Pick<Verifier, "diagnose">>;
+export type ExportedVerifier = Pick<Verifier, "flush" | "close"> & Partial<Verifier>;
 
-/** The verifier that the module exports as `verifier` or by default. Throws an error that names the mend. */
+/** The verifier, or the promise of one, that the module exports as `verifier` or by default. Throws an error that names the mend. */
 export async function verifierOf(module: string): Promise<ExportedVerifier> {
   const path = resolve(module);
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
@@ -16,13 +16,21 @@ export async function verifierOf(module: string): Promise<ExportedVerifier> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
       throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
-    throw new Error(`importing ${path} failed; mend it there: ${(error as Error)?.stack ?? error}`);
+    throw new Error(`importing ${path} failed; mend it there: ${wordsOf(error)}`);
   }
   // A CommonJS module's exports come as the default export, with its own `default` in them.
   const inner = exported["default"] as Record<string, unknown> | null | undefined;
-  const found = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]].find(isVerifier);
+  const promised = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]];
+  const candidates = await Promise.all(promised).catch((error: unknown) => {
+    throw new Error(`the promise that ${path} exports was rejected; mend it there: ${wordsOf(error)}`);
+  });
+  const found = candidates.find(isVerifier);
   if (found === undefined) throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
   return found;
+}
+
+function wordsOf(error: unknown): string {
+  return String((error as Error | undefined)?.stack ?? error);
 }
 
 function isVerifier(value: unknown): value is ExportedVerifier {

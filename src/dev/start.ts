@@ -4,6 +4,7 @@ import { consoleSender } from "../../adapters/sms/console.js";
 import { createVerifier } from "../create-verifier.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import { curls } from "./curl.js";
+import { listen, listenFault, urlOf } from "./listen.js";
 import { createMessages } from "./messages.js";
 import { carrierIdOf, devSender } from "./sender.js";
 import { devListener, isLoopback } from "./server.js";
@@ -77,8 +78,7 @@ async function serve(settings: DevSettings, opened: OpenStore, { out, err }: Dev
       checkHost: isLoopback(settings.host),
     }),
   );
-  const port = await listen(server, settings);
-  const url = `http://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
+  const url = urlOf(settings.host, await listenSomewhere(server, settings));
 
   if (settings.json) out(`${JSON.stringify({ type: "ready", url, api_key: settings.api_key, customer_uuid: settings.customer_uuid })}\n`);
   (settings.json ? err : out)(banner(url, settings, opened.name));
@@ -132,28 +132,13 @@ function banner(url: string, settings: DevSettings, store: string): string {
 }
 
 /** Listens on the port asked for, or on the first free one from 3000 on; answers the port. */
-async function listen(server: Server, { host, port }: DevSettings): Promise<number> {
+async function listenSomewhere(server: Server, { host, port }: DevSettings): Promise<number> {
   const last = port ?? firstPort + portsTried;
   for (let candidate = port ?? firstPort; ; candidate++) {
     try {
-      await listenOnce(server, candidate, host);
-      const address = server.address();
-      return typeof address === "object" && address !== null ? address.port : candidate;
+      return await listen(server, host, candidate);
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code;
-      if (code === "EADDRINUSE" && candidate < last) continue;
-      if (code === "EADDRINUSE") throw new Error(`port ${candidate} of ${host} is taken: stop what listens there, or choose another with --port`);
-      throw new Error(`cannot listen on ${host}:${candidate} (${code}): choose another address with --host or another port with --port`, { cause: error });
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE" || candidate >= last) throw listenFault(error, host, candidate);
     }
   }
-}
-
-function listenOnce(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
 }

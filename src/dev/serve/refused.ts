@@ -1,0 +1,38 @@
+import { type Server, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { Connections } from "./connections.js";
+
+/** What is told of a request that never became one: too slow, too large or no HTTP. */
+export interface RefusedLine {
+  readonly type: "request";
+  readonly route: "none";
+  readonly status: number;
+  /** As Node names it, for example `HPE_INVALID_METHOD`. */
+  readonly fault: string;
+}
+
+/** Answers what Node's parser refuses as Node itself does, and tells a line of it. */
+export function answerRefused(server: Server, connections: Connections, tell: (line: RefusedLine) => void): void {
+  server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
+    const socket = duplex as Socket;
+    const status = statusOf(error.code);
+    const response = connections.answerOn(socket);
+    if (!socket.writable || error.code === "ECONNRESET") {
+      socket.destroy();
+    } else if (response !== undefined) {
+      // A body that breaks the rules: its request is told of when its answer is over.
+      if (response.headersSent) return void socket.destroy();
+      response.writeHead(status, { connection: "close", "content-length": 0 }).end();
+    } else {
+      socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
+      // Load balancers open connections ahead, and say nothing on them.
+      if (socket.bytesRead > 0) tell({ type: "request", route: "none", status, fault: error.code ?? "unknown" });
+    }
+  });
+}
+
+function statusOf(code: string | undefined): number {
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return 408;
+  if (code === "HPE_HEADER_OVERFLOW") return 431;
+  return code === "HPE_CHUNK_EXTENSIONS_OVERFLOW" ? 413 : 400;
+}

@@ -1,0 +1,115 @@
+import type { Server } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { nodeHandler } from "../../../adapters/http/node.js";
+import { listen, listenFault, urlOf } from "../listen.js";
+import { type ExportedVerifier, verifierOf } from "../module.js";
+import type { DevOutput } from "../start.js";
+import { type Connections, followConnections } from "./connections.js";
+import { createHealth } from "./health.js";
+import { answerRefused } from "./refused.js";
+import { limitedServer, type ServedVerifier, serviceListener } from "./server.js";
+import type { ServeSettings } from "./settings.js";
+
+/**
+ * Serves the verifier that the module exports, until `stop`; then `/healthz` says 503, what is under way is finished, and the verifier is closed. Standard output carries one JSON object a line.
+ *
+ * @returns The exit code: 0; 1 when a port could not be had, or something was cut off at the end; 2 when the module gives no verifier. Clients that the module opened are still open.
+ */
+export async function runServe(settings: ServeSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
+  const tell = (fields: object) => out(`${JSON.stringify({ time: new Date().toISOString(), ...fields })}\n`);
+  const stopped = new Promise<undefined>((done) => stop.addEventListener("abort", () => done(undefined), { once: true }));
+  const fault = (error: unknown) => err(`phoneproof: ${(error as Error).message}\n`);
+
+  let service: Service | undefined;
+  try {
+    // A module may wait for its database: a signal ends that too.
+    service = await Promise.race([stopped, prepare(settings, tell)]);
+  } catch (error) {
+    fault(error);
+    return 2;
+  }
+  if (service === undefined || stop.aborted) return 0;
+
+  const { verifier, health, main, metrics } = service;
+  try {
+    const url = urlOf(settings.host, await open(main, settings.host, settings.port, "--port"));
+    const metricsUrl = metrics && urlOf(settings.host, await open(metrics, settings.host, settings.metricsPort ?? 0, "--metrics-port"));
+    tell({ type: "listening", url, ...(metricsUrl !== undefined && { metrics: `${metricsUrl}/metrics` }), pid: process.pid });
+  } catch (error) {
+    fault(error);
+    await verifier.close();
+    return 1;
+  }
+
+  await stopped;
+  tell({ type: "stopping", drain: settings.drain, grace: settings.grace });
+  health.leave();
+  main.connections.leave();
+  if (settings.drain > 0) await sleep(settings.drain * 1000);
+  const over = new AbortController();
+  // A timer that keeps the process alive, as `AbortSignal.timeout` does not.
+  const timer = setTimeout(() => over.abort(), settings.grace * 1000);
+  const cut_off = await main.connections.stop(over.signal);
+  const closed = await settled(verifier.close(), over.signal);
+  await metrics?.connections.stop(over.signal);
+  clearTimeout(timer);
+  tell({ type: "stopped", cut_off, ...(closed !== "yes" && { fault: `the verifier was not closed: ${closed}` }) });
+  return cut_off === 0 && closed === "yes" ? 0 : 1;
+}
+
+interface Listener {
+  readonly server: Server;
+  readonly connections: Connections;
+}
+
+interface Service {
+  readonly verifier: ServedVerifier;
+  readonly health: ReturnType<typeof createHealth>;
+  readonly main: Listener;
+  readonly metrics: Listener | undefined;
+}
+
+/** Everything but the ports. Throws what names a mend in the module. */
+async function prepare({ module, metricsPort }: ServeSettings, tell: (line: object) => void): Promise<Service> {
+  const verifier = await verifierOf(module);
+  if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be served: install the same version in both places");
+  const health = createHealth(
+    (options) => verifier.ping(options),
+    (ok, fault) => tell({ type: "store", ok, ...(fault !== undefined && { fault }) }),
+  );
+  const server = limitedServer(serviceListener(verifier, health, tell));
+  const connections = followConnections(server);
+  answerRefused(server, connections, tell);
+  // A verifier that is built at its first use is built now, and a store that is away is told of at the start; it may come yet.
+  await health.answer();
+  return { verifier, health, main: { server, connections }, metrics: metricsPort === undefined ? undefined : metricsListener(verifier) };
+}
+
+function metricsListener(verifier: ServedVerifier): Listener {
+  const server = limitedServer(nodeHandler(verifier.metricsHandler));
+  return { server, connections: followConnections(server) };
+}
+
+function isServed(verifier: ExportedVerifier): verifier is ExportedVerifier & ServedVerifier {
+  const { handle, ping, receipts, metricsHandler } = verifier;
+  return handle !== undefined && ping !== undefined && receipts !== undefined && metricsHandler !== undefined;
+}
+
+async function open({ server }: Listener, host: string, port: number, option: string): Promise<number> {
+  return listen(server, host, port).catch((error) => {
+    throw listenFault(error, host, port, option);
+  });
+}
+
+/** `yes` once the work is done, or why it is not. */
+function settled(work: Promise<unknown>, deadline: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    const late = () => resolve("the time for that is over");
+    work.then(
+      () => resolve("yes"),
+      (error: unknown) => resolve(String((error as Error)?.message ?? error)),
+    );
+    if (deadline.aborted) late();
+    deadline.addEventListener("abort", late, { once: true });
+  });
+}
