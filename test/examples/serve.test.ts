@@ -1,0 +1,173 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { usage } from "../../src/dev/command.js";
+import { generateApiKey } from "../../src/index.js";
+import { root } from "../package/built.js";
+import { type RunningCarrier, startCarrier } from "../support/carriers/server.js";
+import { twilioCarrier, twilioOptions } from "../support/carriers/twilio.js";
+import { freePort, type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { example, layOut, readCompose, readDockerfile, words } from "./serve-folder.js";
+
+const page = readFileSync(join(root, "docs/serve.md"), "utf8");
+const block = (language: string) => new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "m").exec(page)?.[1] as string;
+const manifest = (folder: string) =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<"dependencies" | "devDependencies", Record<string, string>> & { version: string };
+
+const stages = readDockerfile(readFileSync(join(example, "Dockerfile"), "utf8"));
+const last = stages.at(-1) ?? [];
+const of = (name: string) => last.filter((one) => one.name === name).map(({ rest }) => rest);
+const env = {
+  PHONEPROOF_SECRET: "c2VjcmV0IG9mIHRoZSBjb21wb3NlIHRlc3RzIG9ubHk=",
+  PHONEPROOF_API_KEY: generateApiKey().key,
+  TWILIO_ACCOUNT_SID: twilioOptions.accountSid,
+  TWILIO_AUTH_TOKEN: twilioOptions.authToken,
+  TWILIO_FROM: twilioOptions.from,
+};
+
+describe("docs/serve.md", () => {
+  test("shows the module of the example to the letter", () => {
+    expect(block("js")).toBe(readFileSync(join(example, "verifier.js"), "utf8"));
+  });
+
+  test("its table has the options of the command's help, with their defaults", () => {
+    const [, table = ""] = /<!-- serve: .*?-->\n([\s\S]*?)<!-- \/serve -->/.exec(page) ?? [];
+    const rows = [...table.matchAll(/^\| `(--[a-z-]+ [A-Z]+)` \| (.+?) \|/gm)].map(([, option, value]) => [option, value?.replaceAll("`", "")]);
+    const help = /\nphoneproof serve MODULE\n([\s\S]*?)\nphoneproof worker/.exec(usage)?.[1] ?? "";
+    const options = [...help.matchAll(/^ {2}(--\S+ [A-Z]+) .*?\(default:? (?:the environment variable )?([^;,)]+(?:, or \d+)?)/gm)];
+    expect(rows).toEqual(options.map(([, option, value]) => [option, value === "nowhere" ? "none" : value]));
+    expect(rows).toHaveLength(5);
+  });
+});
+
+describe("examples/serve", () => {
+  test("depends on the packed library of this version, and on the redis that the tests run with", () => {
+    const { dependencies } = manifest(example);
+    const { version, devDependencies } = manifest(root);
+    expect(dependencies).toEqual({ phoneproof: `file:phoneproof-${version}.tgz`, redis: devDependencies["redis"] });
+  });
+
+  test("Dockerfile: two stages, production dependencies alone, not root, a health check, and only files that are there", () => {
+    expect(stages).toHaveLength(2);
+    expect(stages[0]?.find(({ name }) => name === "RUN")?.rest).toMatch(/^npm install --omit=dev /);
+    expect(last.some(({ name }) => name === "RUN")).toBe(false);
+    expect(of("COPY")[0]).toBe("--from=dependencies /app/node_modules ./node_modules");
+    for (const file of of("COPY")[1]?.split(" ").slice(0, -1) ?? []) expect(existsSync(join(example, file)), file).toBe(true);
+    expect(of("USER")).toEqual(["node"]);
+    expect(of("HEALTHCHECK")[0]).toMatch(/CMD \["node", /);
+    expect(of("CMD")[0]).toMatch(/^\["node_modules\/\.bin\/phoneproof", "serve", /);
+    expect(last.findIndex(({ name }) => name === "USER")).toBeGreaterThan(last.findLastIndex(({ name }) => name === "COPY"));
+  });
+
+  test("compose.yaml: refuses to start without its secrets, publishes on loopback alone, waits for Redis, and names the variables of .env.example", () => {
+    expect(() => readCompose({ ...env, PHONEPROOF_SECRET: "" })).toThrow("PHONEPROOF_SECRET: see .env.example");
+    const { services, volumes } = readCompose(env);
+    expect(services["verification"]).toMatchObject({ build: ".", ports: ["127.0.0.1:3000:3000"], depends_on: { redis: { condition: "service_healthy" } } });
+    expect(services["redis"]?.volumes).toEqual(["redis:/data"]);
+    expect(Object.keys(volumes)).toEqual(["redis"]);
+    const asked = [...readFileSync(join(example, ".env.example"), "utf8").matchAll(/^([A-Z_]+)=$/gm)].map(([, name]) => name);
+    expect(Object.keys(services["verification"]?.environment ?? {})).toEqual(["REDIS_URL", ...asked]);
+  });
+});
+
+describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose file as processes, talked to by programs that are not in Node", () => {
+  const { services } = readCompose({ ...env, PUBLIC_URL: "https://verify.example.com" });
+  let redis: RedisServer;
+  let twilio: RunningCarrier;
+  let laidOut: ReturnType<typeof layOut>;
+  let container: Readonly<Record<string, string>>;
+  let url: string;
+  let stop: () => Promise<unknown>;
+
+  beforeAll(async () => {
+    const [program, ...options] = services["redis"]?.command ?? [];
+    expect(program).toBe("redis-server");
+    redis = await startRedis(options);
+    expect(services["redis"]?.healthcheck?.test.slice(0, 2)).toEqual(["CMD", "redis-cli"]);
+    expect(await redis.cli(...(services["redis"]?.healthcheck?.test.slice(2) ?? []))).toBe("PONG");
+    twilio = await startCarrier(twilioCarrier, "accepts");
+    laidOut = layOut(last);
+    const image = Object.fromEntries(
+      of("ENV")
+        .join(" ")
+        .split(" ")
+        .map((pair) => pair.split("=") as [string, string]),
+    );
+    // As in the containers, but for names and ports of this machine, and Twilio's stand-in.
+    const environment = services["verification"]?.environment ?? {};
+    expect(environment["REDIS_URL"]).toBe("redis://redis:6379");
+    container = {
+      PATH: process.env["PATH"] ?? "",
+      ...image,
+      ...environment,
+      REDIS_URL: redis.url,
+      TWILIO_BASE_URL: twilio.url,
+      PORT: String(await freePort()),
+    };
+    const command = words(of("CMD")[0] ?? "").map((word) => ({ "0.0.0.0": "127.0.0.1", "9464": "0" })[word] ?? word);
+    const child = spawn(command[0] as string, command.slice(1), { cwd: laidOut.folder, env: container, stdio: ["ignore", "pipe", "inherit"] });
+    const exited = once(child, "exit");
+    stop = () => {
+      child.kill("SIGTERM");
+      return exited;
+    };
+    const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+    url = JSON.parse(line).url;
+    child.stdout.resume();
+  });
+  afterAll(async () => {
+    await stop?.();
+    await redis?.stop();
+    await twilio?.close();
+    laidOut?.remove();
+  });
+
+  const healthcheck = () => {
+    const [program, ...args] = words(of("HEALTHCHECK")[0]?.split("CMD ")[1] ?? "");
+    return promisify(execFile)(program as string, args, { env: container }).then(
+      () => 0,
+      ({ code }: { code: number }) => code,
+    );
+  };
+  const codeOf = (text: string | undefined) => /\d{6}/.exec(text ?? "")?.[0] as string;
+
+  test("curl, as docs/serve.md has it: pending, a message by Twilio with its receipt's address, and a wrong key", async () => {
+    const script = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text).find((text) => text.includes("/v1/authentication")) ?? "";
+    const curl = (key: string) =>
+      promisify(execFile)("sh", ["-c", script.replace(/^URL=.*$/m, `URL=${url}`)], { env: { ...container, PHONEPROOF_API_KEY: key } });
+    expect(JSON.parse((await curl(env.PHONEPROOF_API_KEY)).stdout)).toMatchObject({ status: "pending" });
+    expect(twilio.taken.at(-1)?.to).toBe("+33612345678");
+    expect(twilio.taken.at(-1)?.receiptUrl).toMatch(/^https:\/\/verify\.example\.com\/receipts\/twilio\?/);
+    expect(JSON.parse((await curl("pp_wrong")).stdout)).toMatchObject({ code: "forbidden" });
+  });
+
+  test("python3, the client of docs/serve.md: a wrong code, then the right one", async () => {
+    const child = spawn("python3", ["-u", "-c", block("python"), "+447400123456"], {
+      env: { ...container, PHONEPROOF_URL: url },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    let printed = "";
+    child.stdout.on("data", (chunk) => (printed += chunk));
+    const exited = once(child, "close");
+    await expect.poll(() => printed, { timeout: 10_000 }).toBe("pending\ncode: ");
+    const code = codeOf(twilio.taken.find(({ to }) => to === "+447400123456")?.text);
+    child.stdin.write(`${code === "000000" ? "000001" : "000000"}\n`);
+    await expect.poll(() => printed, { timeout: 10_000 }).toBe("pending\ncode: invalid\ncode: ");
+    child.stdin.write(`${code.slice(0, 3)} ${code.slice(3)}\n`);
+    expect(await exited).toEqual([0, null]);
+    expect(printed).toBe("pending\ncode: invalid\ncode: valid\n");
+  });
+
+  test("the image's health check: 0 while Redis answers, 1 while it does not; and the stop ends with 0", async () => {
+    expect(await healthcheck()).toBe(0);
+    await redis.signal("SIGSTOP");
+    await expect.poll(healthcheck, { timeout: 15_000 }).toBe(1);
+    await redis.signal("SIGCONT");
+    await expect.poll(healthcheck, { timeout: 15_000 }).toBe(0);
+    expect(await stop()).toEqual([0, null]);
+  });
+});
