@@ -279,8 +279,8 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  const handler = "{ root: '/v1', handle: async () => ({}), warn() {}, clock: {} }";
-  const stub = `{ ...${handler}, receipts: ${handler}, metricsHandler: ${handler}, ping: async () => ({ ok: true, store: {} }), flush() {}, close: async () => console.error('closed') }`;
+  const handler = (root: string) => `{ root: "${root}", handle: async () => ({}), warn() {}, clock: {} }`;
+  const stub = `{ ...${handler("/v1")}, receipts: ${handler("/receipts")}, metricsHandler: ${handler("/metrics")}, ping: async () => ({ ok: true, store: {} }), flush() {}, close: async () => console.error('closed') }`;
   const run = async (name: string, text: string, args: readonly string[] = [], env = {}) => {
     const path = join(folder, name);
     await writeFile(path, text);
@@ -292,6 +292,7 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
     ["env.mjs", "throw new Error('set PHONEPROOF_SECRET: openssl rand -base64 32');", "set PHONEPROOF_SECRET: openssl rand -base64 32"],
     ["promise.mjs", "export const verifier = Promise.reject(new Error('no REDIS_URL'));", "no REDIS_URL"],
     ["lazy.mjs", `export const verifier = { ...${stub}, ping() { throw new Error('countries: name some') } };`, "countries: name some"],
+    ["direct.mjs", `export const verifier = { ...${stub}, unmountable: "it has no customers" };`, "it has no customers"],
     ["older.mjs", "export const verifier = { flush() {}, close() {} };", "install the same version in both places"],
   ])("%s: exit code 2, nothing on stdout", async (name, text, mend) => {
     const { code, stdout, stderr } = await run(name, text, ["--port", "0"]);

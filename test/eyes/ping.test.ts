@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { MongoClient } from "mongodb";
 import { createClient } from "redis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { type MongoServer, mongoServer } from "../support/mongo.js";
@@ -23,6 +23,15 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
     expect((await set.verifier.ping()).callbacks).toEqual({ due: 1, dead: 0, waiting: 0 });
     await set.verifier.flush();
     expect((await set.verifier.ping()).callbacks).toEqual({ due: 0, dead: 1, waiting: 0 });
+  });
+
+  it("brief: one read, and no count", async () => {
+    const set = setUp({ callbacks });
+    const get = vi.spyOn(set.store, "get");
+    await set.create({ callback_url });
+    get.mockClear();
+    expect(await set.verifier.ping({ brief: true })).toEqual({ ok: true, store: { round_trip: 0, settings: {}, missing: [] }, callbacks: { waiting: 0 } });
+    expect(get).toHaveBeenCalledTimes(1);
   });
 
   it("a store that is down: not ok, with why, and no rejection", async () => {
