@@ -37,6 +37,7 @@ export type { Unlocking } from "./engine/privacy/unlock.js";
 export type { RefusedRow, Stats, StatsRow } from "./engine/statistics.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
+export { lazyVerifier } from "./lazy-verifier.js";
 export type { CustomerConfig, TestNumber, VerifierOptions } from "./options.js";
 export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";
 export type { Challenge } from "./ports/challenge.js";

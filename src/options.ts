@@ -173,6 +173,9 @@ export interface VerifierOptions {
   readonly clock?: Clock | undefined;
 }
 
+/** Where `doc_url` points unless said otherwise. */
+export const defaultDocUrl = "https://www.npmjs.com/package/phoneproof#errors";
+
 /** What `message.text` is unless set, and what is sent when a function in its place fails. */
 export const defaultText = "Your verification code is {code}";
 
@@ -469,7 +472,7 @@ function makeSchemas() {
       sender: methods<CallbackSender>("a callback sender", ["post"]).optional(),
     }).prefault({}),
     statistics: z.union([z.literal(false), object({ keep: duration(90 * 86_400) })], "must be false, or { keep } in seconds").prefault({}),
-    docUrl: text.default("https://www.npmjs.com/package/phoneproof#errors"),
+    docUrl: text.default(defaultDocUrl),
     telemetry: methods<Telemetry>("telemetry, for example openTelemetry()", ["step", "metrics"]).optional(),
     logger: methods<Logger>("a logger", ["info", "warn", "error"]).optional(),
     clock: methods<Clock>("a clock", ["now", "after"]).optional(),
@@ -504,6 +507,7 @@ function schemas(): ReturnType<typeof makeSchemas> {
 
 /** Checks the options and fills in the defaults. Throws `VerifierError` `invalid_options`, which names each option's path and the mend. */
 export function readOptions(options: VerifierOptions): Settings {
+  if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
   const read = parse(schemas().Options, options);
   const { policy, message, customers, receipts, callbacks } = read;
   const policies: (readonly [path: string, policy: Policy])[] = [["policy", policy]];

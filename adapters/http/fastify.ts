@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { HttpResponse } from "../../src/http/message.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { letRestPast, type NodeRequest, type NodeResponse, readBody, toHttpRequest } from "./node-message.js";
-import { isUnder, pathOf } from "./paths.js";
+import { doubledRoot, isUnder, pathOf } from "./paths.js";
 
 /** What is needed of Fastify's request. */
 export interface FastifyRequestLike {
@@ -40,9 +40,11 @@ export interface FastifyScope {
  * Every method at `/v1` and under it (for `verifier.receipts`: `/receipts`, for `verifier.metricsHandler`: `/metrics`) is answered here. Bodies are read after the API key has been checked, and never coerced. The host's hooks run as for its own routes, and errors
  * that they throw go to the host's error handler. Throws `TypeError` for what is no handler, for a verifier without `customers`.
  */
-export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, options: unknown, done: () => void) => void {
+export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, options: unknown, done: (error?: Error) => void) => void {
   const { roots, of } = mounted("app.register(fastifyPlugin(verifier))", verifier);
   return (scope, _options, done) => {
+    const fault = doubledRoot("prefix", scope.prefix.replace(/\/$/, ""), roots);
+    if (fault !== undefined) return done(new TypeError(fault));
     const prefix = new RegExp(`^(?:/[^/]*){${scope.prefix.split("/").filter(Boolean).length}}`);
     const asSent = takeMalformedUrls(scope, roots, prefix);
 

@@ -16,11 +16,12 @@ export interface FetchOptions {
  * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for a `basePath` or `stripped` that does not start with a slash or ends with one.
  */
 export function fetchHandler(verifier: Mountable, options: FetchOptions = {}): (request: Request) => Promise<Response> {
-  const { of } = mounted("fetchHandler(verifier)", verifier);
-  const basePath = prefixOption("basePath", options.basePath ?? "");
+  const { roots, of } = mounted("fetchHandler(verifier)", verifier);
+  const basePath = prefixOption("basePath", options.basePath ?? "", roots);
   const stripped = prefixOption("stripped", options.stripped ?? "");
   return (request) => {
-    const path = stripped + withoutPrefix(pathOf(request.url), basePath);
-    return answerRequest(of(path), request, path);
+    const asked = { path: pathOf(request.url), prefix: basePath };
+    const path = stripped + withoutPrefix(asked.path, basePath);
+    return answerRequest(of(path), request, { path, asked });
   };
 }

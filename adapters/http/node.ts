@@ -13,12 +13,13 @@ export interface NodeOptions {
  * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for a `basePath` that does not start with a slash or ends with one.
  */
 export function nodeHandler(verifier: Mountable, options: NodeOptions = {}): (request: NodeRequest, response: NodeResponse) => void {
-  const { of } = mounted("createServer(nodeHandler(verifier))", verifier);
-  const basePath = prefixOption("basePath", options.basePath ?? "");
+  const { roots, of } = mounted("createServer(nodeHandler(verifier))", verifier);
+  const basePath = prefixOption("basePath", options.basePath ?? "", roots);
   return (request, response) => {
-    const path = withoutPrefix(pathOf(request.url ?? "/"), basePath);
+    const asked = { path: pathOf(request.url ?? "/"), prefix: basePath };
+    const path = withoutPrefix(asked.path, basePath);
     const handler = of(path);
-    const answered = handler.handle(toHttpRequest(request, path, (limit) => readBody(handler, request, request, limit)));
+    const answered = handler.handle({ ...toHttpRequest(request, path, (limit) => readBody(handler, request, request, limit)), asked });
     void answered.then((answer) => writeResponse(handler, request, response, answer));
   };
 }

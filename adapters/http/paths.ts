@@ -21,9 +21,19 @@ export function withoutPrefix(path: string, prefix: string): string {
   return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : "/";
 }
 
-/** The option's value, held to the one spelling that works: empty, or with a slash at its start and none at its end. Throws `TypeError`. */
-export function prefixOption(name: string, value: string): string {
+/** The option's value, held to the one spelling that works: empty, or with a slash at its start and none at its end. `roots`: what must not stand at its end, since the paths have it themselves. Throws `TypeError`. */
+export function prefixOption(name: string, value: string, roots: readonly string[] = []): string {
   if (value !== "" && !/^\/.*[^/]$/.test(value))
     throw new TypeError(`phoneproof: ${name} must be empty or start with "/" and not end with it, for example "/api"; it is ${JSON.stringify(value)}`);
+  const fault = doubledRoot(name, value, roots);
+  if (fault !== undefined) throw new TypeError(fault);
   return value;
+}
+
+/** What is wrong with a prefix that ends with a root, if it does: requests to `/v1/check` would be answered at `/v1/v1/check`. */
+export function doubledRoot(name: string, prefix: string, roots: readonly string[]): string | undefined {
+  const root = roots.find((one) => prefix.endsWith(one));
+  if (root === undefined) return undefined;
+  const mend = prefix === root ? "leave it out" : `say ${JSON.stringify(prefix.slice(0, -root.length))}`;
+  return `phoneproof: ${name} is ${JSON.stringify(prefix)}, but the paths start with ${root} themselves, and would be answered under ${prefix}${root}: ${mend}`;
 }

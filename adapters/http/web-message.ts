@@ -1,12 +1,12 @@
-import type { HttpBody, HttpHandler } from "../../src/http/message.js";
+import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
 import { queryOf } from "./paths.js";
 
 /** Has a handler answer a WHATWG request. */
-export async function answerRequest(handler: HttpHandler, request: Request, path: string): Promise<Response> {
+export async function answerRequest(handler: HttpHandler, request: Request, paths: Pick<HttpRequest, "path" | "asked">): Promise<Response> {
   const body = bodyOf(handler, request);
   const answered = await handler.handle({
     method: request.method,
-    path,
+    ...paths,
     query: queryOf(request.url),
     header: (name) => request.headers.get(name) ?? undefined,
     body: body.read,

@@ -19,10 +19,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The request, with a body that comes within 10 s or is answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
 export function inTime(clock: Clock, request: HttpRequest): HttpRequest {
-  const { method, path, query } = request;
+  const { method, path, asked, query } = request;
   return {
     method,
     path,
+    ...(asked !== undefined && { asked }),
     ...(query !== undefined && { query }),
     header: (name) => request.header(name),
     body: (limit) => withTimeout(clock, bodyTime, () => request.body(limit)).catch(tooSlow),

@@ -6,6 +6,7 @@ import type { Logger } from "../ports/logger.js";
 import { answer, toFault } from "./answer.js";
 import { readJson } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
+import { notFound } from "./not-found.js";
 import { type Match, matchRoute } from "./routes.js";
 
 /** What the request handler needs. */
@@ -32,7 +33,12 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
 async function answerTo(parts: HandlerParts, request: HttpRequest, match: Match | undefined): Promise<HttpResponse> {
   try {
     if (match === undefined)
-      throw new VerifierError("not_found", "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.");
+      throw notFound(
+        request,
+        "/v1",
+        "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.",
+        (path) => matchRoute(path)?.route.path,
+      );
     if (request.method !== match.route.method) {
       const fault = new VerifierError("method_not_allowed", `This route answers ${match.route.method} only.`);
       return answer(fault.status, faultBody(fault, parts.docUrl), { allow: match.route.method });

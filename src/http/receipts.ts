@@ -5,6 +5,7 @@ import { faultBody, VerifierError } from "../errors.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
 import { answer, toFault } from "./answer.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
+import { notFound } from "./not-found.js";
 
 /** Bytes of a carrier's request; some report a hundred messages at once. */
 const bodyLimit = 256 * 1024;
@@ -28,9 +29,12 @@ export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (r
   const byProvider = new Map(sources.map((source) => [source.provider, source]));
   return async (request) => {
     try {
-      const source = byProvider.get(request.path.replace(/^\/receipts\//, ""));
+      const source = byProvider.get(request.path.replace(/^\/receipts\/|\/$/g, ""));
       // A stranger is not told whose receipts we take.
-      if (source === undefined) throw new VerifierError("not_found", "There is no such receipts route.");
+      if (source === undefined)
+        throw notFound(request, "/receipts", "There is no such receipts route.", (path) =>
+          /^\/receipts\/[^/]/.test(path) ? "/receipts/{provider}" : undefined,
+        );
       // A link preview's HEAD or a browser's OPTIONS is no carrier's word.
       if (!methods.includes(request.method)) {
         const fault = new VerifierError("method_not_allowed", `This route answers ${methods.join(" and ")} only.`);

@@ -64,8 +64,9 @@ export interface Match {
   readonly parameter: string;
 }
 
-/** The route of a path; paths match to the letter. */
-export function matchRoute(path: string): Match | undefined {
+/** The route of a path, which matches to the letter; one slash at its end is none. */
+export function matchRoute(asked: string): Match | undefined {
+  const path = asked.replace(/\/$/, "");
   for (const route of routes) {
     const brace = route.path.indexOf("{");
     if (brace === -1 && path === route.path) return { route, parameter: "" };

@@ -78,6 +78,10 @@ describe("options: a fault names the option's path and the mend", () => {
   it("no options at all", () => {
     expect(() => readOptions(undefined as never)).toThrow(VerifierError);
   });
+
+  it("a promise of options", () => {
+    expect(() => readOptions(Promise.resolve(neededOptions) as never)).toThrow(/^phoneproof: the options are a promise: await it/);
+  });
 });
 
 describe("options: what the engine gets", () => {

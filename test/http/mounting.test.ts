@@ -8,7 +8,7 @@ import express from "express";
 import express4 from "express4";
 import fastify from "fastify";
 import { Hono } from "hono";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { expressHandlers } from "../../adapters/http/express.js";
 import { fastifyPlugin } from "../../adapters/http/fastify.js";
 import { fetchHandler } from "../../adapters/http/fetch.js";
@@ -365,6 +365,29 @@ describe("fetch", () => {
     expect(await service.logged()).toEqual([]);
   });
 
+  test("a 404 says where a route of ours was asked for, and what to mount the handler under", async () => {
+    const { verifier } = createService();
+    const both = [verifier, verifier.receipts];
+    const messageOf = async (handler: (request: Request) => Promise<Response>, path: string) => {
+      const response = await handler(new Request(`http://localhost${path}`, { method: "POST" }));
+      expect(response.status).toBe(404);
+      return ((await response.json()) as { message: string }).message;
+    };
+    const plain = fetchHandler(both);
+    const under = fetchHandler(both, { basePath: "/api" });
+    expect(await messageOf(plain, "/api/v1/check")).toMatch(
+      / The path asked for is \/api\/v1\/check, and the handler is mounted under "": give it \{ basePath: "\/api" \}\.$/,
+    );
+    expect(await messageOf(plain, "/a/b/v1/lookup/+33612345678?x=y")).toMatch(/ is \/a\/b\/v1\/lookup\/\{phone_number\}, .* basePath: "\/a\/b" \}\.$/);
+    expect(await messageOf(plain, "/api/receipts/twilio")).toMatch(/ is \/api\/receipts\/\{provider\}, .* basePath: "\/api" \}\.$/);
+    expect(await messageOf(under, "/v1/check")).toMatch(/ is \/v1\/check, and the handler is mounted under "\/api": leave its basePath out\.$/);
+    expect(await messageOf(under, "/api/api/v1/retry/")).toMatch(/ basePath: "\/api\/api" \}\.$/);
+    expect(await messageOf(plain, "/check")).toMatch(/ is \/v1\/check without its \/v1: .* say \{ stripped: "\/v1" \}\.$/);
+    const words = "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.";
+    for (const path of ["/", "/v1/none", "/api/v1/none", "/v1check", `/${"x".repeat(200)}/v1/check`]) expect(await messageOf(plain, path)).toBe(words);
+    expect(await messageOf(plain, "/receipts/none")).toBe("There is no such receipts route.");
+  });
+
   test("basePath and stripped: what is outside is 404", async () => {
     const service = createService();
     const based = fetchHandler(service.verifier, { basePath: "/api" });
@@ -378,6 +401,11 @@ describe("fetch", () => {
 });
 
 describe("node", () => {
+  test("a 404 says where a route of ours was asked for", async () => {
+    const host = await start(nodeHandler(createService().verifier));
+    expect((await host.send({ method: "POST", path: "/api/v1/check" })).text).toContain('give it { basePath: \\"/api\\" }');
+  });
+
   test("paths outside basePath are 404 in our shape", async () => {
     const service = createService();
     const host = await start(nodeHandler(service.verifier, { basePath: "/api" }));
@@ -511,4 +539,49 @@ test.each(["api", "/api/", "/", "http://host/api"])("a prefix option of %o is a 
   expect(() => fetchHandler(verifier, { basePath })).toThrow(TypeError);
   expect(() => fetchHandler(verifier, { stripped: basePath })).toThrow(/stripped must be/);
   expect(() => nextHandlers(verifier, { basePath })).toThrow(TypeError);
+});
+
+test.each(["/v1", "/api/v1", "/receipts"])("a prefix of %o, which the paths have themselves, is a fault that says the mend", async (basePath) => {
+  const { verifier } = createService();
+  const both = [verifier, verifier.receipts];
+  const fault = new RegExp(`^phoneproof: (basePath|prefix) is "${basePath}", but the paths start with .* (leave it out|say "/api")$`);
+  expect(() => nodeHandler(both, { basePath })).toThrow(fault);
+  expect(() => fetchHandler(both, { basePath })).toThrow(fault);
+  expect(() => nextHandlers(both, { basePath })).toThrow(fault);
+  const app = fastify();
+  open.push(app);
+  app.register(fastifyPlugin(both), { prefix: basePath });
+  await expect(app.ready()).rejects.toThrow(fault);
+});
+
+describe("next", () => {
+  const ask = (path: string, params?: unknown, options?: { basePath: string }) => {
+    const { verifier } = createService();
+    return nextHandlers([verifier, verifier.receipts], options).GET(new Request(`http://localhost${path}`), { params });
+  };
+
+  test.each([
+    ["/v1/retry", ["retry"]],
+    ["/api/v1/retry", ["retry"]],
+    ["/api/v1/retry/", ["retry"]],
+    ["/otp/v1/retry", ["v1", "retry"]],
+    ["/otp/v1/retry", Promise.resolve({ tenant: "a", route: ["v1", "retry"] })],
+    ["/api/v1/lookup/x", ["x"]],
+    ["/v1/retry", undefined],
+  ])("%s is found where the file stands, %j", async (path, taken) => {
+    expect((await ask(path, Array.isArray(taken) ? { route: taken } : taken)).status).toBe(path.includes("lookup") ? 403 : 405);
+  });
+
+  test("what is asked for twice, or without what was taken, is 404; a basePath that is given stands", async () => {
+    expect((await ask("/v1/v1/retry", { route: ["v1", "retry"] })).status).toBe(404);
+    expect((await ask("/api/v1/retry")).status).toBe(404);
+    expect((await ask("/api/v1/retry", undefined, { basePath: "/api" })).status).toBe(405);
+    expect((await ask("/api/v1/retry", { route: ["retry"] }, { basePath: "/other" })).status).toBe(404);
+  });
+
+  test("in the edge runtime, which lacks node:crypto, it says so when it is mounted", () => {
+    vi.stubGlobal("EdgeRuntime", "edge-runtime");
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect(() => nextHandlers(createService().verifier)).toThrow(/lacks node:crypto.*export const runtime = "edge"/);
+  });
 });

@@ -9,7 +9,7 @@ import { type Answer, type Call, send } from "./client.js";
 import type { Host } from "./hosts.js";
 import type { Caller, Service } from "./service.js";
 
-const directory = fileURLToPath(new URL("fixtures/next", import.meta.url));
+const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
 const next = createRequire(import.meta.url).resolve("next/dist/bin/next");
 const environment = { ...process.env, NODE_ENV: "production" as const, NEXT_TELEMETRY_DISABLED: "1", CI: "1" };
 
@@ -23,8 +23,9 @@ interface NextState {
   readonly waits: number[];
 }
 
-/** Builds the app of fixtures/next for production, its types checked by Next. Rejects with what the build printed. */
-export async function buildNextApp(): Promise<void> {
+/** Builds an app of fixtures/ for production, its types checked by Next. Rejects with what the build printed. */
+export async function buildNextApp(name: string): Promise<void> {
+  const directory = fixture(name);
   await rm(`${directory}/.next`, { recursive: true, force: true });
   await build({
     config: false,
@@ -42,33 +43,14 @@ export async function buildNextApp(): Promise<void> {
   if (code !== 0) throw new Error(`next build ended with ${code}:\n${printed()}`);
 }
 
-/** Starts the app that was built. */
+/** Starts the app of fixtures/next that was built. */
 export async function startNextApp(): Promise<{ host: Host; service: Service }> {
-  const port = await freePort();
-  const child = spawn(process.execPath, [next, "start", "--hostname", "127.0.0.1", "--port", String(port), "--keepAliveTimeout", "500"], {
-    cwd: directory,
-    env: environment,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const printed = collect(child);
+  const { port, close, exited } = await startNext("next");
   const control = (call: Omit<Call, "path">): Promise<Answer> => send(port, { path: "/control", ...call });
   const state = async () => JSON.parse((await control({ method: "GET" })).text) as NextState;
-  const ready = async (): Promise<Awaited<ReturnType<typeof state>>> => {
-    if (child.exitCode !== null) throw new Error(`next start ended with ${child.exitCode}:\n${printed()}`);
-    return state().catch(() => new Promise((resolve) => setTimeout(resolve, 50)).then(ready));
-  };
-  const { customer, other } = await ready();
+  const { customer, other } = await answered(state, exited);
   return {
-    host: {
-      prefix: "",
-      port,
-      send: (call) => send(port, call),
-      close: async () => {
-        const exited = once(child, "exit");
-        child.kill();
-        await exited;
-      },
-    },
+    host: { prefix: "", port, send: (call) => send(port, call), close },
     service: {
       customer,
       other,
@@ -80,6 +62,51 @@ export async function startNextApp(): Promise<{ host: Host; service: Service }> 
       breakStore: async (broken) => void (await control({ method: "POST", body: JSON.stringify({ broken }) })),
     },
   };
+}
+
+/** An app of fixtures/ that was built and is now served. */
+export interface NextProcess {
+  readonly port: number;
+  /** What it has printed. */
+  printed(): string;
+  close(): Promise<void>;
+  /** Throws once it has ended. */
+  exited(): void;
+}
+
+/** Starts an app of fixtures/ that was built, with no variables but these. It may not listen yet. */
+async function startNext(name: string, variables: Readonly<Record<string, string>> = {}): Promise<NextProcess> {
+  const port = await freePort();
+  const child = spawn(process.execPath, [next, "start", "--hostname", "127.0.0.1", "--port", String(port), "--keepAliveTimeout", "500"], {
+    cwd: fixture(name),
+    env: { ...environment, ...variables },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const printed = collect(child);
+  return {
+    port,
+    printed,
+    async close() {
+      const ended = once(child, "exit");
+      child.kill();
+      await ended;
+    },
+    exited() {
+      if (child.exitCode !== null) throw new Error(`next start ended with ${child.exitCode}:\n${printed()}`);
+    },
+  };
+}
+
+/** The same, once it listens. */
+export async function serveNext(name: string, variables: Readonly<Record<string, string>>): Promise<NextProcess> {
+  const app = await startNext(name, variables);
+  await answered(() => send(app.port, { method: "GET", path: "/" }), app.exited);
+  return app;
+}
+
+async function answered<T>(ask: () => Promise<T>, exited: () => void): Promise<T> {
+  exited();
+  return ask().catch(() => new Promise((resolve) => setTimeout(resolve, 50)).then(() => answered(ask, exited)));
 }
 
 function collect(child: ChildProcess): () => string {

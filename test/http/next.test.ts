@@ -6,7 +6,7 @@ import { buildNextApp, startNextApp } from "./next-app.js";
 import type { Service } from "./service.js";
 import { wireSuite } from "./wire.js";
 
-beforeAll(buildNextApp);
+beforeAll(() => buildNextApp("next"));
 
 const traits = { name: "Next.js 16, next build and next start", next: true, fetch: true } as const;
 wireSuite(traits, startNextApp);
@@ -29,6 +29,13 @@ describe("Next.js: mounting, and what Next decides before a route is asked", () 
     expect(JSON.parse(answer.text)).toMatchObject({ phone_number: "+33612345678" });
     expect(await host.send({ method: "POST", path: "/api/v1/lookup/+33612345678" })).toMatchObject({ status: 405, headers: { allow: "GET" } });
     expect(await host.send({ method: "PUT", path: "/api/v1/check" })).toMatchObject({ status: 405, text: "" });
+  });
+
+  test("both under app/otp, which no option names", async () => {
+    expect(await host.send({ method: "GET", path: "/otp/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
+    expect(await host.send({ method: "POST", path: "/otp/receipts/twilio", body: "a=b" })).toMatchObject({ status: 403 });
+    const unknown = await host.send({ method: "GET", path: "/otp/none" });
+    expect([unknown.status, JSON.parse(unknown.text)]).toEqual([404, expect.objectContaining({ code: "not_found" })]);
   });
 
   test("a trailing slash, and `//` in a path, are redirected to the path without them", async () => {

@@ -200,8 +200,13 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         });
 
       if (!traits.next)
-        test("6: a trailing slash makes another path: 404", async () => {
-          for (const path of ["/v1/check/", "/v1/lookup/", "/v1/"]) await refused(() => call("POST", path, { headers: keyed() }), 404, "not_found");
+        test("one slash at the end of a path makes no other route, two do: 404", async () => {
+          const { authentication_uuid } = handled(await post("/v1/authentication/", createBody()));
+          expect(handled(await check(authentication_uuid as string, "none", "/v1/check/"))).toMatchObject({ status: "invalid" });
+          expect(handled(await lookup("+33612345678/"))).toMatchObject({ phone_number: "+33612345678" });
+          expectFault(await call("GET", "/v1/retry/?a=/b", { headers: keyed() }), 405, "method_not_allowed");
+          for (const path of ["/v1/check//", "/v1/lookup/", "/v1/lookup//", "/v1/"])
+            await refused(() => call("POST", path, { headers: keyed() }), 404, "not_found");
         });
 
       test("6: 405 + Allow", async () => {

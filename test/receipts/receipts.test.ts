@@ -194,6 +194,15 @@ describe("receipts: bad signatures refused, nothing settled", () => {
     expect(await theirs.told()).toEqual(["submitted"]);
   });
 
+  it("one slash at the end of the path is none; the signature is over the URL as the carrier asked for it", async () => {
+    const set = withReceipts();
+    await set.create();
+    const { body, headers, url } = set.twilio("delivered", set.urlOf("twilio").replace("/twilio", "/twilio/"));
+    expect(await set.post(set.verifier, url, body, headers)).toBe(200);
+    expect(await set.post(set.verifier, url.replace("/twilio/", "/twilio"), body, headers)).toBe(403);
+    expect(await set.told()).toEqual(["submitted", "delivered"]);
+  });
+
   it("unknown providers are 404, nonsense is 4xx, and the store down is 503 so that the carrier tries again", async () => {
     const set = withReceipts();
     await set.create();

@@ -5,6 +5,7 @@ import {
   generateApiKey,
   type Logger,
   type LookupProvider,
+  lazyVerifier,
   type SmsSender,
   type Store,
   type Verifier,
@@ -118,7 +119,7 @@ export async function asked(authentication_uuid: string, check_code: string): Pr
   }
 }
 
-createServer(nodeHandler(verifier));
+createServer(nodeHandler([verifier, verifier.receipts, lazyVerifier(() => ({ store, sender, secret: "", countries: ["FR"], customers: "store" }))]));
 export const { GET, POST } = nextHandlers(verifier);
 export const mounted = [expressHandlers(verifier), fastifyPlugin(verifier), fetchHandler(verifier)];
 export const stores: Store[] = [redisStore({ client: async (_script: string, _keys: string[], _args: string[]) => null })];
