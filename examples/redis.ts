@@ -1,4 +1,4 @@
-/** Fastify with Redis, several processes side by side: `REDIS_URL=redis://127.0.0.1:6379 PHONEPROOF_API_KEY=… npm run example examples/redis.ts`. */
+/** Fastify with Redis, several processes side by side: `REDIS_URL=redis://127.0.0.1:6379 npm run example examples/redis.ts`. */
 import type { AddressInfo } from "node:net";
 import Fastify from "fastify";
 import { createVerifier } from "phoneproof";

@@ -1,10 +1,10 @@
-import { generateApiKey } from "phoneproof";
+import { required } from "./required.js";
 
-/** What every example has in common. A real app takes these from its own configuration. */
+/** What every example has in common: `export PHONEPROOF_SECRET="$(openssl rand -base64 32)" PHONEPROOF_API_KEY="$(openssl rand -base64 32)"` comes before. */
 export const settings = {
-  secret: process.env.PHONEPROOF_SECRET ?? "for development only: openssl rand -base64 32",
+  secret: required("PHONEPROOF_SECRET"),
   customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f",
-  apiKey: process.env.PHONEPROOF_API_KEY ?? generateApiKey().key,
+  apiKey: required("PHONEPROOF_API_KEY"),
   port: Number(process.env.PORT ?? 3000),
 };
 

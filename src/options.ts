@@ -6,6 +6,7 @@ import { type ListIndex, type ListQuestion, type ListSource, readList } from "./
 import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
 import type { NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
+import { isGuessable, isPublished } from "./domain/secret.js";
 import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
 import type { OwnCell } from "./domain/spam-rules.js";
@@ -49,7 +50,7 @@ export interface VerifierOptions {
   readonly store: Store;
   /** Who takes the messages to a carrier. */
   readonly sender: SmsSender;
-  /** At least 32 characters, the same in every process; codes are stored only as digests under it. While you rotate: `[current, previous]`. */
+  /** At least 32 characters, the same in every process: `openssl rand -base64 32` makes one; with `NODE_ENV` `production` one that can be guessed is refused. Codes are stored only as digests under it. While you rotate: `[current, previous]`. */
   readonly secret: string | readonly [current: string, previous: string];
   /** At least 32 characters, the same in every process: the key under which windows are named after numbers, devices and addresses. Default: the current `secret`, and then a rotation starts the windows anew. */
   readonly pepper?: string | undefined;
@@ -248,6 +249,13 @@ function makeSchemas() {
       `must be ${what}: an object with the methods ${names.join(", ")}`,
     );
 
+  const told =
+    <T>(faultOf: (value: T) => string | undefined) =>
+    (value: T, { addIssue }: z.RefinementCtx) => {
+      const message = faultOf(value);
+      if (message !== undefined) addIssue({ code: "custom", message });
+    };
+
   const cap = (upTo: number, why: string) => ({
     limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(upTo, why),
     window: seconds,
@@ -322,13 +330,7 @@ function makeSchemas() {
   /** What a source may answer; its policy is read apart, and once. */
   const SourcedCustomer = z.object({ ...customer, policy: z.unknown().optional() }, "must be { customer_uuid, policy?, webhookSecrets? }");
 
-  const sha256 = /^sha256:[0-9a-f]{64}$/i;
-  const key = text
-    .refine(
-      (one) => sha256.test(one) || (one.length >= 32 && !one.startsWith("sha256:")),
-      "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits",
-    )
-    .refine((one) => !isMistyped(one), "is mistyped: its last six characters are a checksum, and not that of the others");
+  const key = text.superRefine(told(keyFault));
   const ConfiguredCustomer = object({
     ...customer,
     keys: z.array(key, "must be a list of API keys").min(1, "must hold at least one API key"),
@@ -357,7 +359,6 @@ function makeSchemas() {
     revoke: object({ customer_uuid, key_id }),
   };
 
-  const secret = text.min(32, "must have at least 32 characters; make one with: openssl rand -base64 32");
   const country = text.regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"');
   const registeredText = object({
     text: text.refine((one) => one.includes("{code}"), "must contain {code}"),
@@ -396,11 +397,16 @@ function makeSchemas() {
   const Options = object({
     store: methods<Store>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put", "forget"]),
     sender: methods<SmsSender>("an SMS sender", ["send"]),
-    secret: z.union(
-      [secret.transform((one) => [one]), z.tuple([secret, secret])],
-      "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32",
-    ),
-    pepper: secret.optional(),
+    secret: z
+      .union([text, z.tuple([text, text])], "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32")
+      .superRefine((given, { addIssue }) => {
+        for (const [at, one] of [given].flat().entries()) {
+          const message = secretFault(one);
+          if (message !== undefined) addIssue({ code: "custom", path: typeof given === "string" ? [] : [at], message });
+        }
+      })
+      .transform((given) => [given].flat()),
+    pepper: text.superRefine(told(secretFault)).optional(),
     countries: z.union(
       [z.literal("all"), z.array(country).min(1, "must name at least one country")],
       'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
@@ -479,6 +485,29 @@ function makeSchemas() {
   });
 
   return { Options, PolicyChange, SourcedCustomer, CustomerCalls };
+}
+
+function secretFault(secret: string): string | undefined {
+  const mend = "make one with: openssl rand -base64 32";
+  if (secret.length < 32) return `must have at least 32 characters; ${mend}`;
+  if (isPublished(secret)) return `stands in the documentation, where everybody reads it; ${mend}`;
+  return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${mend}` : undefined;
+}
+
+function keyFault(key: string): string | undefined {
+  const isDigest = /^sha256:[0-9a-f]{64}$/i.test(key);
+  if (isPublished(key)) return "stands in the documentation, where everybody reads it: generateApiKey() makes one";
+  if (isDigest) return undefined;
+  if (key.length < 32 || key.startsWith("sha256:"))
+    return "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits";
+  if (/^[0-9a-f]{64}$/i.test(key))
+    return "is 64 hexadecimal digits: the digest of a key is written sha256: and these, and no key looks like one (generateApiKey() makes one)";
+  if (isMistyped(key)) return "is mistyped: its last six characters are a checksum, and not that of the others";
+  return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
+}
+
+function isProduction(): boolean {
+  return globalThis.process?.env.NODE_ENV === "production";
 }
 
 /** What is wrong with a rule of the caller's. */

@@ -1,14 +1,15 @@
 import { after } from "next/server";
-import { createVerifier } from "phoneproof";
+import { lazyVerifier } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { consoleSender } from "phoneproof/senders/console";
+import { required } from "../required";
 
-/** Pages and server actions may use it too: `verifier.createAuthentication(…)`. */
-export const verifier = createVerifier({
+/** Built when it is first used: `next build` imports this file before there is a secret. Pages and server actions may use it too: `verifier.createAuthentication(…)`. */
+export const verifier = lazyVerifier(() => ({
   store: memoryStore({ name: "verifier" }), // one per process, although Next.js loads this module more than once
-  sender: consoleSender({ allowInProduction: true }), // an example only: put a carrier here
-  secret: process.env.PHONEPROOF_SECRET ?? "for development only: openssl rand -base64 32",
+  sender: consoleSender(), // put a carrier here
+  secret: required("PHONEPROOF_SECRET"),
   countries: ["FR", "GB", "US"],
-  customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: [process.env.PHONEPROOF_API_KEY ?? "pp_for_development_only_0123456789abcdef"] }],
+  customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: [required("PHONEPROOF_API_KEY")] }],
   callbacks: { waitUntil: (work) => after(() => work) },
-});
+}));

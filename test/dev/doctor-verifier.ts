@@ -33,14 +33,14 @@ const sound = async (): Promise<VerifierOptions> => {
 const setUps: Readonly<Record<string, () => Promise<VerifierOptions>>> = {
   sound,
 
-  /** The README's first snippet, gone live. */
+  /** A first try, gone live. */
   async "tried out"() {
     return {
       ...(await sound()),
       store: memoryStore(),
-      secret: "for development only: openssl rand -base64 32",
+      secret: "change me before this goes live, please",
       countries: "all",
-      customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: ["pp_for_development_only_0123456789abcdef"] }],
+      customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: ["change-me-change-me-change-me-change-me"] }],
       policy: {},
       receipts: { baseUrl: "http://localhost:3000", sources: [twilioReceipts({ authToken })] },
       callbacks: { allowOrigins: ["http://localhost:4000"] },

@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -9,7 +10,7 @@ import { mongoServer } from "../support/mongo.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const apiKey = "pp_for_the_tests_of_the_examples_only_01234";
+const apiKey = randomBytes(32).toString("base64");
 const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 
 interface Example {
@@ -23,7 +24,15 @@ interface Example {
 async function start(args: readonly string[], env: Readonly<Record<string, string>>, listening: RegExp): Promise<Example> {
   const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, args, {
     cwd: root,
-    env: { NODE_ENV: "development", PATH: process.env.PATH, NEXT_TELEMETRY_DISABLED: "1", PHONEPROOF_API_KEY: apiKey, PORT: "0", ...env },
+    env: {
+      NODE_ENV: "development",
+      PATH: process.env.PATH,
+      NEXT_TELEMETRY_DISABLED: "1",
+      PHONEPROOF_SECRET: randomBytes(32).toString("base64"),
+      PHONEPROOF_API_KEY: apiKey,
+      PORT: "0",
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";
@@ -75,6 +84,12 @@ async function verifies(example: Example): Promise<void> {
 
 const program = (file: string, env: Readonly<Record<string, string>> = {}) =>
   start(["node_modules/tsx/dist/cli.mjs", `examples/${file}`], env, /listening on (http:\S+)/);
+
+it("an example without a secret ends with the words that make one", async () => {
+  await expect(program("express.ts", { PHONEPROOF_SECRET: "" })).rejects.toThrow(
+    /PHONEPROOF_SECRET is not set; make one: export PHONEPROOF_SECRET="\$\(openssl rand -base64 32\)"/,
+  );
+});
 
 describe("each example verifies a number", () => {
   it.each(["express.ts", "fastify.ts", "custom-store.ts"])("examples/%s", async (file) => {

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -164,6 +165,7 @@ describe("README.md: the snippets", () => {
     const { stdout } = await promisify(execFile)(process.execPath, [join(root, "node_modules/tsx/dist/cli.mjs"), join(folder, "direct.ts")], {
       cwd: folder,
       timeout: 30_000,
+      env: { ...process.env, PHONEPROOF_SECRET: randomBytes(32).toString("base64"), PHONEPROOF_API_KEY: randomBytes(32).toString("base64") },
     });
     expect(stdout).toContain("SMS to +33612345678");
     expect(stdout).toMatch(/^pending$/m);

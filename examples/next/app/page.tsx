@@ -1,4 +1,4 @@
-const curl = `curl http://127.0.0.1:3000/v1/authentication -H 'x-api-key: pp_for_development_only_0123456789abcdef' -H 'content-type: application/json' \\
+const curl = `curl http://127.0.0.1:3000/v1/authentication -H "x-api-key: $PHONEPROOF_API_KEY" -H 'content-type: application/json' \\
   -d '{"customer_uuid":"6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f","phone_number":"+33612345678"}'`;
 
 export default function Page() {

@@ -1,3 +1,4 @@
+import { isGuessable } from "../../domain/secret.js";
 import type { CustomerConfig } from "../../options.js";
 import type { CredentialWord, SmsSender } from "../../ports/sms-sender.js";
 import { withTimeout } from "../clock/budget.js";
@@ -218,15 +219,10 @@ function isPrivate(hostname: string): boolean {
   return /^(localhost|.*\.(local|internal|localhost)|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|169\.254\.|0\.|\[(::1|f[cde]))/i.test(hostname);
 }
 
-/** What examples and first tries have in them: words that say so, or hardly any characters. */
-function isMadeUp(secret: string): boolean {
-  return new Set(secret).size < 10 || /for.development|change.?me|example|long enough/i.test(secret);
-}
-
 function developmentFindings({ parts: { settings }, customers = [] }: Patient, production: boolean): Finding[] {
   const level = production ? "fault" : "note";
   const findings: Finding[] = [];
-  if ([...settings.secrets, settings.pepper ?? settings.secrets[0] ?? ""].some(isMadeUp))
+  if ([...settings.secrets, settings.pepper ?? settings.secrets[0] ?? ""].some(isGuessable))
     findings.push(
       finding(
         level,
@@ -235,7 +231,7 @@ function developmentFindings({ parts: { settings }, customers = [] }: Patient, p
         "make one: openssl rand -base64 32",
       ),
     );
-  const guessable = customers.filter(({ keys }) => keys.some((key) => !key.startsWith("sha256:") && isMadeUp(key))).length;
+  const guessable = customers.filter(({ keys }) => keys.some((key) => !key.startsWith("sha256:") && isGuessable(key))).length;
   if (guessable > 0)
     findings.push(
       finding(

@@ -1,0 +1,66 @@
+/** What stands or stood in documentation and examples, digests of API keys included: known to everybody. */
+const published: ReadonlySet<string> = new Set([
+  "for development only: openssl rand -base64 32",
+  "pp_for_development_only_0123456789abcdef",
+  "sha256:3f3d887e0b07f2fcc79626036a12428434752129505c122b9e220c62e2301015",
+]);
+
+/** Whether a secret or key is one that was published. */
+export function isPublished(secret: string): boolean {
+  return published.has(secret) || published.has(secret.toLowerCase());
+}
+
+/** Bits that a secret or key must hold in production; 32 random bytes hold 256, as base64 or hexadecimal digits. */
+const fewestBits = 64;
+
+/** Bits that a word is worth, whatever its length: one of 256. */
+const bitsOfWord = 8;
+
+/** What reads as a word: drawn letters have four consonants in a row sooner or later. */
+const word = /^(?!.*[^aeiouy]{4})[a-z]{3,}$/i;
+
+/** Words of placeholders: worth nothing. */
+const placeholder =
+  /^(?:and|api|app|base|bits?|bytes?|changeme|change|characters?|chars?|default|dev|development|example|for|foo|bar|here|hex|insert|key|least|live|local|long|must|not|one|only|openssl|password|passphrase|phoneproof|please|prod|production|put|rand|random|replace|sample|secrets?|some|string|super|test|tests|testing|than|that|the|this|token|use|value|verifier|verify|very|with|you|your)$/i;
+
+/**
+ * Whether a secret or key is worth less than 64 bits by a plain estimate, which holds 32 random bytes for more in every spelling: each character counts as one of those that occur; but nothing where it repeats its neighbour or follows it in the
+ * alphabet or on the keyboard, or ends four characters that stood before. What reads as a word counts 8 bits at most, and nothing where placeholders have it; what is neither letter nor digit counts one bit.
+ */
+export function isGuessable(secret: string): boolean {
+  let bits = 0;
+  let at = 0;
+  const values = valuesOf(secret);
+  for (const [token] of secret.matchAll(/[A-Z]?[a-z]+|[A-Z]+|./gsu)) {
+    const end = at + [...token].length;
+    const drawn = values.slice(at, end).reduce((sum, value) => sum + value, 0);
+    if (!word.test(token)) bits += drawn;
+    else if (!placeholder.test(token)) bits += Math.min(bitsOfWord, drawn);
+    at = end;
+  }
+  return bits < fewestBits;
+}
+
+/** What each character is worth, in bits. */
+function valuesOf(secret: string): number[] {
+  const characters = [...secret];
+  const drawn = Math.log2(new Set(characters).size);
+  const seen = new Set<string>();
+  return characters.map((character, at) => {
+    const four = characters.slice(Math.max(0, at - 3), at + 1).join("");
+    const stoodBefore = four.length === 4 && seen.has(four);
+    seen.add(four);
+    if (stoodBefore || (at > 0 && areNeighbours(characters[at - 1] as string, character))) return 0;
+    return /[a-z\d]/i.test(character) ? drawn : 1;
+  });
+}
+
+const keyboard = "qwertyuiop asdfghjkl zxcvbnm";
+
+function areNeighbours(one: string, other: string): boolean {
+  const [a, b] = [one.toLowerCase(), other.toLowerCase()];
+  const [left, right] = [keyboard.indexOf(a), keyboard.indexOf(b)];
+  return Math.abs(codeOf(a) - codeOf(b)) <= 1 || (left !== -1 && right !== -1 && Math.abs(left - right) === 1);
+}
+
+const codeOf = (character: string) => character.codePointAt(0) as number;

@@ -1,0 +1,87 @@
+import { createHash, randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { isGuessable } from "../../src/domain/secret.js";
+import { generateApiKey } from "../../src/engine/door/account.js";
+import { readOptions } from "../../src/options.js";
+import { neededOptions } from "../support/options.js";
+
+const sound = randomBytes(32).toString("base64");
+const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
+const options = { ...neededOptions, secret: sound, ...customer(generateApiKey().key) };
+
+function faultOf(change: object): string {
+  try {
+    readOptions({ ...options, ...change });
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "no fault";
+}
+
+afterEach(() => void vi.unstubAllEnvs());
+
+describe("what stands in the documentation is refused always", () => {
+  const secret = "for development only: openssl rand -base64 32";
+  const key = "pp_for_development_only_0123456789abcdef";
+  it.each([
+    [{ secret }, "secret stands in the documentation, where everybody reads it; make one with: openssl rand -base64 32"],
+    [{ secret: [sound, secret] }, "secret.1 stands in the documentation"],
+    [{ pepper: secret }, "pepper stands in the documentation"],
+    [customer(key), "customers.0.keys.0 stands in the documentation, where everybody reads it: generateApiKey() makes one"],
+    [customer(`sha256:${createHash("sha256").update(key).digest("hex").toUpperCase()}`), "customers.0.keys.0 stands in the documentation"],
+  ])("%j", (change, words) => {
+    for (const environment of ["development", "test", "production"]) {
+      vi.stubEnv("NODE_ENV", environment);
+      expect(faultOf(change)).toContain(words);
+    }
+  });
+});
+
+describe("in production, what can be guessed is refused", () => {
+  const guessable = [
+    "x".repeat(44),
+    "abcdefghijklmnopqrstuvwxyz0123456789",
+    "0123456789abcdef".repeat(3),
+    "qwertyuiopasdfghjklzxcvbnm123456",
+    "deadbeef".repeat(5),
+    "P@ssw0rd".repeat(4),
+    "changeme-changeme-changeme-changeme",
+    "correct horse battery staple correct horse",
+    "a secret of the tests, long enough to be one",
+    "acme-production-secret-do-not-share-2026",
+    "for development only, make another one",
+  ];
+  it.each(guessable)("%s", (secret) => {
+    expect(faultOf({ secret })).toBe("no fault");
+    vi.stubEnv("NODE_ENV", "production");
+    expect(faultOf({ secret })).toBe("phoneproof: secret can be guessed, and NODE_ENV is production; make one with: openssl rand -base64 32");
+    expect(faultOf({ secret: [sound, secret] })).toContain("secret.1 can be guessed");
+    expect(faultOf({ pepper: secret })).toContain("pepper can be guessed");
+    expect(faultOf(customer(secret))).toContain("customers.0.keys.0 can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot");
+  });
+
+  const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
+  const drawn = fc.noShrink(fc.integer({ min: 0, max: 0xffff_ffff }).map(() => randomBytes(32)));
+  it("32 random bytes never are, as base64, base64url or hexadecimal digits, nor is a key of ours", () => {
+    fc.assert(
+      fc.property(drawn, (random) => {
+        const spellings = [random.toString("base64"), random.toString("base64url"), random.toString("hex"), random.toString("hex").toUpperCase()];
+        expect([...spellings, generateApiKey().key].filter(isGuessable)).toEqual([]);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("a part said over and over is worth no more than said once", () => {
+    fc.assert(
+      fc.property(bytes, fc.integer({ min: 4, max: 12 }), fc.integer({ min: 2, max: 20 }), (all, length, times) => {
+        expect(isGuessable(Buffer.from(all).toString("base64").slice(0, length).repeat(times))).toBe(true);
+      }),
+    );
+  });
+
+  it("no text makes the estimate stumble", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => typeof isGuessable(text) === "boolean"));
+  });
+});
