@@ -1,9 +1,17 @@
 import { compose } from "./composition.js";
-import type { AuthenticationResponse } from "./contract/authentication.js";
-import type { CheckResponse } from "./contract/check.js";
-import type { CheckRequest, CreateAuthenticationRequest, HistoryRequest, LookupRequest, NumberRequest, RetryRequest, StatsRequest } from "./contract/direct.js";
+import type {
+  AuthenticationAnswer,
+  CheckAnswer,
+  CheckRequest,
+  CreateAuthenticationRequest,
+  HistoryRequest,
+  LookupRequest,
+  NumberRequest,
+  RetryAnswer,
+  RetryRequest,
+  StatsRequest,
+} from "./contract/direct.js";
 import type { LookupResponse } from "./contract/lookup.js";
-import type { RetryResponse } from "./contract/retry.js";
 import type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
 import type { CustomersOfStore } from "./engine/customers/customers.js";
 import { noApiKeys } from "./engine/door/account.js";
@@ -26,11 +34,11 @@ import type { Receipt } from "./ports/receipts.js";
  */
 export interface Verifier extends HttpHandler {
   /** Starts a verification and sends a code: `pending`, `rate_limited` or `spam_detected`. Rejects with a `VerifierError` of status 400 (nothing was sent) or 503 `unavailable`. */
-  createAuthentication(request: CreateAuthenticationRequest, options?: CallOptions): Promise<AuthenticationResponse>;
+  createAuthentication(request: CreateAuthenticationRequest, options?: CallOptions): Promise<AuthenticationAnswer>;
   /** Sends a new code: `approved`, or why not. */
-  retry(request: RetryRequest): Promise<RetryResponse>;
+  retry(request: RetryRequest): Promise<RetryAnswer>;
   /** Judges the code that the user typed. **Only `valid` is success**: `already_validated` must never be taken for it. */
-  check(request: CheckRequest, options?: CallOptions): Promise<CheckResponse>;
+  check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
   /** What is known of a number: from its numbering plan, and from the lookup provider if there is one. */
   lookup(request: LookupRequest): Promise<LookupResponse>;
   /** Which rules fired for an authentication, which sends failed, and what it has left: for operators, never for end users. */

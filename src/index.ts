@@ -1,7 +1,19 @@
 export type { AuthenticationResponse, AuthenticationStatus, DeviceType } from "./contract/authentication.js";
 export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js";
 export type { CheckResponse, CheckStatus } from "./contract/check.js";
-export type { CheckRequest, CreateAuthenticationRequest, HistoryRequest, LookupRequest, NumberRequest, RetryRequest, StatsRequest } from "./contract/direct.js";
+export type {
+  AuthenticationAnswer,
+  CheckAnswer,
+  CheckRequest,
+  CreateAuthenticationRequest,
+  HistoryRequest,
+  LookupRequest,
+  NumberRequest,
+  RetryAnswer,
+  RetryRequest,
+  Standing,
+  StatsRequest,
+} from "./contract/direct.js";
 export type { CallerFaultCode, Fault, FaultCode } from "./contract/fault.js";
 export type { LineType, LookupResponse } from "./contract/lookup.js";
 export type { RetryResponse, RetryStatus } from "./contract/retry.js";

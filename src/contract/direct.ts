@@ -1,4 +1,6 @@
-import type { DeviceType } from "./authentication.js";
+import type { AuthenticationResponse, DeviceType } from "./authentication.js";
+import type { CheckStatus } from "./check.js";
+import type { RetryResponse } from "./retry.js";
 
 /** Whose call it is. */
 interface ForCustomer {
@@ -65,4 +67,52 @@ export interface StatsRequest extends ForCustomer {
   readonly from: string | Date;
   /** Later than `from`. A Date, or an ISO 8601 timestamp. */
   readonly to: string | Date;
+}
+
+/** What an authentication has left when the call is answered. */
+export interface Standing {
+  /** Messages that may still be asked for; 0 where no retry is approved any more. */
+  readonly remaining_retry: number;
+  /** Wrong codes that may still be typed; 0 where no code can be right any more. */
+  readonly remaining_checks: number;
+  /** When the next message may be asked for, `YYYY-MM-DDTHH:MM:SS.sssZ`. Absent where `remaining_retry` is 0. */
+  readonly next_retry_at?: string;
+}
+
+/** How the message of this very call fared. */
+interface MessageFate {
+  /** Whole seconds until the cap or spend ceiling that refused this call has room. Absent where none refused, and where it is not known. */
+  readonly retry_after?: number;
+  /** `true` where every route surely refused the message, which costs nothing; else absent. */
+  readonly carrier_refused?: true;
+}
+
+/** What `createAuthentication` answers: the fields of the wire, and how it stands. The same idempotency key answers the same fields of the wire; the others tell how it stands by then. */
+export interface AuthenticationAnswer extends Readonly<AuthenticationResponse>, Standing, MessageFate {
+  /** The number in canonical E.164 form: bind what you unlock to this one, not to what was typed. */
+  readonly phone_number: string;
+}
+
+/** What `retry` answers: the fields of the wire, and how it stands. */
+export interface RetryAnswer extends Readonly<RetryResponse>, Pick<Standing, "remaining_checks">, MessageFate {
+  /** The number in canonical E.164 form. Absent on `already_validated` and `expired_auth`, and where create was refused: it is kept no longer than it is needed. */
+  readonly phone_number?: string;
+}
+
+/** What `check` answers: the fields of the wire, and how it stands. **Only `valid` is success.** */
+export type CheckAnswer =
+  | (CheckFields & {
+      readonly status: "valid";
+      /** The number that is proven, in canonical E.164 form: bind what you unlock to it. Also where the same idempotency key answers again. */
+      readonly phone_number: string;
+    })
+  | (CheckFields & {
+      readonly status: Exclude<CheckStatus, "valid">;
+      /** The number in canonical E.164 form. Absent on `already_validated` and `expired_auth`, and where create was refused: it is kept no longer than it is needed. */
+      readonly phone_number?: string;
+    });
+
+interface CheckFields extends Standing {
+  /** The authentication that was checked. */
+  readonly authentication_uuid: string;
 }

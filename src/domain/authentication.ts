@@ -167,6 +167,11 @@ export function nothingSent(auth: Authentication): boolean {
   return auth.sent === 0;
 }
 
+/** "every route rejects on create" (contract.md, Life of an authentication): a message was tried, and surely none was sent. */
+export function isCarrierRefused(auth: Authentication): boolean {
+  return auth.status === "pending" && auth.attempts > 0 && nothingSent(auth);
+}
+
 /** "now ≥ expires_at" (contract.md, Check and Retry rows). */
 export function isExpired(auth: Authentication, now: number): boolean {
   return now >= auth.expiresAt;
@@ -184,9 +189,11 @@ export function withoutCodes(auth: Authentication): Authentication {
 
 /**
  * Whether the number is still needed: "numbers in records are kept as short as delivery needs them". A retry sends to it until it was verified or has expired, and callbacks that tell it whole (`fullNumber`) until they are delivered.
+ * A check under an idempotency key that was answered `valid` is answered so again, with the number that it proved, for as long as the record lives.
  */
 export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {
   if (auth.status !== "pending" || auth.attempts === 0) return false;
+  if (auth.checks.some(({ status }) => status === "valid")) return true;
   if (fullNumber && auth.callbackUrl !== undefined && (auth.outbox.length > 0 || !isExpired(auth, now))) return true;
   return !auth.validated && !isExpired(auth, now);
 }

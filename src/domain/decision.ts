@@ -12,6 +12,8 @@ export interface Decision {
   readonly value?: number;
   /** What it was measured against. */
   readonly threshold?: number;
+  /** When there is room again, of a cap or ceiling that refused, where the store tells it. Milliseconds since the epoch. */
+  readonly until?: number;
   /** In words, from a caller-supplied rule. */
   readonly reason?: string;
 }

@@ -14,10 +14,15 @@ export interface Left {
 
 /** "5 wrong codes per authentication" and "4 (5 sends)" less what is used up, for `explain` (contract.md, checks and retries). */
 export function leftOf(auth: Authentication, now: number, policy: Policy): Left {
-  const over = isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
   return {
-    checks: over ? 0 : Math.max(0, policy.checks - auth.wrongChecks),
+    checks: checksLeft(auth, now, policy),
     retries: retryResult(auth, decideRetry(auth, now, policy), policy).remaining,
     seconds: Math.max(0, Math.ceil((auth.expiresAt - now) / 1000)),
   };
+}
+
+/** Wrong codes that may still be typed; 0 where no code can be right any more. */
+export function checksLeft(auth: Authentication, now: number, policy: Policy): number {
+  const over = isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
+  return over ? 0 : Math.max(0, policy.checks - auth.wrongChecks);
 }

@@ -303,7 +303,14 @@ export function takenBack(claims: readonly Claim[], sure: boolean, keepShared = 
   });
 }
 
-/** "Every decision is recorded with rule, the value counted and the threshold" (contract.md, Limits). `count`: what was there without what was refused. */
-export function refusalOf({ rule, threshold, claim, value = (counted) => counted }: Charge, count: number): Decision {
-  return { at: claim.now, rule, mode: "enforce", value: value(count), threshold };
+/** "Every decision is recorded with rule, the value counted and the threshold" (contract.md, Limits). `count`: what was there without what was refused. `roomSince`: as the store tells it. */
+export function refusalOf({ rule, threshold, claim, value = (counted) => counted }: Charge, count: number, roomSince?: number): Decision {
+  const refusal: Decision = { at: claim.now, rule, mode: "enforce", value: value(count), threshold };
+  return roomSince === undefined ? refusal : { ...refusal, until: claim.now + roomSince - claim.since };
+}
+
+/** Whole seconds until the cap or ceiling that refused has room; `undefined`: none of these did, or it has, or it is not known. */
+export function retryAfter(decisions: readonly Decision[], now: number): number | undefined {
+  const until = decisions.find((decision) => decision.until !== undefined)?.until ?? now;
+  return until > now ? Math.ceil((until - now) / 1000) : undefined;
 }

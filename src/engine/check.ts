@@ -1,17 +1,20 @@
-import type { CheckRequest, CheckResponse, CheckStatus } from "../contract/check.js";
+import type { CheckRequest, CheckStatus } from "../contract/check.js";
+import type { CheckAnswer } from "../contract/direct.js";
 import type { Authentication, Send } from "../domain/authentication.js";
-import { askCells } from "../domain/cells.js";
+import { type Answer, askCells } from "../domain/cells.js";
 import { decideCheck } from "../domain/check.js";
+import type { Policy } from "../domain/policy.js";
 import { guessClaim } from "../domain/quota.js";
 import { askCountry, creditClaims, potCredit } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./door/account.js";
 import { isTestNumber, newBudget, type Parts } from "./parts.js";
 import { feedBack } from "./sending/feedback.js";
+import { neededNumber, standingOf, toldNumber } from "./standing.js";
 import { type Decided, transition } from "./transition.js";
 
 /** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (contract.md, checks). */
-export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckResponse> {
+export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckAnswer> {
   const { authentication_uuid, check_code } = request;
   const { clock, eyes } = parts;
   const began = clock.now();
@@ -35,11 +38,20 @@ export async function checkAuthentication(parts: Parts, account: Account, reques
     feedBack(parts, validated.auth, validated.attempt, "validated");
     const { country, sends } = validated.auth;
     parts.statistics.verified(account.customer, country, sends.find(({ attempt }) => attempt === validated.attempt)?.route);
-    if (validated.inNewCountry) creditPot(parts, validated.auth);
+    if (verdict.inNewCountry) creditPot(parts, validated.auth);
   }
   if (verdict.auth !== undefined) eyes.checked(verdict.auth, status, validated?.attempt);
   eyes.answered("check", status, began);
-  return { authentication_uuid, status };
+  return answerOf(verdict, account.policy, clock.now());
+}
+
+function answerOf({ status, after }: Verdict, policy: Policy, now: number): CheckAnswer {
+  const standing = standingOf(after, policy, now);
+  if (status === "valid") return { authentication_uuid: after.id, status, phone_number: after.number, ...standing };
+  const number = toldNumber(after, status);
+  return number === undefined
+    ? { authentication_uuid: after.id, status, ...standing }
+    : { authentication_uuid: after.id, status, phone_number: number, ...standing };
 }
 
 /** "unknown, forgotten, or another customer's authentication: **indistinguishable**" (contract.md, wire rule 5). */
@@ -62,7 +74,11 @@ interface Verdict {
   readonly status: CheckStatus;
   /** As it was judged; absent where it had been, under the same key. */
   readonly auth?: Authentication;
-  readonly validated?: { readonly auth: Authentication; readonly attempt: number; readonly inNewCountry?: boolean };
+  /** As it stands after it, before its number is masked. */
+  readonly after: Authentication;
+  readonly validated?: { readonly auth: Authentication; readonly attempt: number } | undefined;
+  /** It validated a number of a country in which few had verified. */
+  readonly inNewCountry?: boolean;
 }
 
 function decide(parts: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
@@ -73,28 +89,23 @@ function decide(parts: Parts, { policy }: Account, auth: Authentication, code: s
   };
   const now = clock.now();
   const { status, next: judged, proved } = decideCheck(auth, match, now, policy);
+  if (proved !== undefined) neededNumber(auth);
   const next = judged !== undefined && keyed !== undefined ? keyed.remember(judged, status) : judged;
+  const result: Verdict = { status, auth, after: judged ?? auth, validated: proved && { auth, attempt: proved.attempt } };
   const moment = { now, skew: settings.clockSkew };
   const { customer, number, country, origin = {}, sent } = auth;
   if (isTestNumber(settings, number) && (proved !== undefined || status === "invalid")) {
     const claims = [guessClaim(customer, number, proved === undefined ? 1 : 0, policy, moment, codes.mask)];
-    const validated = proved && { auth, attempt: proved.attempt };
-    return { result: { status, auth, ...(validated && { validated }) }, next, claims, refused: () => ({ result: { status: "rate_limited", auth } }) };
+    return { result, next, claims, refused: () => ({ result: { status: "rate_limited", auth, after: auth } }) };
   }
-  if (proved === undefined) return { result: { status, auth }, next };
+  if (proved === undefined) return { result, next };
   // The cells that the messages had filled are credited by the very commit that validates.
   const claims = creditClaims({ customer, number, country, origin }, policy, settings.ownCells, sent, moment, codes.mask);
-  const validated = { auth, attempt: proved.attempt };
-  if (origin.p === undefined || country === undefined) return { result: { status, auth, validated }, next, claims };
+  if (origin.p === undefined || country === undefined) return { result, next, claims };
   const questions = askCells(customer, moment);
   const verified = askCountry(questions, country);
-  return {
-    result: { status, auth, validated },
-    next,
-    claims,
-    asks: questions.asks,
-    answered: (answer) => ({ status, auth, validated: { ...validated, inNewCountry: verified(answer) <= policy.spam.newCountries.provenAt } }),
-  };
+  const answered = (answer: Answer): Verdict => ({ ...result, inNewCountry: verified(answer) <= policy.spam.newCountries.provenAt });
+  return { result, next, claims, asks: questions.asks, answered };
 }
 
 interface KeyedRequest {
@@ -112,7 +123,10 @@ function keyedCheck({ codes }: Parts, id: string, idempotencyKey: string, code: 
     answered(auth) {
       const before = auth.checks.find((check) => keys.includes(check.key));
       if (before === undefined) return undefined;
-      if (requests.includes(before.request)) return { result: { status: before.status } };
+      if (requests.includes(before.request)) {
+        if (before.status === "valid") neededNumber(auth);
+        return { result: { status: before.status, after: auth } };
+      }
       throw new VerifierError("bad_request", "The Idempotency-Key was used before with another code; use a new key for a new check.");
     },
     remember: (next, status) => ({ ...next, checks: [...next.checks, { key: keys[0] as string, request: requests[0] as string, status }] }),

@@ -1,10 +1,11 @@
-import type { AuthenticationResponse, AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
-import { type Authentication, blankOf, isVoid, withDecision, withoutSendThatNeverWas } from "../domain/authentication.js";
+import type { AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
+import type { AuthenticationAnswer } from "../contract/direct.js";
+import { type Authentication, blankOf, isCarrierRefused, isVoid, withDecision, withoutSendThatNeverWas } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListWord } from "../domain/lists.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
-import { milliseconds } from "../domain/policy.js";
-import { createCharges, listedClaims, refusedClaims } from "../domain/quota.js";
+import { milliseconds, type Policy } from "../domain/policy.js";
+import { createCharges, listedClaims, refusedClaims, retryAfter } from "../domain/quota.js";
 import { type IpInfo, signalDecisions } from "../domain/signals.js";
 import type { SpamAttempt } from "../domain/spam.js";
 import { type Origin, originOf } from "../domain/spam-rules.js";
@@ -22,6 +23,7 @@ import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
 import { allSoon, type Soon, soon } from "./soon.js";
+import { standingOf } from "./standing.js";
 import { creation, type Decided, transition } from "./transition.js";
 
 const none: readonly never[] = [];
@@ -56,7 +58,7 @@ export function createAuthentication(
   account: Account,
   request: CreateAuthenticationRequest,
   idempotencyKey?: string,
-): Soon<AuthenticationResponse> {
+): Soon<AuthenticationAnswer> {
   const { codes, settings, clock, eyes } = parts;
   const began = clock.now();
   const phone = readDestination(parts, request.phone_number);
@@ -88,7 +90,7 @@ export function createAuthentication(
   return key.before(budget, asksOthers).then((known) => {
     if (known === undefined) return create();
     eyes.answered("create", known.status, began);
-    return toResponse(known);
+    return answerOf(known, phone.number, account.policy, clock.now());
   }, eyes.failed.create);
 }
 
@@ -99,23 +101,29 @@ async function commitAndSend(
   asked: Asked,
   key: KeyedRequest | undefined,
   began: number,
-): Promise<AuthenticationResponse> {
-  const { eyes } = parts;
+): Promise<AuthenticationAnswer> {
+  const { eyes, clock } = parts;
   const decide = (held: Held | undefined): Decided<Created> =>
     held === undefined || isVoid(held.auth)
       ? newCreate(parts, account, asked)
       : { result: { auth: key === undefined ? held.auth : key.same(held.auth), known: true } };
   try {
-    const { auth, sending, known, refusedBy } = await takingBack(parts, (trying) =>
+    const {
+      auth: made,
+      sending,
+      known,
+      refusedBy,
+    } = await takingBack(parts, (trying) =>
       creation(parts.records, budget, account.customer, asked.id, (held) => trying(decide(held), held)).then((created) => admitted(parts, budget, created)),
     );
+    let auth = made;
     if (refusedBy !== undefined) parts.statistics.refused(auth.customer, auth.country, refusedBy);
     if (sending !== undefined) {
       eyes.created(auth);
-      await handOver(parts, budget, account.policy, sending);
+      ({ auth } = await handOver(parts, budget, account.policy, sending));
     } else if (known !== true) eyes.refused("create", auth.status, auth, auth.decisions);
     eyes.answered("create", auth.status, began);
-    return toResponse(auth);
+    return answerOf(auth, asked.phone.number, account.policy, clock.now());
   } catch (fault) {
     return eyes.failed.create(fault);
   }
@@ -176,7 +184,7 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
     claims: listed.length === 0 ? claims : [...claims, ...listed],
     asks,
     token: codes.newToken(),
-    refused: (by, count) => refuse("rate_limited", [admits.refused(by, count)]),
+    refused: (claim) => refuse("rate_limited", [admits.refused(claim)]),
     answered: (answer) => ({ auth: next, granted: admits.granted(answer) }),
   };
 }
@@ -301,6 +309,17 @@ function keyedRequest({ codes, records }: Parts, { customer }: Account, request:
   };
 }
 
-function toResponse(auth: Authentication): AuthenticationResponse {
-  return { authentication_uuid: auth.id, created_at: timestamp(auth.createdAt), expires_at: timestamp(auth.expiresAt), status: auth.status };
+/** `number`: of the request, since the record of one that is over holds it no more. */
+function answerOf(auth: Authentication, number: string, policy: Policy, now: number): AuthenticationAnswer {
+  const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
+  return {
+    authentication_uuid: auth.id,
+    created_at: timestamp(auth.createdAt),
+    expires_at: timestamp(auth.expiresAt),
+    status: auth.status,
+    phone_number: number,
+    ...standingOf(auth, policy, now),
+    ...(retry_after !== undefined && { retry_after }),
+    ...(isCarrierRefused(auth) && { carrier_refused: true }),
+  };
 }

@@ -36,8 +36,8 @@ export interface Explanation {
   readonly left: Left;
   /** The last three messages that were not rejected, oldest first. */
   readonly sends: readonly ExplainedSend[];
-  /** Rules that fired, shadow rules included; routes that were tried, and sends that failed, with `mode` `route`; empty when there are none. `at` is an ISO 8601 timestamp. */
-  readonly decisions: readonly (Omit<Decision, "at"> & { readonly at: string })[];
+  /** Rules that fired, shadow rules included; routes that were tried, and sends that failed, with `mode` `route`; empty when there are none. `at`, and `until`, when a cap that refused has room again, are ISO 8601 timestamps. */
+  readonly decisions: readonly (Omit<Decision, "at" | "until"> & { readonly at: string; readonly until?: string })[];
 }
 
 /** "Every decision is recorded with rule, value and threshold and can be asked for by authentication id (`explain`)" (contract.md, Limits). */
@@ -64,6 +64,10 @@ export function explanationOf(parts: Pick<Parts, "clock">, account: Account, aut
       ...(route !== undefined && { route }),
       ...(delivery !== undefined && { delivery }),
     })),
-    decisions: auth.decisions.map((decision) => ({ ...decision, at: timestamp(decision.at) })),
+    decisions: auth.decisions.map(({ at, until, ...decision }) => ({
+      ...decision,
+      at: timestamp(at),
+      ...(until !== undefined && { until: timestamp(until) }),
+    })),
   };
 }

@@ -1,7 +1,5 @@
-import type { AuthenticationResponse } from "../contract/authentication.js";
-import type { CheckResponse } from "../contract/check.js";
+import type { AuthenticationAnswer, CheckAnswer, RetryAnswer } from "../contract/direct.js";
 import type { LookupResponse } from "../contract/lookup.js";
-import type { RetryResponse } from "../contract/retry.js";
 import { VerifierError } from "../errors.js";
 import { checkAuthentication } from "./check.js";
 import { createAuthentication } from "./create.js";
@@ -25,9 +23,9 @@ export interface CallOptions {
 
 /** The operations, for input that nobody has looked at yet. `caller`: the account of the request's API key; absent in direct calls, where `customer_uuid` alone tells who calls. */
 export interface Operations {
-  createAuthentication(input: unknown, options: CallOptions, caller?: Account): Promise<AuthenticationResponse>;
-  retry(input: unknown, options: CallOptions, caller?: Account): Promise<RetryResponse>;
-  check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckResponse>;
+  createAuthentication(input: unknown, options: CallOptions, caller?: Account): Promise<AuthenticationAnswer>;
+  retry(input: unknown, options: CallOptions, caller?: Account): Promise<RetryAnswer>;
+  check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckAnswer>;
   lookup(input: unknown, options: CallOptions, caller?: Account): Promise<LookupResponse>;
   explain(input: unknown): Promise<Explanation>;
   history(input: unknown): Promise<readonly HistoryEntry[]>;

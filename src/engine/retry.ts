@@ -1,13 +1,15 @@
-import type { RetryRequest, RetryResponse, RetryStatus } from "../contract/retry.js";
-import { type Authentication, hasNumber, holdsCodes, withDecision, withoutCodes, withoutSendThatNeverWas } from "../domain/authentication.js";
+import type { RetryAnswer } from "../contract/direct.js";
+import type { RetryRequest, RetryStatus } from "../contract/retry.js";
+import { type Authentication, holdsCodes, withDecision, withoutCodes, withoutSendThatNeverWas } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
+import { checksLeft } from "../domain/left.js";
 import type { Policy } from "../domain/policy.js";
-import { sendCharges } from "../domain/quota.js";
+import { retryAfter, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { settleOverdue } from "../domain/send.js";
 import type { Network } from "../ports/sms-sender.js";
 import { unknownAuthentication } from "./check.js";
-import { type StoreBudget, unavailable } from "./clock/budget.js";
+import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import { lookAgain, readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
@@ -16,6 +18,7 @@ import { admission, type Granted, passed } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
+import { neededNumber, toldNumber } from "./standing.js";
 import { type Decided, transition } from "./transition.js";
 
 /** What a retry is answered, and the send to make, when this very retry was granted it. */
@@ -30,7 +33,7 @@ interface Retried {
 }
 
 /** Retry: the rows of `decideRetry`, then the caller's spam rules, caps, ours, then the carrier. */
-export async function retryAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<RetryResponse> {
+export async function retryAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<RetryAnswer> {
   const { clock, eyes } = parts;
   const began = clock.now();
   try {
@@ -42,8 +45,8 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
   }
 }
 
-async function answerOf(parts: Parts, account: Account, request: RetryRequest): Promise<RetryResponse> {
-  const { records, eyes } = parts;
+async function answerOf(parts: Parts, account: Account, request: RetryRequest): Promise<RetryAnswer> {
+  const { clock, records, eyes } = parts;
   const { policy, customer } = account;
   const budget = newBudget(parts);
   const own = await askOwn(parts, account, request, budget);
@@ -55,9 +58,14 @@ async function answerOf(parts: Parts, account: Account, request: RetryRequest): 
   if (retried === undefined) throw unknownAuthentication();
   if (retried.refusedBy !== undefined) parts.statistics.refused(customer, retried.auth.country, retried.refusedBy);
   if (retried.fired !== undefined && retried.status === "rate_limited") eyes.refused("retry", retried.status, retried.auth, retried.fired);
-  if (retried.sending === undefined) return toResponse(parts, retried.auth, retried.status, policy);
-  const { result, auth } = await handOver(parts, budget, policy, retried.sending);
-  return toResponse(parts, auth, result === "rejected" ? "denied" : "approved", policy);
+  const { sending, fired = [] } = retried;
+  if (sending === undefined) {
+    const retry_after = retried.status === "rate_limited" ? retryAfter(fired, clock.now()) : undefined;
+    return { ...told(parts, retried.auth, retried.status, policy), ...(retry_after !== undefined && { retry_after }) };
+  }
+  const { result, auth } = await handOver(parts, budget, policy, sending);
+  if (result === "rejected") return { ...told(parts, auth, "denied", policy), carrier_refused: true };
+  return told(parts, auth, "approved", policy);
 }
 
 /** What the caller's own rules and lists say of a retry. */
@@ -102,7 +110,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   // "The record stays 24 h more (option), without its codes" (contract.md, lifetime).
   if (status === "expired_auth" && holdsCodes(auth)) return { result: { status, auth }, next: withoutCodes(auth) };
   if (status !== "approved") return { result: { status, auth } };
-  if (!hasNumber(auth)) throw unavailable(new Error(`the number of authentication ${auth.id} is sealed under a secret that is no longer among the options`));
+  neededNumber(auth);
 
   const noted = own.decisions.reduce(withDecision, auth);
   const refuse = (decision?: Decision): Decided<Retried> => {
@@ -122,7 +130,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
     claims,
     asks,
     token: codes.newToken(),
-    refused: (by, count) => refuse(admits.refused(by, count)),
+    refused: (claim) => refuse(admits.refused(claim)),
     answered: (answer) => ({ status, auth: next, fired: own.decisions, granted: { before: auth, ...admits.granted(answer) } }),
   };
 }
@@ -148,13 +156,17 @@ async function admitted(parts: Parts, budget: StoreBudget, retried: Retried): Pr
   };
 }
 
-function toResponse({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryResponse {
+function told({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryAnswer {
+  const now = clock.now();
   const { remaining, nextRetryAt } = retryResult(auth, status, policy);
+  const number = toldNumber(auth, status);
   return {
     authentication_uuid: auth.id,
-    created_at: timestamp(clock.now()),
+    created_at: timestamp(now),
     next_retry_at: timestamp(nextRetryAt),
     remaining_retry: remaining,
     status,
+    ...(number !== undefined && { phone_number: number }),
+    remaining_checks: checksLeft(auth, now, policy),
   };
 }

@@ -2,7 +2,7 @@ import type { Authentication } from "../domain/authentication.js";
 import type { Answer } from "../domain/cells.js";
 import type { Ask, Claim } from "../domain/claim.js";
 import { type StoreBudget, unavailable } from "./clock/budget.js";
-import type { Held, RecordsOf } from "./records/records.js";
+import type { Held, RecordsOf, RefusedClaim } from "./records/records.js";
 import { promised } from "./soon.js";
 
 /** What a rule decided: the result, and what to write if it changes anything. */
@@ -16,7 +16,7 @@ export interface Decided<R, T = Authentication> {
   /** What the store's counts make of the result. */
   readonly answered?: (answer: Answer) => R;
   /** What holds instead where a claim is refused; absent: none can be. */
-  readonly refused?: (by: number, count: number) => Decided<R, T>;
+  readonly refused?: (claim: RefusedClaim) => Decided<R, T>;
   /** Of the write, to know it again. */
   readonly token?: string;
 }
@@ -72,7 +72,7 @@ function loop<R, T>(
       return records.commit(budget, { next, before: held, claims, asks, token }).then((committed) => {
         if (committed.done) return answered === undefined ? result : answered(committed.answer);
         if (committed.refused === undefined) return race(committed.held, true, lost + 1);
-        return settle(refused?.(committed.refused.by, committed.refused.count));
+        return settle(refused?.(committed.refused));
       });
     };
     return settle(decide(held));

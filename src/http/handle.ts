@@ -1,3 +1,4 @@
+import { factHeaders } from "../contract/facts.js";
 import type { Account, Accounts } from "../engine/door/account.js";
 import type { Eyes } from "../engine/eyes/eyes.js";
 import type { Operations } from "../engine/operations.js";
@@ -7,7 +8,7 @@ import { answer, toFault } from "./answer.js";
 import { readJson } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
-import { type Match, matchRoute } from "./routes.js";
+import { type Match, matchRoute, type Route } from "./routes.js";
 
 /** What the request handler needs. */
 export interface HandlerParts {
@@ -44,13 +45,23 @@ async function answerTo(parts: HandlerParts, request: HttpRequest, match: Match 
       return answer(fault.status, faultBody(fault, parts.docUrl), { allow: match.route.method });
     }
     const account = await parts.accounts.byKey(request.header("x-api-key"));
-    return answer(200, await run(parts.operations, request, match, account));
+    return told(match.route, await run(parts.operations, request, match, account));
   } catch (error) {
     return toFault(parts.logger, parts.docUrl, error);
   }
 }
 
-async function run(operations: Operations, request: HttpRequest, { route, parameter }: Match, account: Account): Promise<unknown> {
+/** "exactly the fields of the specification … no extra key" (contract.md, wire rule 2): what else is known stands in headers. */
+function told({ response, facts }: Route, answered: object): HttpResponse {
+  const known = answered as Readonly<Record<string, unknown>>;
+  const body: Record<string, unknown> = {};
+  for (const field in response.shape) body[field] = known[field];
+  const headers: Record<string, string> = {};
+  for (const fact of facts) if (known[fact] !== undefined) headers[factHeaders[fact]] = String(known[fact]);
+  return answer(200, body, headers);
+}
+
+async function run(operations: Operations, request: HttpRequest, { route, parameter }: Match, account: Account): Promise<object> {
   const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(request);
   return operations[route.operation](input, { idempotencyKey: route.idempotent ? request.header("idempotency-key") : undefined }, account);
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { DeliveryStatusEvent } from "../contract/callback.js";
+import { type Fact, factHeaders, facts } from "../contract/facts.js";
 import { callerFaultCodes, Fault, transportFaultCodes } from "../contract/fault.js";
 import { descriptions } from "../contract/fields.js";
 import { LookupRequest } from "../contract/lookup.js";
@@ -50,6 +51,12 @@ function parametersOf(route: Route): Json[] {
   return list;
 }
 
+/** A header that tells what the body does not. */
+function factHeader(fact: Fact): [name: string, header: Json] {
+  const { description, ...schema } = schemaOf(facts[fact], "output");
+  return [factHeaders[fact], { description, schema }];
+}
+
 function operationOf(route: Route): Json {
   const { request, response } = names[route.operation];
   const parameters = parametersOf(route);
@@ -59,7 +66,11 @@ function operationOf(route: Route): Json {
     ...(parameters.length > 0 && { parameters }),
     ...(route.method === "POST" && { requestBody: { required: true, content: jsonContent(reference(request)) } }),
     responses: {
-      "200": { description: "Handled; domain outcomes are in `status`.", content: jsonContent(reference(response)) },
+      "200": {
+        description: "Handled; domain outcomes are in `status`.",
+        ...(route.facts.length > 0 && { headers: Object.fromEntries(route.facts.map(factHeader)) }),
+        content: jsonContent(reference(response)),
+      },
       "400": fault(`A fault the caller can act on: ${callerFaultCodes.join(", ")}.`),
       "403": fault("Missing or wrong API key: forbidden."),
       ...(route.method === "POST" && {

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { AuthenticationResponse, CreateAuthenticationRequest } from "../contract/authentication.js";
 import { CheckRequest, CheckResponse } from "../contract/check.js";
+import type { Fact } from "../contract/facts.js";
 import { LookupRequest, LookupResponse } from "../contract/lookup.js";
 import { RetryRequest, RetryResponse } from "../contract/retry.js";
 import type { Operations, OperatorsOwn } from "../engine/operations.js";
@@ -13,10 +14,16 @@ export interface Route {
   readonly operation: Exclude<keyof Operations, OperatorsOwn>;
   readonly summary: string;
   readonly request: z.ZodObject;
+  /** What the body holds, to the letter. */
   readonly response: z.ZodObject;
+  /** What else is told, in headers. */
+  readonly facts: readonly Fact[];
   /** Whether the Idempotency-Key header is read. */
   readonly idempotent: boolean;
 }
+
+const standing: readonly Fact[] = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks"];
+const sent: readonly Fact[] = [...standing, "retry_after", "carrier_refused"];
 
 /** The routes: for the router, the OpenAPI document and the tests. */
 export const routes: readonly Route[] = [
@@ -27,6 +34,7 @@ export const routes: readonly Route[] = [
     summary: "Start a verification and send a code to a phone number",
     request: CreateAuthenticationRequest,
     response: AuthenticationResponse,
+    facts: sent,
     idempotent: true,
   },
   {
@@ -36,6 +44,7 @@ export const routes: readonly Route[] = [
     summary: "Send a new code for an existing authentication",
     request: RetryRequest,
     response: RetryResponse,
+    facts: sent,
     idempotent: false,
   },
   {
@@ -45,6 +54,7 @@ export const routes: readonly Route[] = [
     summary: "Validate the code the user entered",
     request: CheckRequest,
     response: CheckResponse,
+    facts: standing,
     idempotent: true,
   },
   {
@@ -54,6 +64,7 @@ export const routes: readonly Route[] = [
     summary: "Return carrier and line data for a phone number",
     request: LookupRequest,
     response: LookupResponse,
+    facts: [],
     idempotent: false,
   },
 ];

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { numberOf, setUp } from "../support/verifier.js";
@@ -58,6 +59,31 @@ class Model {
     return "approved";
   }
 
+  /** When the caps have room again, where they have none. */
+  get roomAt(): number | undefined {
+    const times = this.sends.map(({ at }) => at);
+    for (const [limit, ms] of [
+      [5, 600_000],
+      [10, 86_400_000],
+    ] as const) {
+      const oldest = times.at(-limit);
+      if (oldest !== undefined && oldest > this.now - ms) return oldest + ms;
+    }
+    return undefined;
+  }
+
+  /** What is told beside the wire. */
+  standing(status: string) {
+    const over = this.expired || this.validated || this.arrived.length === 0;
+    const remaining_retry = over || this.wrong === 5 ? 0 : 4 - this.retries;
+    return {
+      ...(status !== "expired_auth" && status !== "already_validated" && { phone_number: numberOf(1) }),
+      remaining_checks: over ? 0 : 5 - this.wrong,
+      remaining_retry,
+      ...(remaining_retry > 0 && { next_retry_at: new Date(Math.min(this.cooldownEnd, this.created + 600_000)).toISOString() }),
+    };
+  }
+
   remaining(status: string): number {
     return ["expired_auth", "already_validated", "rate_limited", "no_attempt"].includes(status) ? 0 : 4 - this.retries;
   }
@@ -85,9 +111,7 @@ class CheckCode implements Step {
   async run(model: Model, system: System) {
     const code = this.back < 0 ? system.wrong() : (model.sends.at(-1 - this.back)?.code ?? system.wrong());
     const expected = model.check(code);
-    const { status, authentication_uuid } = await system.check(system.id, code);
-    same(authentication_uuid, system.id, "id");
-    same(status, expected, "check");
+    same(await system.check(system.id, code), { authentication_uuid: system.id, status: expected, ...model.standing(expected) }, "check");
   }
   toString = () => `check ${this.back < 0 ? "a wrong code" : `the code ${this.back} sends back`}`;
 }
@@ -100,6 +124,7 @@ class Retry implements Step {
     system.box.answer = async () => ({ outcome: this.outcome });
     const expected = model.retry(this.outcome);
     const before = model.cooldownEnd;
+    const byCap = expected === "rate_limited" && model.wrong < 5 && model.retries < 4 ? model.roomAt : undefined;
     const result = await system.retry(system.id);
     const tried = system.box.messages.length > sent;
     same(tried, expected === "approved" || (expected === "denied" && model.now >= before), "whether a message went out");
@@ -110,11 +135,14 @@ class Retry implements Step {
     same(
       result,
       {
+        ...model.standing(expected),
         authentication_uuid: system.id,
         created_at: new Date(model.now).toISOString(),
         next_retry_at: new Date(remaining === 0 ? end : Math.min(model.cooldownEnd, end)).toISOString(),
         remaining_retry: remaining,
         status: expected,
+        ...(byCap !== undefined && { retry_after: Math.ceil((byCap - model.now) / 1000) }),
+        ...(tried && this.outcome === "rejected" && { carrier_refused: true }),
       },
       "retry",
     );
@@ -123,8 +151,7 @@ class Retry implements Step {
 }
 
 function same(actual: unknown, expected: unknown, what: string) {
-  if (JSON.stringify(actual) !== JSON.stringify(expected))
-    throw new Error(`${what}: got ${JSON.stringify(actual)}, the model says ${JSON.stringify(expected)}`);
+  if (!isDeepStrictEqual(actual, expected)) throw new Error(`${what}: got ${JSON.stringify(actual)}, the model says ${JSON.stringify(expected)}`);
 }
 
 describe("the state machine against its model", () => {

@@ -119,10 +119,10 @@ describe("D2: a create under a repeated Idempotency-Key, after its record's end"
   it("answers what it answered while the record lives, past its expiry too", async () => {
     const clock = fixedClock(start);
     const one = service({ clock, store: new ForgetfulStore(clock.now), policy: { lifetime: 60, tombstone: 86_400 } });
-    const first = await one.create(1, {}, { idempotencyKey: "k" });
+    const { authentication_uuid, created_at, expires_at, status } = await one.create(1, {}, { idempotencyKey: "k" });
     for (let i = 0; i < 20; i++) {
       clock.advance(4_000_000);
-      expect(await one.create(1, {}, { idempotencyKey: "k" })).toEqual(first);
+      expect(await one.create(1, {}, { idempotencyKey: "k" })).toMatchObject({ authentication_uuid, created_at, expires_at, status });
     }
     expect(one.sender.messages).toHaveLength(1);
   });

@@ -104,6 +104,35 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         });
       });
 
+      test("what is known beyond the wire stands in headers, and the bodies stay to the letter", async () => {
+        const told = ({ headers }: Answer) => Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-phoneproof-")));
+        const phone_number = freshNumber();
+        const created = await post("/v1/authentication", createBody({ phone_number: phone_number.replace("+33", "+330") }));
+        const { authentication_uuid: id, created_at } = handled(created) as Record<"authentication_uuid" | "created_at", string>;
+        const standing = {
+          "x-phoneproof-phone-number": phone_number,
+          "x-phoneproof-next-retry-at": new Date(Date.parse(created_at) + 30_000).toISOString(),
+          "x-phoneproof-remaining-retry": "4",
+          "x-phoneproof-remaining-checks": "5",
+        };
+        expect(told(created)).toEqual(standing);
+        expect(told(await post("/v1/retry", { customer_uuid: me.customer_uuid, authentication_uuid: id }))).toEqual(standing);
+        const code = await codeFor(id);
+        expect(told(await check(id, wrong(code)))).toEqual({ ...standing, "x-phoneproof-remaining-checks": "4" });
+        const over = { "x-phoneproof-remaining-retry": "0", "x-phoneproof-remaining-checks": "0" };
+        const valid = await check(id, code);
+        expect(handled(valid)).toEqual({ authentication_uuid: id, status: "valid" });
+        expect(told(valid)).toEqual({ ...over, "x-phoneproof-phone-number": phone_number });
+        expect(told(await check(id, code))).toEqual(over);
+        expect(told(await lookup(phone_number))).toEqual({});
+
+        const another = { phone_number: freshNumber() };
+        for (let sent = 0; sent < 5; sent++) await create(another);
+        const refused = await post("/v1/authentication", createBody(another));
+        expect(Object.keys(handled(refused)).sort()).toEqual(["authentication_uuid", "created_at", "expires_at", "status"]);
+        expect(told(refused)).toEqual({ ...over, "x-phoneproof-phone-number": another.phone_number, "x-phoneproof-retry-after": "610" });
+      });
+
       test("1: never 429 for a domain outcome: the 5th wrong code answers `invalid`, later ones `rate_limited`", async () => {
         const { authentication_uuid: id } = await create();
         const code = await codeFor(id);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 /** A verifier on the store of `first`, for the same customer. */
 const beside = (first: ReturnType<typeof setUp>, options: object) =>
@@ -26,13 +26,16 @@ describe("contract.md: two secrets during rotation, over several processes", () 
   });
 });
 
+/** How an authentication stands that is over. */
+const over = { remaining_retry: 0, remaining_checks: 0 };
+
 describe("spec.md: Check result statuses; contract.md: Check, first row that holds", () => {
   it("valid | The code is valid; already_validated | later Check calls", async () => {
     const { create, check, box, wrong } = setUp();
     const { authentication_uuid } = await create();
-    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "valid" });
-    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "already_validated" });
-    expect(await check(authentication_uuid, wrong())).toEqual({ authentication_uuid, status: "already_validated" });
+    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "valid", phone_number: numberOf(1), ...over });
+    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "already_validated", ...over });
+    expect(await check(authentication_uuid, wrong())).toEqual({ authentication_uuid, status: "already_validated", ...over });
   });
 
   it("invalid | The code is invalid: 5 wrong codes per authentication; the 5th wrong answers `invalid`, later ones `rate_limited`, the right one too", async () => {
@@ -40,7 +43,7 @@ describe("spec.md: Check result statuses; contract.md: Check, first row that hol
     const { authentication_uuid } = await create();
     for (let guess = 1; guess <= 5; guess++) expect((await check(authentication_uuid, wrong())).status).toBe("invalid");
     expect((await check(authentication_uuid, wrong())).status).toBe("rate_limited");
-    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "rate_limited" });
+    expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "rate_limited", phone_number: numberOf(1), ...over });
   });
 
   it("wrong codes are never reset by a retry", async () => {
@@ -58,7 +61,8 @@ describe("spec.md: Check result statuses; contract.md: Check, first row that hol
     box.answer = async () => ({ outcome: "rejected" });
     const { authentication_uuid } = await create();
     const before = await store.find(customer, authentication_uuid);
-    for (let guess = 1; guess <= 7; guess++) expect(await check(authentication_uuid, "123456")).toEqual({ authentication_uuid, status: "without_attempt" });
+    for (let guess = 1; guess <= 7; guess++)
+      expect(await check(authentication_uuid, "123456")).toEqual({ authentication_uuid, status: "without_attempt", phone_number: numberOf(1), ...over });
     expect(await store.find(customer, authentication_uuid)).toEqual(before);
   });
 

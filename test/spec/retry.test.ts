@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 
@@ -25,6 +25,8 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
         next_retry_at: at(next),
         remaining_retry: remaining,
         status: "approved",
+        phone_number: numberOf(1),
+        remaining_checks: 5,
       });
     }
     expect(box.messages.map((message) => message.attempt)).toEqual([1, 2, 3, 4, 5]);
@@ -42,6 +44,8 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
       next_retry_at: at(30),
       remaining_retry: 4,
       status: "denied",
+      phone_number: numberOf(1),
+      remaining_checks: 5,
     });
     expect(box.messages).toHaveLength(1);
   });
@@ -114,7 +118,7 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
     expect(await retry(authentication_uuid)).toMatchObject({ status: "rate_limited", remaining_retry: 0, next_retry_at: at(600) });
     expect(box.messages).toHaveLength(1);
     const { decisions } = await verifier.explain({ customer_uuid: customer, authentication_uuid });
-    expect(decisions).toEqual([{ at: at(30), rule: "perNumber 1/60s", mode: "enforce", value: 1, threshold: 1 }]);
+    expect(decisions).toEqual([{ at: at(30), rule: "perNumber 1/60s", mode: "enforce", value: 1, threshold: 1, until: at(60) }]);
     clock.advance(30_000);
     expect(await retry(authentication_uuid)).toMatchObject({ status: "approved", remaining_retry: 3 });
     expect((await check(authentication_uuid, box.code(0))).status).toBe("valid");
@@ -130,6 +134,7 @@ describe("spec.md: Retry result statuses; contract.md: Retry, first row that hol
       next_retry_at: at(600),
       remaining_retry: 0,
       status: "expired_auth",
+      remaining_checks: 0,
     });
     expect((await store.find(customer, authentication_uuid))?.data, "without its codes").toContain('"d":[""]');
   });

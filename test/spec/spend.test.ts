@@ -55,7 +55,9 @@ describe('contract.md: Limits | spend ceiling | `{ amount, per: "hour" or "day" 
     const set = setUpSpend([{ amount: 0.1, per: "day" }], [0.06]);
     await set.statuses(1);
     const { authentication_uuid } = await set.create({ phone_number: numberOf(50) });
-    expect(await set.why(authentication_uuid)).toEqual([{ at: expect.any(String), rule: "spend 0.1/day", mode: "enforce", value: 0.12, threshold: 0.1 }]);
+    expect(await set.why(authentication_uuid)).toEqual([
+      { at: expect.any(String), rule: "spend 0.1/day", mode: "enforce", value: 0.12, threshold: 0.1, until: expect.any(String) },
+    ]);
   });
 
   it("retries cost too: one that the ceiling refuses is `rate_limited`, uses nothing up, and may go later", async () => {

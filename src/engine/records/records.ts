@@ -27,10 +27,17 @@ export interface Writing<T = Authentication> {
   readonly token?: string | undefined;
 }
 
+/** Which claim was refused, what is counted without it, and since when there would be room for it. */
+export interface RefusedClaim {
+  readonly by: number;
+  readonly count: number;
+  readonly roomSince?: number | undefined;
+}
+
 export type Committed<T = Authentication> =
   | { readonly done: true; readonly held: Held<T>; readonly answer: Answer }
-  /** The claim that was refused, and what is counted without it. */
-  | { readonly done: false; readonly refused: { readonly by: number; readonly count: number } }
+  /** The claim that was refused, as the store tells it. */
+  | { readonly done: false; readonly refused: RefusedClaim }
   /** What is stored instead, if anything is. */
   | { readonly done: false; readonly refused?: undefined; readonly held?: Held<T> };
 
@@ -171,7 +178,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
           .call(() => store.commit({ claims: claims ?? none, asks: asks ?? none, record, expected: over[0] ?? null }))
           .then((result): Committed | Promise<Committed> => {
             if (result.done) return { done: true, held: remember({ auth: next, tokens }, record), answer: result };
-            if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count } };
+            if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count, roomSince: result.roomSince } };
             const { current } = result;
             const ended = current !== undefined && isForgotten(current, clock.now());
             if (current !== undefined && !ended) return { done: false, held: read(current) };

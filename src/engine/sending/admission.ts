@@ -9,6 +9,7 @@ import { moneyUnit } from "../../domain/spend.js";
 import { day, hour } from "../../domain/time.js";
 import type { Account } from "../door/account.js";
 import type { Parts } from "../parts.js";
+import type { RefusedClaim } from "../records/records.js";
 import type { Sending } from "./next-send.js";
 
 const none: readonly never[] = [];
@@ -59,7 +60,7 @@ export interface Admission {
   readonly claims: readonly Claim[];
   readonly asks: readonly Ask[];
   /** The rule whose claim the store refused. */
-  refused(by: number, count: number): Decision;
+  refused(claim: RefusedClaim): Decision;
   /** "A rule that weighs several counts claims without a limit …; a pure rule then decides on the numbers that came back, before the message goes" (architecture.md, rule 3). */
   granted(answer: Answer): Granted;
 }
@@ -110,7 +111,7 @@ export function admission(
   return {
     claims,
     asks: questions.asks,
-    refused: (by, count) => refusalOf(charges[by] as Charge, count),
+    refused: ({ by, count, roomSince }) => refusalOf(charges[by] as Charge, count, roomSince),
     granted: (answer) => ({ sending, verdict: judge(answer), returned, moment }),
   };
 }
