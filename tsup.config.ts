@@ -7,10 +7,8 @@ const siblings: NonNullable<Options["esbuildPlugins"]>[number] = {
   name: "siblings",
   setup(build) {
     if (build.initialOptions.format !== "cjs") return;
-    build.onResolve({ filter: /^\.\.\/(index|\.\.\/adapters\/store\/memory\/index)\.js$/ }, ({ path, importer, kind }) =>
-      kind === "dynamic-import" && /[\\/]src[\\/]testing[\\/]/.test(importer)
-        ? { path: path === "../index.js" ? "./index.cjs" : "./memory.cjs", external: true }
-        : undefined,
+    build.onResolve({ filter: /^\.\.\/(index|\.\.\/adapters\/store\/memory\/index)\.js$/ }, ({ path, importer }) =>
+      /[\\/]src[\\/]testing[\\/]/.test(importer) ? { path: path === "../index.js" ? "./index.cjs" : "./memory.cjs", external: true } : undefined,
     );
   },
 };

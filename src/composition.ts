@@ -23,6 +23,7 @@ import { tracedOperations, tracedSender, tracedStore } from "./engine/eyes/trace
 import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
 import { createRecords } from "./engine/records/records.js";
+import { riggingOf } from "./engine/rigging.js";
 import { createCountries } from "./engine/sending/countries.js";
 import { settleForeign } from "./engine/sending/receipts.js";
 import { soundLogger } from "./engine/sound-logger.js";
@@ -75,6 +76,7 @@ export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
   const logger = soundLogger(options.logger ?? consoleLogger);
   const clock = wholeMilliseconds(options.clock ?? systemClock());
+  const rigging = riggingOf(options);
   const codes = createCodes(settings.secrets, settings.pepper);
   const beside = (work: Promise<unknown>) => {
     try {
@@ -116,6 +118,7 @@ export function compose(options: VerifierOptions): Composed {
       settings,
       clock,
       inner.resolve<Eyes>(tokens.eyes).outages.customers,
+      rigging.unnamed,
     ),
   );
   register<Parts>(tokens.parts, (inner) => {
@@ -128,7 +131,7 @@ export function compose(options: VerifierOptions): Composed {
       lifetime: milliseconds(settings.policy.lifetime),
       fullNumber: settings.fullNumber,
     });
-    const base = { settings, store, sender, lookup: options.lookup, clock, logger, codes, records, eyes: inner.resolve<Eyes>(tokens.eyes) };
+    const base = { settings, rigging, store, sender, lookup: options.lookup, clock, logger, codes, records, eyes: inner.resolve<Eyes>(tokens.eyes) };
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
     return {
       ...base,

@@ -12,12 +12,14 @@ import type { NumberFacts } from "./door/facts.js";
 import type { Lists } from "./door/lists.js";
 import type { Eyes } from "./eyes/eyes.js";
 import type { Records } from "./records/records.js";
+import type { Rigging } from "./rigging.js";
 import type { Countries } from "./sending/countries.js";
 import type { Statistics } from "./statistics.js";
 
 /** What everything in the engine is made of. */
 export interface BaseParts {
   readonly settings: Settings;
+  readonly rigging: Rigging;
   readonly store: Store;
   readonly sender: SmsSender;
   readonly lookup: LookupProvider | undefined;

@@ -5,3 +5,6 @@ export type { AttackFigures, ByRule, HonestFigures, PartySeries, Series } from "
 export { type Attack, type AttackNumbers, type Goal, type Scenario, type ScenarioName, type Strain, scenarios } from "./simulate/scenario.js";
 export { type GoalReport, type SimulationOptions, type SimulationResult, simulate } from "./simulate.js";
 export { type StoreSubject, storeContract } from "./store-contract.js";
+export { createTestVerifier, type TestInbox, type TestVerifier, type TestVerifierOptions } from "./test-verifier.js";
+export type { TestCallback } from "./verifier/kept-callbacks.js";
+export type { ReceiptDetails } from "./verifier/receipts.js";

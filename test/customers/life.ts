@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { createVerifier, type Store, type Verifier, type VerifierOptions } from "../../src/index.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
-import { noSpamRules } from "../support/no-spam-rules.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { inbox, logger, numberOf, secret, start } from "../support/verifier.js";
 
 /** Two handles on one store, as two processes have them. */

@@ -16,8 +16,8 @@ import {
 } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { type FixedClock, fixedClock } from "../../src/testing/index.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { PlainStore } from "../store/plain-store.js";
-import { noSpamRules } from "../support/no-spam-rules.js";
 import { type LogLine, logger, secret, start } from "../support/verifier.js";
 
 /**

@@ -7,7 +7,7 @@ import type { Logger } from "../../src/ports/logger.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
-import { noSpamRules } from "../support/no-spam-rules.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 
 export interface Caller {
   readonly customer_uuid: string;

@@ -4,7 +4,7 @@ import { smppSender } from "../../adapters/sms/smpp/index.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier, type DeliveryStatusEvent, type Verifier, type VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
-import { noSpamRules } from "../support/no-spam-rules.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { type Peer, password, startPeer, systemId } from "../support/smpp.js";
 import { logger, numberOf, secret } from "../support/verifier.js";
 

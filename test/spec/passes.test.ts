@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { List, PolicyOverride } from "../../src/index.js";
-import { noSpamRules } from "../support/no-spam-rules.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { faultOf, numberOf, setUp } from "../support/verifier.js";
 
 const french = (index: number) => `+3361200${String(index).padStart(4, "0")}`;

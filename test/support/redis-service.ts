@@ -3,7 +3,7 @@ import { createVerifier } from "../../src/create-verifier.js";
 import type { VerifierOptions } from "../../src/options.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
-import { noSpamRules } from "./no-spam-rules.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 
 /** An answer of the service, with the time it took in milliseconds. */
 export interface Answer {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier, type Logger, type SendOutcome, type SmsMessage, type VerifierOptions } from "../../src/index.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
-import { noSpamRules } from "./no-spam-rules.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 
 /** Valid mobile numbers, as many as a test needs. */
 export const numberOf = (index: number): string => `+336${String(12_000_000 + index).padStart(8, "0")}`;

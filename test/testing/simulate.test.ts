@@ -11,7 +11,7 @@ import { poisson, stream } from "../../src/testing/simulate/random.js";
 import { type Attack, type Scenario, scenarios } from "../../src/testing/simulate/scenario.js";
 import { worldOf } from "../../src/testing/simulate/world.js";
 import { simulate } from "../../src/testing/simulate.js";
-import { noSpamRules } from "../support/no-spam-rules.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
 
 /** Figures are those of the story alone. */

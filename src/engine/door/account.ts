@@ -50,8 +50,14 @@ export function generateApiKey(): ApiKey {
   return { key, digest: `sha256:${keyDigest(key)}` };
 }
 
-/** `customers` absent: there is one, implicit, without a key. */
-export function createAccounts(customers: Customers | undefined, settings: Settings, clock: Clock, outage: Outage): Accounts {
+/** `customers` absent: there is one, implicit, without a key. `implicit`: whom calls are for that name none. */
+export function createAccounts(
+  customers: Customers | undefined,
+  settings: Settings,
+  clock: Clock,
+  outage: Outage,
+  implicit = customers === undefined ? implicitCustomer : undefined,
+): Accounts {
   const source = customers ?? configuredCustomers([{ customer_uuid: implicitCustomer, keys: [] }]);
   const policies = new WeakMap<object, Policy>();
 
@@ -109,7 +115,7 @@ export function createAccounts(customers: Customers | undefined, settings: Setti
       );
     },
     unnamed() {
-      if (customers === undefined) return implicitCustomer;
+      if (implicit !== undefined) return implicit;
       throw new VerifierError("bad_request", "customer_uuid is missing: this verifier has customers, so every call names the one that it is for.");
     },
     async webhookSecrets(customerUuid) {

@@ -1,0 +1,166 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { inboxSender } from "../../adapters/sms/inbox.js";
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import { guardedSender } from "../callbacks/guarded-sender.js";
+import type { Verifier } from "../create-verifier.js";
+import type { FlushReport } from "../engine/callbacks/outbox.js";
+import { rigged } from "../engine/rigging.js";
+import { createVerifier, generateApiKey } from "../index.js";
+import type { CustomerConfig, VerifierOptions } from "../options.js";
+import type { DeliveryStatus } from "../ports/receipts.js";
+import type { SmsMessage } from "../ports/sms-sender.js";
+import { type FixedClock, fixedClock } from "./fixed-clock.js";
+import { keptCallbacks, type TestCallback } from "./verifier/kept-callbacks.js";
+import { withoutLimits } from "./verifier/no-limits.js";
+import { postReceipt, type ReceiptDetails, testReceipts } from "./verifier/receipts.js";
+import { recordedSender } from "./verifier/recorded-sender.js";
+
+type Optional<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
+
+/** The options of `createVerifier`, all of them optional, and what is only for tests. */
+export interface TestVerifierOptions extends Optional<Omit<VerifierOptions, "clock" | "customers">> {
+  /** The code of every message; or by number, in E.164 form, of the messages to it. 4 to 10 digits. Default: drawn, as in production. */
+  readonly code?: string | Readonly<Record<string, string>> | undefined;
+  /** `false`: no cap and no anti-spam rule, but for those that `policy` sets. Default `true`: those of production. */
+  readonly limits?: boolean | undefined;
+  /** Whether callbacks are posted too, beside being kept: to public https addresses and to `callbacks.allowOrigins`. Default `false`; with a `callbacks.sender` they are given to that one. */
+  readonly postCallbacks?: boolean | undefined;
+  /** Default: one that stands still at the system's time. */
+  readonly clock?: FixedClock | undefined;
+  /** Beside the customer of the test. Default: none. */
+  readonly customers?: readonly CustomerConfig[] | undefined;
+}
+
+/** What reached the carrier. */
+export interface TestInbox {
+  /** All messages, the oldest first; those that the sender rejected are not among them. */
+  readonly messages: readonly SmsMessage[];
+  /** The code of the newest message to a number. Throws an `Error` when there is none, naming the numbers that got one. */
+  codeFor(number: string): string;
+  /** The newest message, of all or to a number. */
+  lastMessage(number?: string): SmsMessage | undefined;
+  /** Forgets all messages. */
+  clear(): void;
+}
+
+/** A verifier for one test, and all that is around it. */
+export interface TestVerifier {
+  /** To be called, and mounted, as any. Direct calls that name no customer are for `customer_uuid`. */
+  readonly verifier: Verifier;
+  /** The customer of the test. */
+  readonly customer_uuid: string;
+  /** Its key, for the header `x-api-key`. */
+  readonly apiKey: string;
+  /** The verifier's time, in milliseconds: `clock.advance(600_000)` lets ten minutes pass. */
+  readonly clock: FixedClock;
+  readonly inbox: TestInbox;
+  /** Callbacks that were delivered, the oldest first: `flush` delivers. */
+  readonly callbacks: readonly TestCallback[];
+  /** The carrier's word on a message, or on the newest to a number, by the route that real receipts take. Rejects where there is no such message. */
+  receipt(of: string | SmsMessage, status: DeliveryStatus, details?: ReceiptDetails): Promise<void>;
+  /** Waits for what goes on after the answers, and delivers all callbacks that are due. */
+  flush(): Promise<FlushReport>;
+  /** Closes the verifier, its store and its sender. */
+  close(): Promise<void>;
+  /** The same: `await using test = createTestVerifier()`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * A verifier on a memory store of its own, whose messages come into an inbox and whose clock stands still: nothing leaves the process, and two of them know nothing of each other.
+ *
+ * Everything else is as in production, caps and anti-spam rules too (`limits: false` lifts them), and every option of `createVerifier` can be given.
+ *
+ * @throws VerifierError `invalid_options`, whose message names every faulty option and the mend.
+ */
+export function createTestVerifier(options: TestVerifierOptions = {}): TestVerifier {
+  const {
+    code,
+    limits = true,
+    postCallbacks = false,
+    clock = fixedClock(Date.now()),
+    customers = [],
+    countries = "all",
+    secret = randomBytes(32).toString("base64"),
+    store = memoryStore({ now: clock.now }),
+    ...given
+  } = options;
+  const customer_uuid = randomUUID();
+  const { key: apiKey } = generateApiKey();
+  const inbox = inboxSender();
+  const beside = new Set<Promise<unknown>>();
+  const kept = keptCallbacks((customer) => verifier.webhookSecrets(customer), given.callbacks?.sender ?? (postCallbacks ? guardedSender() : undefined));
+  const sender = given.sender === undefined ? inbox : recordedSender(given.sender, inbox);
+  const sources = given.receipts?.sources ?? (sender.receiptProviders ?? []).map(testReceipts);
+  const all: VerifierOptions = {
+    ...given,
+    countries,
+    secret,
+    store,
+    ...(!limits && { policy: withoutLimits(given.policy) }),
+    sender,
+    clock,
+    customers: [{ customer_uuid, keys: [apiKey] }, ...customers],
+    receipts: { baseUrl: given.receipts?.baseUrl ?? "https://receipts.test", sources: [...sources, testReceipts()] },
+    callbacks: {
+      worker: false,
+      ...given.callbacks,
+      sender: kept,
+      waitUntil(work) {
+        const ended = work.then(
+          () => void beside.delete(ended),
+          () => void beside.delete(ended),
+        );
+        beside.add(ended);
+        given.callbacks?.waitUntil?.(work);
+      },
+    },
+  };
+  const verifier = createVerifier(rigged(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
+
+  const lastMessage = (number?: string) => (number === undefined ? inbox.messages.at(-1) : inbox.last(number.replace(/[^\d+]/g, "")));
+  const newest = (number: string): SmsMessage => {
+    const message = lastMessage(number);
+    if (message !== undefined) return message;
+    const others = [...new Set(inbox.messages.map(({ to }) => to))];
+    throw new Error(
+      `createTestVerifier: no message went to ${number}; ${others.length === 0 ? "none went to anybody" : `there are messages to ${others.join(", ")}`}. Was the create answered pending?`,
+    );
+  };
+  const close = () => verifier.close();
+  return {
+    verifier,
+    customer_uuid,
+    apiKey,
+    clock,
+    inbox: { messages: inbox.messages, codeFor: (number) => newest(number).code, lastMessage, clear: inbox.clear },
+    callbacks: kept.callbacks,
+    async receipt(of, status, details = {}) {
+      await postReceipt(verifier.receipts, typeof of === "string" ? newest(of) : of, status, details);
+    },
+    async flush() {
+      await inTime(Promise.all(beside));
+      return verifier.flush();
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Work beside an answer may wait for the clock, which stands still: it is waited for no longer than a second of real time. */
+async function inTime(work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, 1_000)));
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
+
+/** What gives each number its code. Throws a `TypeError` for what is no code. */
+function codesOf(code: TestVerifierOptions["code"]): ((number: string) => string | undefined) | undefined {
+  if (code === undefined) return undefined;
+  const codes = typeof code === "string" ? [code] : Object.values(code);
+  for (const one of codes)
+    if (!/^\d{4,10}$/.test(one))
+      throw new TypeError(`createTestVerifier: option code must be 4 to 10 digits, or an object of such by number, got ${JSON.stringify(one)}.`);
+  return typeof code === "string" ? () => code : (number) => code[number];
+}

@@ -1,0 +1,20 @@
+import type { Inbox } from "../../../adapters/sms/inbox.js";
+import type { SmsSender } from "../../ports/sms-sender.js";
+
+/** A sender whose messages come into an inbox too, but for those that it rejects. */
+export function recordedSender(sender: SmsSender, inbox: Inbox): SmsSender {
+  return new Proxy(sender, {
+    get(target, name) {
+      if (name === "send") {
+        const send: SmsSender["send"] = async (message, context) => {
+          const answer = await target.send(message, context);
+          if (answer?.outcome !== "rejected") await inbox.send(message, context);
+          return answer;
+        };
+        return send;
+      }
+      const own: unknown = Reflect.get(target, name, target);
+      return typeof own === "function" ? own.bind(target) : own;
+    },
+  });
+}

@@ -1,0 +1,250 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { nodeHandler } from "../../adapters/http/node.js";
+import { inboxSender } from "../../adapters/sms/inbox.js";
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import { generateApiKey, VerifierError } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
+import { createTestVerifier, fixedClock, type TestVerifier } from "../../src/testing/index.js";
+import { receiver } from "../support/receiver.js";
+
+const number = "+33612345678";
+const callback_url = "https://app.example/hook";
+
+const create = ({ verifier }: TestVerifier, fields: object = {}) => verifier.createAuthentication({ phone_number: number, ...fields });
+
+describe("a verifier for one test", () => {
+  it("takes direct calls that name its customer, or none, and the code that came into the inbox is the right one", async () => {
+    const test = createTestVerifier();
+    const { authentication_uuid, status } = await create(test);
+    expect(status).toBe("pending");
+    const check = { authentication_uuid, check_code: test.inbox.codeFor(number) };
+    expect((await test.verifier.check({ ...check, check_code: "000000" })).status).toBe("invalid");
+    expect((await test.verifier.check({ ...check, customer_uuid: test.customer_uuid })).status).toBe("valid");
+    await test.close();
+  });
+
+  it("answers /v1 for its API key and customer_uuid, where an authentication of a direct call is known too", async () => {
+    const test = createTestVerifier();
+    const server = createServer(nodeHandler(test.verifier));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const post = async (path: string, body: object, key = test.apiKey) => {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/${path}`;
+      const answer = await fetch(url, {
+        method: "POST",
+        headers: { "x-api-key": key, "content-type": "application/json" },
+        body: JSON.stringify({ customer_uuid: test.customer_uuid, ...body }),
+      });
+      return { http: answer.status, ...((await answer.json()) as { status: string; authentication_uuid: string }) };
+    };
+    expect((await post("authentication", { phone_number: number })).status).toBe("pending");
+    const { authentication_uuid } = await create(test);
+    expect((await post("check", { authentication_uuid, check_code: test.inbox.codeFor(number) })).status).toBe("valid");
+    expect((await post("authentication", { phone_number: number }, generateApiKey().key)).http).toBe(403);
+    server.close();
+    await test.close();
+  });
+
+  it("knows nothing of another's messages, counts and authentications", async () => {
+    const [one, two] = [createTestVerifier(), createTestVerifier()];
+    const { authentication_uuid } = await create(one);
+    for (let send = 1; send < 5; send++) await create(one);
+    expect((await create(one)).status).toBe("rate_limited");
+    expect((await create(two)).status).toBe("pending");
+    expect([one.inbox.messages.length, two.inbox.messages.length]).toEqual([5, 1]);
+    await expect(two.verifier.check({ authentication_uuid, check_code: "1234" })).rejects.toMatchObject({ code: "invalid_auth_uuid" });
+    expect([one.apiKey, one.customer_uuid]).not.toEqual([two.apiKey, two.customer_uuid]);
+  });
+
+  it("takes every option of createVerifier, and refuses what that refuses", async () => {
+    const key = generateApiKey().key;
+    const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+    const test = createTestVerifier({
+      countries: ["GB"],
+      policy: { lifetime: 60 },
+      customers: [{ customer_uuid, keys: [key] }],
+      store: undefined,
+      secret: undefined,
+    });
+    await expect(create(test)).rejects.toMatchObject({ code: "unsupported_region" });
+    const { created_at, expires_at } = await create(test, { customer_uuid, phone_number: "+447400123456" });
+    expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(60_000);
+    expect(() => createTestVerifier({ countries: ["UK!" as "GB"] })).toThrow(VerifierError);
+  });
+
+  it("is closed by `await using`, its store with it", async () => {
+    const store = memoryStore({ name: "closed by await using" });
+    const test = createTestVerifier({ store });
+    await test[Symbol.asyncDispose]();
+    expect(memoryStore({ name: "closed by await using" })).not.toBe(store);
+  });
+});
+
+describe("limits", () => {
+  it("are those of production unless they are lifted", async () => {
+    const statuses = async (test: TestVerifier) => {
+      const all = Array.from({ length: 40 }, (_, at) => create(test, { phone_number: at < 10 ? number : `+336120000${at}`, ip: "192.0.2.1" }));
+      return new Set((await Promise.all(all)).map(({ status }) => status));
+    };
+    expect(await statuses(createTestVerifier())).toEqual(new Set(["pending", "rate_limited", "spam_detected"]));
+    expect(await statuses(createTestVerifier({ limits: false }))).toEqual(new Set(["pending"]));
+  });
+
+  it("that the policy sets hold though the others are lifted", async () => {
+    const test = createTestVerifier({ limits: false, policy: { limits: { perDevice: [{ limit: 1, window: 60 }] } } });
+    const statuses = [await create(test, { device_id: "one" }), await create(test, { device_id: "one" })].map(({ status }) => status);
+    expect(statuses).toEqual(["pending", "rate_limited"]);
+  });
+});
+
+describe("the inbox", () => {
+  it("tells the newest message, of all or to a number however it is spelled, and forgets them", async () => {
+    const { inbox, ...test } = createTestVerifier();
+    expect(inbox.lastMessage()).toBeUndefined();
+    await create({ inbox, ...test });
+    await create({ inbox, ...test }, { phone_number: "+447400123456" });
+    await create({ inbox, ...test });
+    expect(inbox.messages.map(({ to }) => to)).toEqual([number, "+447400123456", number]);
+    expect(inbox.lastMessage()).toBe(inbox.messages[2]);
+    expect(inbox.lastMessage("+44 7400 123456")).toBe(inbox.messages[1]);
+    expect(inbox.codeFor("+33 6 12 34 56 78")).toBe(inbox.messages[2]?.code);
+    inbox.clear();
+    expect(inbox.lastMessage(number)).toBeUndefined();
+  });
+
+  it("says which numbers have messages where one is asked for that has none", async () => {
+    const test = createTestVerifier();
+    expect(() => test.inbox.codeFor(number)).toThrow(`no message went to ${number}; none went to anybody. Was the create answered pending?`);
+    await create(test);
+    expect(() => test.inbox.codeFor("+447400123456")).toThrow(`no message went to +447400123456; there are messages to ${number}`);
+  });
+
+  it("holds what another sender takes, through a router too, and not what it rejects", async () => {
+    const taking = createTestVerifier({ sender: router({ routes: [{ name: "one", sender: inboxSender() }] }) });
+    await create(taking);
+    expect(taking.inbox.messages).toHaveLength(1);
+    const rejecting = createTestVerifier({
+      sender: inboxSender({ outcome: { outcome: "rejected", reason: "no" } }),
+      logger: { info() {}, warn() {}, error() {} },
+    });
+    const { authentication_uuid } = await create(rejecting);
+    expect(rejecting.inbox.messages).toEqual([]);
+    expect((await rejecting.verifier.check({ authentication_uuid, check_code: "123456" })).status).toBe("without_attempt");
+  });
+});
+
+describe("fixed codes", () => {
+  it("one for all messages, which are sent all the same, on retries too", async () => {
+    const test = createTestVerifier({ code: "424242" });
+    const { authentication_uuid } = await create(test);
+    test.clock.advance(30_000);
+    expect((await test.verifier.retry({ authentication_uuid })).status).toBe("approved");
+    expect(test.inbox.messages.map(({ code, text }) => [code, text])).toEqual(Array(2).fill(["424242", "Your verification code is 424242"]));
+    expect((await test.verifier.check({ authentication_uuid, check_code: "424242" })).status).toBe("valid");
+  });
+
+  it("by number; others are drawn", async () => {
+    const test = createTestVerifier({ code: { [number]: "0000" } });
+    await create(test);
+    await create(test, { phone_number: "+447400123456" });
+    expect(test.inbox.codeFor(number)).toBe("0000");
+    expect(test.inbox.codeFor("+447400123456")).toMatch(/^\d{6}$/);
+  });
+
+  it.each(["123", "12345678901", "12345a", { [number]: "" }])("%j is none", (code) => {
+    expect(() => createTestVerifier({ code })).toThrow("option code must be 4 to 10 digits");
+  });
+});
+
+describe("the clock", () => {
+  it("stands at the system's time until it is moved, and the verifier goes by it", async () => {
+    const before = Date.now();
+    const test = createTestVerifier();
+    expect(test.clock.now()).toBeGreaterThanOrEqual(before);
+    const { authentication_uuid } = await create(test);
+    test.clock.advance(600_000);
+    expect((await test.verifier.check({ authentication_uuid, check_code: test.inbox.codeFor(number) })).status).toBe("expired_auth");
+    expect(createTestVerifier({ clock: fixedClock(0) }).clock.now()).toBe(0);
+  });
+
+  it("is moved without a word to the log, whatever is under way, a worker of callbacks included", async () => {
+    const told = ["warn", "error"].map((level) => vi.spyOn(console, level as "warn").mockImplementation(() => {}));
+    const test = createTestVerifier({ callbacks: { worker: true } });
+    const { authentication_uuid } = await create(test, { callback_url });
+    test.clock.advance(600_001);
+    await test.receipt(number, "delivered");
+    const checking = test.verifier.check({ authentication_uuid, check_code: "000000" });
+    test.clock.advance(86_400_000);
+    await checking;
+    await test.flush();
+    await test.close();
+    for (const one of told) {
+      expect(one.mock.calls).toEqual([]);
+      one.mockRestore();
+    }
+  });
+});
+
+describe("receipts and callbacks", () => {
+  it("a receipt by number or message goes the way of real ones, and its callback comes in order, its signature verified", async () => {
+    const test = createTestVerifier();
+    const { authentication_uuid } = await create(test, { callback_url });
+    await test.receipt(number, "in_transit");
+    await test.receipt(test.inbox.messages[0] as never, "undeliverable", { error: "30003" });
+    expect(test.callbacks).toEqual([]);
+    expect(await test.flush()).toEqual({ delivered: 3, failed: 0, dead: 0 });
+    expect(test.callbacks.map(({ event }) => event.data.status)).toEqual(["submitted", "in_transit", "undeliverable"]);
+    const last = test.callbacks[2];
+    expect(last).toMatchObject({ url: callback_url, customer_uuid: test.customer_uuid, event: { data: { authentication_uuid, attempt: 1, error: "30003" } } });
+    expect(JSON.parse(last?.body ?? "")).toEqual(last?.event);
+    expect(last?.headers["webhook-signature"]).toMatch(/^v1,/);
+  });
+
+  it("a receipt of nobody's message is refused", async () => {
+    await expect(createTestVerifier().receipt(number, "delivered")).rejects.toThrow("no message went to");
+  });
+
+  it("a status that there is none of is refused, and nothing changes", async () => {
+    const test = createTestVerifier({ logger: { info() {}, warn() {}, error() {} } });
+    await create(test, { callback_url });
+    await test.receipt(number, "lost" as "unknown");
+    await test.flush();
+    expect(test.callbacks.map(({ event }) => event.data.status)).toEqual(["submitted"]);
+  });
+
+  it("a receiver that fails is tried again as time goes by", async () => {
+    let status = 503;
+    const warn = vi.fn();
+    const test = createTestVerifier({ callbacks: { sender: { post: async () => ({ status }) } }, logger: { info() {}, warn, error: warn } });
+    await create(test, { callback_url });
+    expect(await test.flush()).toEqual({ delivered: 0, failed: 1, dead: 0 });
+    status = 204;
+    expect(await test.flush()).toEqual({ delivered: 0, failed: 0, dead: 0 });
+    test.clock.advance(10_000);
+    expect(await test.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
+    expect(new Set(test.callbacks.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+    expect(warn).toHaveBeenCalledTimes(1);
+  });
+
+  it("postCallbacks posts them too", async () => {
+    const hook = await receiver();
+    const test = createTestVerifier({ postCallbacks: true, callbacks: { allowOrigins: [hook.origin] } });
+    await create(test, { callback_url: `${hook.origin}/hook` });
+    await test.flush();
+    expect(hook.received.map(({ body }) => body)).toEqual(test.callbacks.map(({ body }) => body));
+    expect(hook.received).toHaveLength(1);
+    await test.close();
+    await hook.close();
+  });
+
+  it("flush waits for what goes on beside the answers, but not for what waits for the clock", async () => {
+    const works: Promise<unknown>[] = [];
+    const store = memoryStore();
+    const test = createTestVerifier({ store, callbacks: { waitUntil: (work) => void works.push(work) }, logger: { info() {}, warn() {}, error() {} } });
+    Object.assign(store, { commit: () => Promise.reject(new Error("down")) });
+    await expect(create(test)).rejects.toMatchObject({ code: "unavailable" });
+    expect(works.length).toBeGreaterThan(0);
+    await test.flush();
+  });
+});
