@@ -186,7 +186,6 @@ describe("contract.md, wire rule 6", () => {
     "/v1",
     "/v1/",
     "/v1/checks",
-    "/v1/check/",
     "/V1/check",
     "/v1/lookup",
     "/v1/lookup/",
