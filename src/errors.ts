@@ -38,5 +38,5 @@ export class VerifierError extends Error {
 /** The body of a fault's answer. `docUrl` is the page whose anchors are the codes. */
 export function faultBody(error: VerifierError, docUrl: string): Fault {
   const code = error.code === "invalid_options" ? "internal_server_error" : error.code;
-  return { code, message: error.message, doc_url: docUrl };
+  return { code, message: error.message, doc_url: `${docUrl}#${code}` };
 }

@@ -166,7 +166,7 @@ export interface VerifierOptions {
         readonly keep?: number | undefined;
       }
     | undefined;
-  /** Page whose error table `doc_url` points at. Default: the README. */
+  /** The page that `doc_url` points at, without an anchor: `#` and the fault's code are added. Default: the package's own `docs/errors.md`, by its version, on unpkg.com. */
   readonly docUrl?: string | undefined;
   /** Where the verifier reports to. Default `console`, without `info`. */
   readonly logger?: Logger | undefined;
@@ -174,8 +174,8 @@ export interface VerifierOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** Where `doc_url` points unless said otherwise. */
-export const defaultDocUrl = "https://www.npmjs.com/package/phoneproof#errors";
+/** What `docUrl` is unless set: the page of this very version. */
+export const defaultDocUrl = "https://unpkg.com/phoneproof@0.1.0/docs/errors.md";
 
 /** What `message.text` is unless set, and what is sent when a function in its place fails. */
 export const defaultText = "Your verification code is {code}";
@@ -478,7 +478,7 @@ function makeSchemas() {
       sender: methods<CallbackSender>("a callback sender", ["post"]).optional(),
     }).prefault({}),
     statistics: z.union([z.literal(false), object({ keep: duration(90 * 86_400) })], "must be false, or { keep } in seconds").prefault({}),
-    docUrl: text.default(defaultDocUrl),
+    docUrl: text.refine((one) => !one.includes("#"), "must have no #: the fault's code is added").default(defaultDocUrl),
     telemetry: methods<Telemetry>("telemetry, for example openTelemetry()", ["step", "metrics"]).optional(),
     logger: methods<Logger>("a logger", ["info", "warn", "error"]).optional(),
     clock: methods<Clock>("a clock", ["now", "after"]).optional(),

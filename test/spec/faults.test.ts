@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
 import { generateApiKey } from "../../src/index.js";
 import { faultOf, numberOf, setUp } from "../support/verifier.js";
 
@@ -266,9 +267,13 @@ describe("contract.md, wire rule 6", () => {
     expect(set.box.messages).toHaveLength(0);
   });
 
-  it("`doc_url` points at the README's error table", async () => {
-    expect((await setUp().http("GET", "/nope")).json.doc_url).toBe("https://www.npmjs.com/package/phoneproof#errors");
-    expect((await setUp({ docUrl: "https://example.com/errors" }).http("GET", "/nope")).json.doc_url).toBe("https://example.com/errors");
+  it("`doc_url` points at the code's place on the page of errors, that of this version or one's own", async () => {
+    const page = `https://unpkg.com/phoneproof@${packageJson.version}/docs/errors.md`;
+    expect((await setUp().http("GET", "/nope")).json.doc_url).toBe(`${page}#not_found`);
+    const own = setUp({ docUrl: "https://example.com/errors" });
+    expect((await own.http("GET", "/nope")).json.doc_url).toBe("https://example.com/errors#not_found");
+    expect((await own.http("GET", "/v1/authentication")).json.doc_url).toBe("https://example.com/errors#method_not_allowed");
+    expect(() => setUp({ docUrl: "https://example.com/errors#codes" })).toThrow("docUrl must have no #: the fault's code is added");
   });
 });
 
