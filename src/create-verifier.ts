@@ -65,7 +65,7 @@ export interface Verifier extends HttpHandler {
   ping(options?: PingOptions): Promise<Ping>;
   /** Looks for what will not work, or not safely, and says how to mend it; `npx phoneproof doctor ./verifier.js` prints it. Asks the store, and the carriers that have a call which sends nothing. Never rejects. */
   diagnose(options?: DiagnoseOptions): Promise<readonly Finding[]>;
-  /** What this process has counted since it began, in Prometheus' text format; two verifiers in one process count apart. The README has the table. */
+  /** What this process has counted since it began, in Prometheus' text format; two verifiers in one process count apart. The table of them is in `docs/watching.md`. */
   metrics(): string;
   /** The same, to be mounted as the verifier itself is, where Prometheus may reach it and strangers may not: `app.use(expressHandlers(verifier.metricsHandler))` answers `GET /metrics`. */
   readonly metricsHandler: HttpHandler;

@@ -57,7 +57,7 @@ export async function openStore(settings: StoreSettings | undefined): Promise<Op
   }
 }
 
-/** The clients come with the options that the README names: they reconnect by themselves, and fail fast meanwhile. */
+/** The clients come with the options that `docs/stores.md` names: they reconnect by themselves, and fail fast meanwhile. */
 const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming: { readonly prefix?: string }, token: string) => Promise<Candidate>>> = {
   async redis(url, naming) {
     const { createClient } = await driver("redis", () => import("redis"));

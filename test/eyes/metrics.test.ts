@@ -84,9 +84,9 @@ describe("metrics as Prometheus text", () => {
   });
 });
 
-it("README.md: the table of metrics holds all of them, with their labels, and no other", () => {
-  const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
-  const table = /<!-- metrics:.*?-->([\s\S]*?)<!-- \/metrics -->/.exec(readme)?.[1] ?? "";
+it("docs/watching.md: the table of metrics holds all of them, with their labels, and no other", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/watching.md"), "utf8");
+  const table = /<!-- metrics:.*?-->([\s\S]*?)<!-- \/metrics -->/.exec(page)?.[1] ?? "";
   const rows = [...table.matchAll(/^\| `(phoneproof_\w+)` \| (.*?) ?\|/gm)].map(([, name, labels]) => [
     name,
     [...(labels ?? "").matchAll(/`(\w+)`/g)].map(([, label]) => label),

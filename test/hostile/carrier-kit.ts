@@ -21,7 +21,7 @@ import { telnyxOptions } from "../support/carriers/telnyx.js";
 import { twilioOptions } from "../support/carriers/twilio.js";
 import { vonageOptions } from "../support/carriers/vonage.js";
 
-/** Every carrier of the README over HTTP: the options that it needs, and what makes its sender. */
+/** Every carrier of docs/carriers.md over HTTP: the options that it needs, and what makes its sender. */
 export const carriersOf: Readonly<Record<string, { readonly needs: Readonly<Record<string, unknown>>; readonly make: (options: object) => SmsSender }>> = {
   twilio: { needs: { ...twilioOptions }, make: (options) => twilioSender(options as never) },
   vonage: { needs: { ...vonageOptions }, make: (options) => vonageSender(options as never) },

@@ -227,7 +227,7 @@ const fromDashboard = (set: ReturnType<typeof withReceipts>, id: string, status 
   set.post(set.verifier, url, new URLSearchParams({ id, status, phoneNumber: numberOf(1) }).toString());
 
 describe("carriers whose receipts name their own id alone", () => {
-  it("H1 SMPP receipts find their message though no source over HTTP is set up: the README's line", async () => {
+  it("H1 SMPP receipts find their message though no source over HTTP is set up: the line of docs/carriers.md", async () => {
     const events: DeliveryStatusEvent[] = [];
     const set = setUp({
       callbacks: {

@@ -60,7 +60,7 @@ function withSender(make: (verifier: () => Verifier) => VerifierOptions["sender"
 }
 
 describe("receipts of a real SMPP peer, all the way to the caller's callback", () => {
-  it("H1 the README's line as it stands, with no receipts option: smppSender({ …, onReceipt: (receipt) => verifier.settleReceipts([receipt]) })", async () => {
+  it("H1 the line of docs/carriers.md as it stands, with no receipts option: smppSender({ …, onReceipt: (receipt) => verifier.settleReceipts([receipt]) })", async () => {
     const peer = await centre();
     const { create, told } = withSender((verifier) =>
       smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, onReceipt: (receipt) => verifier().settleReceipts([receipt]) }),

@@ -14,7 +14,7 @@ const deadline = 2_000 + 400;
 /** "service is back within 2 s of the client being able to reach the server". */
 const back = 2_000;
 
-/** The options the README names: with them a call to a server that is gone ends by itself, and its connection is given up. */
+/** The options that docs/stores.md names: with them a call to a server that is gone ends by itself, and its connection is given up. */
 const limits: MongoClientOptions = { serverSelectionTimeoutMS: 2_000, connectTimeoutMS: 2_000, socketTimeoutMS: 2_000 };
 
 const clients: Record<string, (url: string) => Promise<Connected>> = {

@@ -16,7 +16,7 @@ export interface Connected {
 
 const quiet = () => {};
 
-/** Every client of a single server, with the settings that the README names: fail fast, come back soon. */
+/** Every client of a single server, with the settings that docs/stores.md names: fail fast, come back soon. */
 export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" | "url">) => Promise<Connected>>> = {
   async "redis 6"({ url }) {
     const client = await createClient({ url, ...nodeRedisOptions })

@@ -44,7 +44,7 @@ const maxBytes = 64 * 1024;
  * promoted before it caught up has forgotten the last writes, what was counted among them (`min-replicas-to-write 1` narrows that). Set `maxmemory-policy noeviction`:
  * when memory is full, writes are then refused whole.
  *
- * The store opens nothing and retries nothing; the verifier's own deadline bounds every request. See the README for the reconnect options of each client.
+ * The store opens nothing and retries nothing; the verifier's own deadline bounds every request. The reconnect options of each client are in `docs/stores.md`.
  *
  * @throws TypeError when an option is wrong; the message names it and the mend.
  */

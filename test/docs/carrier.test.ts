@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -8,10 +8,11 @@ import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { senderContract } from "../../src/testing/sender-contract.js";
 import { aReceipt } from "../support/carriers/messages.js";
 import { type CarrierScript, json, subjectOf } from "../support/carriers/server.js";
+import { readPage } from "./pages.js";
 
 const root = join(import.meta.dirname, "../..");
 const folder = join(root, "node_modules/.cache/phoneproof-acme");
-const text = /```ts\n\/\/ acme\.ts\n([\s\S]*?)```/.exec(readFileSync(join(root, "README.md"), "utf8"))?.[1] ?? "";
+const text = readPage("docs/carriers.md").blocks.find(({ name }) => name === "acme.ts")?.text ?? "";
 
 interface Acme {
   acmeSender(options: object): SmsSender;
@@ -34,7 +35,7 @@ const carrier: CarrierScript = {
   sender: (baseUrl) => acme.acmeSender({ apiKey: "acme-key", from: "Acme", baseUrl }),
 };
 
-describe("README.md: the carrier of one's own, made of phoneproof/senders/kit", () => {
+describe("docs/carriers.md: the carrier of one's own, made of phoneproof/senders/kit", () => {
   beforeAll(async () => {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(join(folder, "node_modules"), { recursive: true });

@@ -1,0 +1,96 @@
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { environmentFor } from "./environment.js";
+import { readPages } from "./pages.js";
+import { layOut } from "./project.js";
+import { type Running, start } from "./run.js";
+
+// The programs of the documents that serve, spoken to.
+
+const pages = readPages();
+const texts = pages.flatMap(({ blocks }) => blocks.map(({ text }) => text));
+const project = layOut(pages, "phoneproof-docs-driven");
+const environment = environmentFor(texts);
+const running: Running[] = [];
+
+async function begin(page: string, name: string, more: Readonly<Record<string, string>> = {}): Promise<Running> {
+  const one = await start(project.fileOf(page, name), { ...environment, ...more });
+  running.push(one);
+  return one;
+}
+
+beforeAll(async () => {
+  await project.compile();
+});
+afterAll(async () => {
+  for (const one of running) await one.end();
+  project.remove();
+});
+
+const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+const create = () => ({
+  method: "POST",
+  headers: { "content-type": "application/json", "x-api-key": environment["PHONEPROOF_API_KEY"] ?? "" },
+  body: JSON.stringify({ customer_uuid, phone_number: "+33612345678" }),
+});
+
+describe("docs/frameworks.md: what listens answers under /v1", () => {
+  it.each(["express.ts", "express.cjs", "fastify.ts", "node.ts", "hono.ts", "main.ts", "koa.ts"])("%s", async (name) => {
+    const { port } = await begin("docs/frameworks.md", name);
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/authentication`, create());
+    expect([answer.status, await answer.json()]).toMatchObject([200, { status: "pending" }]);
+  });
+
+  it("README.md: service.ts", async () => {
+    const { port } = await begin("README.md", "service.ts");
+    expect((await fetch(`http://127.0.0.1:${port}/v1/authentication`, create())).status).toBe(200);
+  });
+});
+
+describe("docs/frameworks.md: what exports a handler answers a real request", () => {
+  const probe = (name: string, call: string) => begin("docs/frameworks.md", name, { PROBE: call, REQUEST: JSON.stringify(create()) });
+  const handed = 'new Request("http://app.example/v1/authentication", request)';
+  const event =
+    '{ rawPath: "/v1/authentication", rawQueryString: "", headers: request.headers, requestContext: { http: { method: "POST" } }, body: Buffer.from(request.body).toString("base64"), isBase64Encoded: true }';
+
+  it.each([
+    ["fetch.ts", `(await exported.default.fetch(${handed})).status`],
+    ["app/v1/[...route]/route.ts", `(await exported.POST(${handed})).status`],
+    ["src/routes/v1/[...route]/+server.ts", `(await exported.fallback({ request: ${handed} })).status`],
+    ["lambda.ts", `(await exported.handler(${event})).statusCode`],
+    ["server/routes/v1/[...].ts", "await served(h3.toNodeListener(h3.createApp().use(exported.default)))"],
+  ])("%s", async (name, call) => {
+    const { printed, end } = await probe(name, call);
+    expect(await end()).toMatchObject({ code: 0, stderr: "" });
+    expect(printed()).toMatch(/^answered 200$/m);
+  });
+});
+
+describe("docs/callbacks.md: the receiver", () => {
+  it("takes what is signed, and nothing else", async () => {
+    const { port } = await begin("docs/callbacks.md", "receiver.ts");
+    const forged = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: "{}" });
+    expect(forged.status).toBe(400);
+    const body = JSON.stringify({ type: "delivery_status", data: { authentication_uuid: "an id", status: "delivered" } });
+    const now = new Date();
+    const headers = {
+      "webhook-id": "msg_1",
+      "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+      "webhook-signature": new Webhook(environment["WEBHOOK_SECRET"] ?? "").sign("msg_1", now, body),
+    };
+    expect((await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body })).status).toBe(204);
+  });
+
+  it.each([undefined, ""])("H5: does not start where WEBHOOK_SECRET is %j", async (WEBHOOK_SECRET) => {
+    const { WEBHOOK_SECRET: _, ...without } = environment;
+    const one = await start(project.fileOf("docs/callbacks.md", "receiver.ts"), { ...without, ...(WEBHOOK_SECRET !== undefined && { WEBHOOK_SECRET }) });
+    expect(await one.end()).toMatchObject({ code: 1, stderr: expect.stringContaining("set WEBHOOK_SECRET to what verifier.webhookSecrets") });
+  });
+});
+
+it("docs/install.md: the direct calls send a code", async () => {
+  const { end } = await begin("docs/install.md", "direct.ts");
+  const { stdout } = await end();
+  expect(stdout).toContain("SMS to +33612345678");
+  expect(stdout).toMatch(/^pending$/m);
+});

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MongoServer, mongoServer } from "../support/mongo.js";
+import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { environmentFor, namesIn } from "./environment.js";
+import { isProgram, readPages } from "./pages.js";
+import { layOut } from "./project.js";
+import { atATime, type Ended, start } from "./run.js";
+
+const pages = readPages();
+const programs = pages.flatMap(({ path, blocks }) => blocks.filter(isProgram).map((block) => ({ page: path, ...block, at: `${path}:${block.line}` })));
+const project = layOut(pages, "phoneproof-docs");
+const shared = pages.flatMap(({ blocks }) => blocks.map(({ text }) => text));
+const needs = (name: string) => programs.some(({ text }) => namesIn(text).includes(name));
+
+let redis: RedisServer | undefined;
+let mongo: MongoServer | undefined;
+let complaints = "";
+
+beforeAll(async () => {
+  if (needs("REDIS_URL") && redisIsInstalled("the snippets of the documents that use Redis")) redis = await startRedis();
+  if (needs("MONGODB_URL")) mongo = await mongoServer("the snippets of the documents that use MongoDB");
+  complaints = await project.compile();
+});
+afterAll(async () => {
+  await redis?.stop();
+  await mongo?.stop();
+  project.remove();
+});
+
+describe("the programs of the documents", () => {
+  it("each names its file, once on its page", () => {
+    expect(programs.filter(({ name }) => name === undefined).map(({ at }) => at)).toEqual([]);
+    const names = programs.map(({ page, name }) => `${page} ${name}`);
+    expect(names.filter((one, index) => names.indexOf(one) !== index)).toEqual([]);
+    expect(programs.length).toBeGreaterThan(20);
+  });
+
+  it("no secret and no API key has a value that works where the variable is not set", () => {
+    expect(programs.filter(({ text }) => /process\.env\.\w*(SECRET|KEY|TOKEN|PASSWORD)\w* \?\?|pp_[A-Za-z0-9_]{20}/.test(text)).map(({ at }) => at)).toEqual(
+      [],
+    );
+  });
+
+  it("all compile, strictly, against the built package", () => expect(complaints).toBe(""));
+});
+
+describe("each program runs, in a process of its own, until it listens or is done", () => {
+  const running = new Map<string, Promise<Ended>>();
+  const inTurn = atATime(2);
+  const run = programs.filter(({ notRun }) => notRun === undefined);
+
+  beforeAll(() => {
+    const servers = { ...(redis && { REDIS_URL: redis.url }), ...(mongo && { MONGODB_URL: mongo.url }) };
+    const environment = environmentFor(shared, servers);
+    for (const { page, name = "", at, text } of run) {
+      const missing = namesIn(text).some((variable) => environment[variable] === undefined && /^(REDIS|MONGODB)_URL$/.test(variable));
+      if (!missing)
+        running.set(
+          at,
+          inTurn(async () => (await start(project.fileOf(page, name), environment)).end()),
+        );
+    }
+  });
+  afterAll(() => {
+    const skipped = programs.filter(({ notRun }) => notRun !== undefined);
+    console.log(`documents: ${running.size} snippets run, ${skipped.length} not run${skipped.map(({ at, notRun }) => `\n  ${at}: ${notRun}`).join("")}`);
+  });
+
+  it.each(run)("$page $name", async ({ at }) => {
+    const ended = await running.get(at);
+    if (ended === undefined) return; // its server is not installed, which was said
+    expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null });
+    expect(ended.stderr).toBe("");
+  });
+});

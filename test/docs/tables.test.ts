@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { authenticationStatuses } from "../../src/contract/authentication.js";
+import { checkStatuses } from "../../src/contract/check.js";
+import { callerFaultCodes, transportFaultCodes } from "../../src/contract/fault.js";
+import { retryStatuses } from "../../src/contract/retry.js";
+import { VerifierError, type VerifierErrorCode } from "../../src/errors.js";
+import { readOptions } from "../../src/options.js";
+import { neededOptions } from "../support/options.js";
+import { anchorsOf, readPage } from "./pages.js";
+
+/** `{ a: { b: 1 } }` → `a.b` `1`; lists are leaves, and so is each rule of `policy.spam`. */
+function leaves(value: object, path = ""): [name: string, value: unknown][] {
+  return Object.entries(value).flatMap(([key, inner]): [string, unknown][] =>
+    path !== "policy.spam." && typeof inner === "object" && inner !== null && !Array.isArray(inner) ? leaves(inner, `${path}${key}.`) : [[path + key, inner]],
+  );
+}
+
+describe("docs/options.md: the table of defaults", () => {
+  const table = /<!-- defaults:.*?-->([\s\S]*?)<!-- \/defaults -->/.exec(readPage("docs/options.md").text)?.[1] ?? "";
+  const rows = [...table.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|/gm)].map(([, name, value]) => [name, JSON.parse(value as string)]);
+
+  it("holds every default of the code, and no other", () => {
+    const {
+      policy,
+      message,
+      numberRules,
+      pollInterval,
+      fullNumber,
+      deliver,
+      callbackConcurrency,
+      statisticsKept = 0,
+      ...settings
+    } = readOptions(neededOptions);
+    const {
+      sendTimeout,
+      storeTimeout,
+      lookupTimeout,
+      lookupBeforeSend,
+      clockSkew,
+      docUrl,
+      blocked,
+      secrets,
+      countries,
+      lists: { refresh, ...lists },
+      ...none
+    } = settings;
+    const { validation, ambiguousLineType, ...noRules } = numberRules;
+    const seconds = Object.entries({
+      sendTimeout,
+      storeTimeout,
+      lookupTimeout,
+      clockSkew,
+      "lists.refresh": refresh,
+      "callbacks.pollInterval": pollInterval,
+      "statistics.keep": statisticsKept,
+    });
+    const defaults = [
+      ...leaves({ policy, message, phoneValidation: validation, ambiguousLineType, lookupBeforeSend }),
+      ...leaves({ callbacks: { fullNumber, worker: deliver, concurrency: callbackConcurrency } }),
+      ...seconds.map(([name, ms]) => [name, ms / 1000] as const),
+    ];
+    expect(new Map(rows as [string, unknown][])).toEqual(new Map(defaults));
+    expect(docUrl).toContain("docs/errors.md");
+    // What is off or empty by default has no row, and whatever is new has one.
+    const empty = {
+      testNumbers: new Map(),
+      spamRules: [],
+      ownCells: [],
+      ipInfo: undefined,
+      onEvent: undefined,
+      challenge: undefined,
+      receiptSources: [],
+      allowOrigins: [],
+      pepper: undefined,
+      receiptBase: undefined,
+      waitUntil: undefined,
+    };
+    expect({ ...none, ...noRules }).toStrictEqual(empty);
+    expect(lists).toEqual({});
+  });
+});
+
+describe("docs/install.md: the table of statuses", () => {
+  it.each([...new Set([...authenticationStatuses, ...retryStatuses, ...checkStatuses])])("has a row for %s", (status) => {
+    expect(readPage("docs/install.md").text).toMatch(new RegExp(`^\\|.*\`${status}\`.*\\|`, "m"));
+  });
+});
+
+describe("docs/errors.md", () => {
+  const { text } = readPage("docs/errors.md");
+  const codes: readonly VerifierErrorCode[] = [...callerFaultCodes, ...transportFaultCodes, "invalid_options"];
+
+  it("has an anchor for each code, with its HTTP status, why it comes and the mend, in the order of the table", () => {
+    const parts = text.split(/^### /m).slice(1);
+    expect(parts.map((part) => part.slice(0, part.indexOf("\n")))).toEqual([...text.matchAll(/^\| \d+ \| \[`(\w+)`\]\(#\1\) \|$/gm)].map(([, code]) => code));
+    for (const code of codes) {
+      expect(anchorsOf(text)).toContain(code);
+      const part = parts.find((one) => one.startsWith(`${code}\n`));
+      // The wire of old knows it, this library never answers it.
+      const status = code === "negative_balance" ? 400 : new VerifierError(code, "").status;
+      expect(part, code).toMatch(new RegExp(`^\\*\\*.+\\*\\* HTTP ${status}\\.\n\nWhy: .+\n\nMend: .+`, "m"));
+      expect(text).toContain(`| ${status} | [\`${code}\`](#${code}) |`);
+    }
+    expect(parts).toHaveLength(codes.length);
+  });
+});
