@@ -27,7 +27,10 @@ export const CreateAuthenticationRequest = z.object({
   callback_url: described(z.string("must be a string").optional(), "Webhook URL to which delivery statuses are sent; https."),
   device_id: described(printable.optional(), "ANDROID_ID on Android, identifierForVendor on iOS."),
   device_model: described(printable.optional(), "Model of the user's device."),
-  device_type: z.enum(deviceTypes, "must be IOS, ANDROID or WEB").optional(),
+  device_type: described(
+    z.enum(deviceTypes, "must be IOS, ANDROID or WEB").optional(),
+    "What the code is typed on: IOS, ANDROID or WEB; chooses the last line of the message for autofill.",
+  ),
   ip: described(z.union([z.ipv4(), z.ipv6()], "must be an IPv4 or IPv6 address").optional(), "IP address of the user's device."),
   is_returning_user: described(z.boolean("must be true or false").optional(), "Whether the user is a returning user of the caller's app."),
   os_version: described(printable.optional(), "Operating system version of the user's device."),
@@ -44,11 +47,23 @@ export const createFormatFaults: Readonly<Record<string, CallerFaultCode>> = {
   os_version: "invalid_os_version",
 };
 
-/** Response of Create authentication (spec.md, Resources: Authentication). */
+/** What Create authentication answers (spec.md, Resources: Authentication). */
+export interface AuthenticationResponse {
+  /** Unique identifier of the authentication; used in retry and check. */
+  authentication_uuid: string;
+  /** Creation time, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
+  created_at: string;
+  /** Time after which the authentication can no longer be checked or retried, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
+  expires_at: string;
+  /** `pending`: the code is being sent. `rate_limited`: a limit refused it. `spam_detected`: a spam rule refused it. */
+  status: AuthenticationStatus;
+}
 export const AuthenticationResponse = z.strictObject({
   authentication_uuid: described(Uuid, "Unique identifier of the authentication; used in retry and check."),
-  created_at: described(Timestamp, "Creation time."),
-  expires_at: described(Timestamp, "Time after which the authentication can no longer be checked or retried."),
-  status: z.enum(authenticationStatuses),
-});
-export type AuthenticationResponse = z.infer<typeof AuthenticationResponse>;
+  created_at: described(Timestamp, "Creation time, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
+  expires_at: described(Timestamp, "Time after which the authentication can no longer be checked or retried, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
+  status: described(
+    z.enum(authenticationStatuses),
+    "`pending`: the code is being sent. `rate_limited`: a limit refused it. `spam_detected`: a spam rule refused it.",
+  ),
+}) satisfies z.ZodType<AuthenticationResponse>;

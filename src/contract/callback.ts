@@ -5,21 +5,49 @@ import { described, Timestamp, Uuid } from "./fields.js";
 export const deliveryStatuses = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
+/** What a delivery-status callback tells of one message. */
+export interface DeliveryStatusData {
+  /** The authentication whose message it was. */
+  authentication_uuid: string;
+  /** 1 for the first event of the authentication, one more for each: of two about one message, the higher is the later. */
+  sequence: number;
+  /** 1 for the first message of the authentication, one more for each. */
+  attempt: number;
+  /** Masked, unless the service is set to send it in full. */
+  phone_number: string;
+  /** What became of the message; none follows `delivered` or `undeliverable`. */
+  status: DeliveryStatus;
+  /** The route that the message took, where known. */
+  route?: string | undefined;
+  /** Why, where known. */
+  error?: string | undefined;
+}
+
 /**
  * "POST to `callback_url`, JSON `{ type: "delivery_status", timestamp, data: { authentication_uuid, attempt, phone_number, status, … } }` … with a `sequence` per authentication: the events of one send are told in their order, and none
  * after a final one" (contract.md, Delivery-status callbacks).
  */
+export interface DeliveryStatusEvent {
+  /** Kind of the event: there is one. */
+  type: "delivery_status";
+  /** When it happened, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
+  timestamp: string;
+  /** What became of which message. */
+  data: DeliveryStatusData;
+}
 export const DeliveryStatusEvent = z.strictObject({
-  type: z.literal("delivery_status"),
-  timestamp: described(Timestamp, "When it happened."),
-  data: z.strictObject({
-    authentication_uuid: Uuid,
-    sequence: described(z.int().min(1), "1 for the first event of the authentication, one more for each: of two about one message, the higher is the later."),
-    attempt: described(z.int().min(1), "1 for the first message of the authentication, one more for each."),
-    phone_number: described(z.string(), "Masked, unless the service is set to send it in full."),
-    status: z.enum(deliveryStatuses),
-    route: described(z.string().optional(), "The route that the message took, where known."),
-    error: described(z.string().optional(), "Why, where known."),
-  }),
-});
-export type DeliveryStatusEvent = z.infer<typeof DeliveryStatusEvent>;
+  type: described(z.literal("delivery_status"), "Kind of the event: there is one."),
+  timestamp: described(Timestamp, "When it happened, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
+  data: described(
+    z.strictObject({
+      authentication_uuid: described(Uuid, "The authentication whose message it was."),
+      sequence: described(z.int().min(1), "1 for the first event of the authentication, one more for each: of two about one message, the higher is the later."),
+      attempt: described(z.int().min(1), "1 for the first message of the authentication, one more for each."),
+      phone_number: described(z.string(), "Masked, unless the service is set to send it in full."),
+      status: described(z.enum(deliveryStatuses), "What became of the message; none follows `delivered` or `undeliverable`."),
+      route: described(z.string().optional(), "The route that the message took, where known."),
+      error: described(z.string().optional(), "Why, where known."),
+    }),
+    "What became of which message.",
+  ),
+}) satisfies z.ZodType<DeliveryStatusEvent>;

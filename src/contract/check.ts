@@ -24,12 +24,20 @@ export const CheckRequest = z.object({
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;
 
-/** Response of Check (spec.md, Resources: Check result). */
+/** What Check answers (spec.md, Resources: Check result). */
+export interface CheckResponse {
+  /** The authentication that was checked. */
+  authentication_uuid: string;
+  /** Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no more tries. `expired_auth`, `already_validated`: it has ended; neither proves anything. */
+  status: CheckStatus;
+}
 export const CheckResponse = z.strictObject({
   authentication_uuid: described(Uuid, "The authentication that was checked."),
-  status: z.enum(checkStatuses),
-});
-export type CheckResponse = z.infer<typeof CheckResponse>;
+  status: described(
+    z.enum(checkStatuses),
+    "Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no more tries. `expired_auth`, `already_validated`: it has ended; neither proves anything.",
+  ),
+}) satisfies z.ZodType<CheckResponse>;
 
 /** Unicode keeps the decimal digits of a script in runs of ten, zero first; neighbouring runs make one run whose length is a multiple of ten. */
 function toAsciiDigits(text: string): string {

@@ -28,9 +28,16 @@ export type CallerFaultCode = (typeof callerFaultCodes)[number];
 export type FaultCode = CallerFaultCode | (typeof transportFaultCodes)[number];
 
 /** "exactly `{ "code", "message", "doc_url" }`, all strings" (contract.md, wire rule 5). */
+export interface Fault {
+  /** What went wrong, for programs. */
+  code: FaultCode;
+  /** What is wrong, where, and the mend, for people. */
+  message: string;
+  /** Where the code is explained. */
+  doc_url: string;
+}
 export const Fault = z.strictObject({
   code: described(z.enum([...callerFaultCodes, ...transportFaultCodes]), "What went wrong, for programs."),
   message: described(z.string(), "What is wrong, where, and the mend, for people."),
   doc_url: described(z.string(), "Where the code is explained."),
-});
-export type Fault = z.infer<typeof Fault>;
+}) satisfies z.ZodType<Fault>;

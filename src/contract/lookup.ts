@@ -28,13 +28,28 @@ export type LookupRequest = z.infer<typeof LookupRequest>;
  *
  * "Lookup answers `phone_number`, `country_code`, `line_type` always, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (contract.md, wire rule 4).
  */
+export interface LookupResponse {
+  /** Carrier of the number, where a provider knows it. */
+  carrier?: string | undefined;
+  /** ISO 3166-1 alpha-2 country code; absent for global ranges. */
+  country_code?: string | undefined;
+  /** Kind of line; `Unknown` where neither the numbering plan nor a provider tells. */
+  line_type: LineType;
+  /** Mobile country code, where a provider knows it. */
+  mcc?: string | undefined;
+  /** Mobile network code, where a provider knows it. */
+  mnc?: string | undefined;
+  /** Whether the number has been ported, where a provider knows it. */
+  number_ported?: boolean | undefined;
+  /** The number in E.164 form. */
+  phone_number: string;
+}
 export const LookupResponse = z.strictObject({
-  carrier: described(z.string().optional(), "Carrier of the number."),
-  country_code: described(z.string().length(2).optional(), "ISO 3166-1 alpha-2 country code."),
-  line_type: z.enum(lineTypes),
-  mcc: described(z.string().optional(), "Mobile country code."),
-  mnc: described(z.string().optional(), "Mobile network code."),
-  number_ported: described(z.boolean().optional(), "Whether the number has been ported."),
+  carrier: described(z.string().optional(), "Carrier of the number, where a provider knows it."),
+  country_code: described(z.string().length(2).optional(), "ISO 3166-1 alpha-2 country code; absent for global ranges."),
+  line_type: described(z.enum(lineTypes), "Kind of line; `Unknown` where neither the numbering plan nor a provider tells."),
+  mcc: described(z.string().optional(), "Mobile country code, where a provider knows it."),
+  mnc: described(z.string().optional(), "Mobile network code, where a provider knows it."),
+  number_ported: described(z.boolean().optional(), "Whether the number has been ported, where a provider knows it."),
   phone_number: described(z.string(), "The number in E.164 form."),
-});
-export type LookupResponse = z.infer<typeof LookupResponse>;
+}) satisfies z.ZodType<LookupResponse>;

@@ -23,6 +23,7 @@ export interface ExplainedSend {
 
 /** Why an authentication was answered as it was, and how it stands: for the operator, never for the end user. */
 export interface Explanation {
+  /** The authentication that is explained. */
   readonly authentication_uuid: string;
   /** As create answered. */
   readonly status: AuthenticationStatus;
@@ -30,9 +31,11 @@ export interface Explanation {
   readonly created_at: string;
   /** ISO 8601. */
   readonly expires_at: string;
+  /** Whether its code was typed right. */
   readonly validated: boolean;
   /** Wrong codes so far. */
   readonly wrong_codes: number;
+  /** Checks, retries and seconds that it has left. */
   readonly left: Left;
   /** The last three messages that were not rejected, oldest first. */
   readonly sends: readonly ExplainedSend[];

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import ts from "typescript";
+import { beforeAll, describe, expect, it } from "vitest";
+import openapi from "../../openapi.json" with { type: "json" };
+import { root } from "./built.js";
+
+// What an editor shows over a field: the words of the built declarations.
+
+interface Field {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Field>>;
+}
+
+/** The types of the wire, and what the OpenAPI document calls them. */
+const wire = {
+  AuthenticationResponse: "Authentication",
+  RetryResponse: "RetryResult",
+  CheckResponse: "CheckResult",
+  LookupResponse: "PhoneLookupResult",
+  Fault: "Fault",
+  DeliveryStatusEvent: "DeliveryStatusEvent",
+} as const;
+const schemas = openapi.components.schemas as Readonly<Record<string, Field>>;
+
+let program: ts.Program;
+let checker: ts.TypeChecker;
+let exported: ReadonlyMap<string, ts.Symbol>;
+
+beforeAll(() => {
+  const entry = join(root, "dist/index.d.ts");
+  program = ts.createProgram([entry], {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    strict: true,
+  });
+  checker = program.getTypeChecker();
+  const module = checker.getSymbolAtLocation(program.getSourceFile(entry) as ts.SourceFile) as ts.Symbol;
+  exported = new Map(
+    checker.getExportsOfModule(module).map((symbol) => [symbol.name, symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol]),
+  );
+});
+
+const typeOf = (name: string) => checker.getDeclaredTypeOfSymbol(exported.get(name) as ts.Symbol);
+const words = (symbol: ts.Symbol) => ts.displayPartsToString(symbol.getDocumentationComment(checker));
+const worded = (type: ts.Type) => Object.fromEntries(checker.getPropertiesOfType(type).map((field) => [field.name, words(field)]));
+const described = ({ properties = {} }: Field) => Object.fromEntries(Object.entries(properties).map(([name, { description }]) => [name, description]));
+
+describe("request and response fields have words", () => {
+  it.each(Object.entries(wire))("%s: those of the OpenAPI document, on hover", (name, schema) => {
+    expect(worded(typeOf(name))).toEqual(described(schemas[schema] as Field));
+  });
+
+  it("a callback's data has them too", () => {
+    const data = schemas.DeliveryStatusEvent?.properties?.data as Field;
+    expect(worded(checker.getTypeOfSymbol(checker.getPropertyOfType(typeOf("DeliveryStatusEvent"), "data") as ts.Symbol))).toEqual(described(data));
+  });
+
+  it("every field of every schema of the OpenAPI document has a description", () => {
+    const without = (path: string, { properties = {} }: Field): string[] =>
+      Object.entries(properties).flatMap(([name, field]) => [...(field.description ? [] : [`${path}.${name}`]), ...without(`${path}.${name}`, field)]);
+    expect(Object.entries(schemas).flatMap(([name, schema]) => without(name, schema))).toEqual([]);
+  });
+
+  it.each(["createAuthentication", "retry", "check", "lookup", "history", "erase", "unlock"])(
+    "verifier.%s: what it takes and what it answers, each field",
+    (method) => {
+      const [signature] = checker.getTypeOfSymbol(checker.getPropertyOfType(typeOf("Verifier"), method) as ts.Symbol).getCallSignatures() as [ts.Signature];
+      const [request] = signature.getParameters() as [ts.Symbol];
+      const answered = checker.getAwaitedType(signature.getReturnType()) as ts.Type;
+      const [element = answered] = checker.isArrayType(answered) ? checker.getTypeArguments(answered as ts.TypeReference) : [];
+      const fields = [checker.getTypeOfSymbol(request), element].flatMap((type) => Object.entries(worded(type)));
+      expect(fields.length).toBeGreaterThan(2);
+      expect(fields.filter(([, text]) => text === "").map(([name]) => name)).toEqual([]);
+    },
+  );
+});
