@@ -1,0 +1,65 @@
+import { defineConfig } from "vitepress";
+
+/** As GitHub makes a heading's anchor, which links in the pages and `doc_url` go by: underscores stay. */
+function slugify(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_ -]/gu, "")
+    .trim()
+    .replaceAll(" ", "-");
+}
+
+const page = (text: string, name: string) => ({ text, link: `/${name}` });
+
+/** The site of the documents: `npm run docs` serves it, `npm run docs:build` writes it to `docs/.vitepress/dist`. The pages are the files that GitHub shows. */
+export default defineConfig({
+  title: "phoneproof",
+  description: "Verify phone numbers by one-time SMS code inside your own Node app.",
+  cleanUrls: false,
+  lastUpdated: false,
+  // What leads out of docs/ is there in a clone; everything else must be a page.
+  ignoreDeadLinks: [/^(\.\/)?(\.\.\/)+(examples|src|openapi|observability)/],
+  markdown: { anchor: { slugify } },
+  themeConfig: {
+    search: { provider: "local" },
+    outline: [2, 3],
+    sidebar: [
+      {
+        text: "The first hour",
+        items: [page("What it is, and for whom", ""), page("Install", "install"), page("Your first form", "first-form")],
+      },
+      {
+        text: "Send",
+        items: [
+          page("A real carrier", "carriers"),
+          page("Choose a store", "stores"),
+          page("Several carriers and ceilings", "routing"),
+          page("Stop fraud", "fraud"),
+          page("Callbacks and receipts", "callbacks"),
+        ],
+      },
+      { text: "Build", items: [page("Front end", "front-end"), page("Testing", "testing"), page("Frameworks", "frameworks")] },
+      {
+        text: "Run",
+        items: [
+          page("Operations", "operations"),
+          page("The server", "serve"),
+          page("Watching", "watching"),
+          page("Go-live checklist", "go-live"),
+          page("Privacy", "privacy"),
+        ],
+      },
+      { text: "Look up", items: [page("Errors", "errors"), page("Options", "options"), page("Lookup", "lookup"), page("Customers and keys", "customers")] },
+      {
+        text: "Migrate",
+        items: [
+          page("From Prelude v1 or Ding", "migrate/prelude"),
+          page("From Twilio Verify", "migrate/twilio"),
+          page("From hand-written codes", "migrate/hand-written"),
+          page("From better-auth", "migrate/better-auth"),
+        ],
+      },
+      { text: "Inside", items: [page("How it works", "how-it-works"), page("The contract", "contract"), page("Decisions", "decisions/")] },
+    ],
+  },
+});
