@@ -26,7 +26,7 @@ const afterLoad = 400;
 export async function start(file: string, environment: Readonly<Record<string, string>>): Promise<Running> {
   const child = fork(join(import.meta.dirname, "program.mjs"), [file], {
     cwd: dirname(file),
-    env: { PATH: process.env.PATH, ...environment },
+    env: { PATH: process.env.PATH, ...environment } as unknown as NodeJS.ProcessEnv,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   const printed = { stdout: "", stderr: "" };

@@ -79,7 +79,7 @@ describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose f
   let redis: RedisServer;
   let twilio: RunningCarrier;
   let laidOut: ReturnType<typeof layOut>;
-  let container: Readonly<Record<string, string>>;
+  let container: NodeJS.ProcessEnv;
   let url: string;
   let stop: () => Promise<unknown>;
 
@@ -107,7 +107,7 @@ describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose f
       REDIS_URL: redis.url,
       TWILIO_BASE_URL: twilio.url,
       PORT: String(await freePort()),
-    };
+    } as unknown as NodeJS.ProcessEnv;
     const command = words(of("CMD")[0] ?? "").map((word) => ({ "0.0.0.0": "127.0.0.1", "9464": "0" })[word] ?? word);
     const child = spawn(command[0] as string, command.slice(1), { cwd: laidOut.folder, env: container, stdio: ["ignore", "pipe", "inherit"] });
     const exited = once(child, "exit");
