@@ -1,0 +1,17 @@
+import { existsSync } from "node:fs";
+import { defineConfig } from "@playwright/test";
+
+/** A Chromium of the system, where there is one; else the one that `npx playwright install chromium` gets. */
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
+
+export default defineConfig({
+  testDir: ".",
+  outputDir: "../../test-results/playwright",
+  fullyParallel: true,
+  reporter: "list",
+  use: {
+    browserName: "chromium",
+    // Chromium has no sandbox for root, who runs containers.
+    launchOptions: { args: process.getuid?.() === 0 ? ["--no-sandbox"] : [], ...(executablePath !== undefined && { executablePath }) },
+  },
+});

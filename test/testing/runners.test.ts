@@ -1,0 +1,64 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root } from "../package/built.js";
+
+const run = promisify(execFile);
+
+/** A project of its own, with the packed package among its modules, and the blocks of docs/testing.md as its files. */
+let project: string;
+
+/** What the package asks for, and what the page's files do. */
+const beside = ["ipaddr.js", "libphonenumber-js", "reflect-metadata", "tslib", "tsyringe", "zod", "express", "vitest", "@jest/globals"];
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), "phoneproof-runners-"));
+  const modules = join(project, "node_modules");
+  await mkdir(join(modules, "phoneproof"), { recursive: true });
+  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", project], { cwd: root });
+  await run("tar", ["-xzf", join(project, stdout.trim()), "-C", join(modules, "phoneproof"), "--strip-components=1"]);
+  for (const name of beside) {
+    await mkdir(dirname(join(modules, name)), { recursive: true });
+    await symlink(join(root, "node_modules", name), join(modules, name));
+  }
+  const page = await readFile(join(root, "docs/testing.md"), "utf8");
+  for (const [, name = "", body = ""] of page.matchAll(/```(?:js|ts)\n\/\/ (\S+)\n([\s\S]*?)```/g)) await writeFile(join(project, name), body);
+  const jest = { testMatch: ["**/*.jest.test.?(c|m)js"], transform: {} };
+  await writeFile(join(project, "package.json"), JSON.stringify({ name: "project", type: "module", jest }));
+});
+afterAll(() => rm(project, { recursive: true, force: true }));
+
+/** What a runner prints over the project; rejects with it where a test fails. */
+async function printed(program: string, args: readonly string[], options = ""): Promise<string> {
+  const path = program === "" ? [] : [join(root, "node_modules", program)];
+  const env = { ...process.env, NODE_OPTIONS: options, NO_COLOR: "1", VITEST: undefined, NODE_ENV: "test", NODE_TEST_CONTEXT: undefined };
+  const { stdout, stderr } = await run(process.execPath, [...path, ...args], { cwd: project, env });
+  return stdout + stderr;
+}
+
+describe("createTestVerifier of the packed package, in the tests of docs/testing.md, under", () => {
+  it("vitest", async () => {
+    expect(await printed("vitest/vitest.mjs", ["run", "sign-up.vitest.test.ts"])).toMatch(/Tests {2}2 passed/);
+  });
+
+  it("node:test", async () => {
+    const said = await printed("", ["--test", "sign-up.node.test.js"]);
+    expect(said).toMatch(/(#|ℹ) pass 2\n(#|ℹ) fail 0/);
+  });
+
+  it("jest, with ES modules", async () => {
+    expect(await printed("jest/bin/jest.js", ["sign-up.jest.test.mjs"], "--experimental-vm-modules")).toMatch(/Tests: +2 passed, 2 total/);
+  });
+
+  it("jest, in CommonJS, where the errors of both entries are of one class", async () => {
+    expect(await printed("jest/bin/jest.js", ["sign-up.jest.test.cjs"])).toMatch(/Tests: +2 passed, 2 total/);
+  });
+
+  it("node:test, with the contracts of stores and senders", async () => {
+    const said = await printed("", ["--test", "store.test.js", "sender.test.js"]);
+    expect(said).toMatch(/(#|ℹ) fail 0/);
+  });
+});
