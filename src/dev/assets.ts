@@ -1,7 +1,10 @@
 import api from "./page/api.js?raw";
+import copy from "./page/copy.js?raw";
+import explain from "./page/explain.js?raw";
+import history from "./page/history.js?raw";
 import icon from "./page/icon.svg?raw";
 import html from "./page/index.html?raw";
-import lastCall from "./page/last-call.js?raw";
+import json from "./page/json.js?raw";
 import lookup from "./page/lookup.js?raw";
 import main from "./page/main.js?raw";
 import phone from "./page/phone.js?raw";
@@ -17,7 +20,10 @@ export const assets: ReadonlyMap<string, { readonly type: string; readonly text:
   ["/page/style.css", { type: "text/css; charset=utf-8", text: css }],
   ["/page/icon.svg", { type: "image/svg+xml", text: icon }],
   ["/page/api.js", { type: script, text: api }],
-  ["/page/last-call.js", { type: script, text: lastCall }],
+  ["/page/copy.js", { type: script, text: copy }],
+  ["/page/explain.js", { type: script, text: explain }],
+  ["/page/history.js", { type: script, text: history }],
+  ["/page/json.js", { type: script, text: json }],
   ["/page/lookup.js", { type: script, text: lookup }],
   ["/page/main.js", { type: script, text: main }],
   ["/page/phone.js", { type: script, text: phone }],

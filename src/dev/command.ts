@@ -25,13 +25,15 @@ export const usage = `Usage: phoneproof dev [options]
        phoneproof doctor MODULE [options]
 
 phoneproof dev
-Starts the service on this machine; it needs no carrier and no account. Messages are shown in this terminal and on the page.
+Starts the service on this machine; it needs no carrier and no account. Messages, calls and callbacks are shown in this terminal and on the page.
 
   --port PORT               port to listen on (default 3000, or the next free one; 0 takes any free one)
-  --host ADDRESS            address to listen on (default 127.0.0.1; with any other than loopback, whoever reaches it reads the codes)
+  --host ADDRESS            address to listen on (default 127.0.0.1; with any other than loopback, whoever reaches it reads the codes).
+                            Requests are answered that name localhost, an IP address or this ADDRESS in their Host header
   --store URL               redis://…, rediss://…, mongodb://…, mongodb+srv://… or, for Upstash, https://… (default: in memory, until it ends);
                             needs the package redis, mongodb or @upstash/redis
-  --json                    stdout carries one JSON object a line ("ready", then an "sms" for each message); the rest goes to stderr
+  --json                    stdout carries one JSON object a line ("ready", then an "sms" for each message, a "call" for each call, a "callback" for each callback);
+                            the rest goes to stderr
   --lifetime SECONDS        how long an authentication can be checked (default ${defaultPolicy.lifetime})
   --cooldown SECONDS,…      cool-down after each send; as many retries as numbers (default ${defaultPolicy.retryCooldowns.join(",")})
   --sender NAME             send the messages by this carrier, for real and at its price, with credentials from the environment (below);

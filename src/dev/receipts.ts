@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { FinalStatus, MessageName, Messages } from "./messages.js";
+import { readText } from "./read-text.js";
 
 /** Bytes of a receipt from the page. */
 const bodyLimit = 1024;
@@ -14,7 +15,7 @@ export type SettleReceipt = (name: MessageName, status: FinalStatus) => Promise<
  */
 export async function takeReceipt(request: IncomingMessage, messages: Messages, settle: SettleReceipt): Promise<readonly [status: number, text: string]> {
   if (!/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) return [415, "send it as application/json\n"];
-  const body = await readText(request);
+  const body = await readText(request, bodyLimit);
   if (body === undefined) return [413, `at most ${bodyLimit} bytes\n`];
   const receipt = readReceipt(body);
   if (receipt === undefined) return [400, 'send { "authentication_uuid", "attempt", "status": "delivered" or "undeliverable" }\n'];
@@ -29,17 +30,6 @@ export async function takeReceipt(request: IncomingMessage, messages: Messages, 
   }
   messages.settle(name, status);
   return [204, ""];
-}
-
-async function readText(request: IncomingMessage): Promise<string | undefined> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  // Read to its end in any case, so that the answer is heard.
-  for await (const part of request as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size <= bodyLimit) parts.push(part);
-  }
-  return size <= bodyLimit ? Buffer.concat(parts).toString("utf8") : undefined;
 }
 
 function readReceipt(body: string): (MessageName & { readonly status: FinalStatus }) | undefined {

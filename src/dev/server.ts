@@ -1,7 +1,7 @@
-import type { RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { assets } from "./assets.js";
-import type { Messages } from "./messages.js";
-import { type SettleReceipt, takeReceipt } from "./receipts.js";
+import type { Feed } from "./feed.js";
+import { isOwnHost } from "./hosts.js";
 import type { DevSession } from "./session.js";
 
 /** Nothing is kept, framed, guessed or loaded from elsewhere, and no script runs that is not one of the page's files. */
@@ -17,34 +17,36 @@ const headers = {
 
 const plain = "text/plain; charset=utf-8";
 
-/** Whether this address or name is this machine's own: a name that an attacker's DNS may answer for is none. */
-export function isLoopback(host: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(host);
-}
+/** What is posted to the demo itself: answers the HTTP status and a word on it. */
+export type Taker = (request: IncomingMessage) => Promise<readonly [status: number, text: string]>;
 
 /**
- * The demo's listener: the page at `/`, `/dev/session` (the key the page calls with), `/dev/messages` (its phone), `/dev/receipts` (the buttons there), and the service for every other path.
+ * The demo's listener: the page at `/`, `/dev/session` (the key the page calls with), `/dev/events` (what the page shows), what is posted to it, and the service for every other path.
  *
- * @param parts.checkHost Refuse requests whose Host header is not a loopback name: a page elsewhere could else read the codes through a name that its DNS points here.
+ * @param parts.takers By path, under `/dev/`.
+ * @param parts.host As `--host` gave it.
  */
 export function devListener(parts: {
   readonly api: RequestListener;
   readonly session: DevSession;
-  readonly messages: Messages;
-  readonly settle: SettleReceipt;
-  readonly checkHost: boolean;
+  readonly feed: Feed;
+  readonly takers: ReadonlyMap<string, Taker>;
+  readonly host: string;
 }): RequestListener {
   return (request, response) => {
-    if (parts.checkHost && !isLoopback((request.headers.host ?? "").replace(/:\d*$/, ""))) {
-      return answer(response, 403, plain, "The demo answers to localhost and 127.0.0.1 alone. To reach it by another name, start it with --host.\n");
+    if (!isOwnHost(request.headers.host, parts.host)) {
+      const mend =
+        "The demo answers to localhost, to IP addresses and to the name that --host gave it. To reach it by another name, start it with --host NAME.\n";
+      return answer(response, 403, plain, mend);
     }
     const path = (request.url ?? "/").split("?", 1)[0] as string;
     const asset = assets.get(path);
     if (asset === undefined && !path.startsWith("/dev/")) return parts.api(request, response);
-    if (path === "/dev/receipts") {
+    const take = parts.takers.get(path);
+    if (take !== undefined) {
       if (request.method !== "POST") return answer(response, 405, plain, "POST only\n", { allow: "POST" });
       // A client that breaks off hears no answer.
-      return void takeReceipt(request, parts.messages, parts.settle).then(
+      return void take(request).then(
         ([status, text]) => answer(response, status, plain, text),
         () => response.destroy(),
       );
@@ -52,9 +54,9 @@ export function devListener(parts: {
     if (request.method !== "GET" && request.method !== "HEAD") return answer(response, 405, plain, "GET only\n", { allow: "GET, HEAD" });
     if (asset !== undefined) return answer(response, 200, asset.type, asset.text);
     if (path === "/dev/session") return answer(response, 200, "application/json", JSON.stringify(parts.session));
-    if (path !== "/dev/messages") return answer(response, 404, plain, "no such page\n");
+    if (path !== "/dev/events") return answer(response, 404, plain, "no such page\n");
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    parts.messages.stream(response);
+    parts.feed.stream(response);
   };
 }
 

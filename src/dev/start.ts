@@ -1,16 +1,21 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { nodeHandler } from "../../adapters/http/node.js";
-import { consoleSender } from "../../adapters/sms/console.js";
-import { createVerifier } from "../create-verifier.js";
-import type { SmsSender } from "../ports/sms-sender.js";
+import { createVerifier, type Verifier } from "../create-verifier.js";
+import type { SpamRule } from "../domain/spam.js";
+import { createCallbacks } from "./callbacks.js";
+import { watchCalls } from "./calls.js";
 import { curls } from "./curl.js";
+import { createFeed } from "./feed.js";
+import { isLoopback } from "./hosts.js";
 import { listen, listenFault, urlOf } from "./listen.js";
 import { createMessages } from "./messages.js";
+import { takeReceipt } from "./receipts.js";
 import { carrierIdOf, devSender } from "./sender.js";
-import { devListener, isLoopback } from "./server.js";
+import { devListener, type Taker } from "./server.js";
 import { createSession } from "./session.js";
 import type { DevSettings } from "./settings.js";
 import { type OpenStore, openStore } from "./store.js";
+import { jsonTerminal, wordsTerminal } from "./terminal.js";
 
 /** Where the demo writes. */
 export interface DevOutput {
@@ -48,37 +53,73 @@ export async function startDev(settings: DevSettings, output: DevOutput): Promis
 }
 
 async function serve(settings: DevSettings, opened: OpenStore, { out, err }: DevOutput): Promise<Dev> {
-  const messages = createMessages();
-  const session = createSession(settings);
-  const print = settings.json ? jsonSender(out) : consoleSender({ write: out });
-  const verifier = createVerifier({
-    store: opened.store,
-    sender: devSender(
-      settings,
-      async (message, outcome, context) => {
-        const { to, text, code, authentication_uuid, attempt } = message;
-        messages.add({ to, text, code, authentication_uuid, attempt, outcome, at: Date.now() });
-        await print.send(message, context);
+  // The verifier is told the address that its callbacks may go to: so the port comes first.
+  let listener: RequestListener = (_, response) => void response.writeHead(503).end();
+  const server = createServer((request, response) => listener(request, response));
+  const port = await listenSomewhere(server, settings);
+  const url = urlOf(settings.host, port);
+  const session = createSession(settings, urlOf(reachable(settings.host), port));
+  const feed = createFeed();
+  const messages = createMessages(feed);
+  const terminal = (settings.json ? jsonTerminal : wordsTerminal)(out);
+  const close = async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    feed.close();
+    server.closeAllConnections();
+    await closed;
+  };
+
+  let verifier: Verifier;
+  try {
+    const secrets = async () => (await Promise.all([session, session.hasty].map(({ customer_uuid }) => verifier.webhookSecrets(customer_uuid)))).flat();
+    const callbacks = createCallbacks(secrets, (callback) => {
+      feed.tell("callback", `${callback.authentication_uuid}/${callback.sequence}`, callback);
+      terminal.callback(callback);
+    });
+    verifier = createVerifier({
+      store: opened.store,
+      sender: devSender(
+        settings,
+        async (message, outcome, context) => {
+          const { to, text, code, authentication_uuid, attempt } = message;
+          messages.add({ to, text, code, authentication_uuid, attempt, outcome, at: Date.now() });
+          await terminal.sms.send(message, context);
+        },
+        (line) => err(`${line}\n`),
+      ),
+      secret: settings.secret,
+      countries: "all",
+      customers: [
+        { customer_uuid: session.customer_uuid, keys: [session.api_key] },
+        { customer_uuid: session.hasty.customer_uuid, keys: [session.hasty.api_key], policy: { lifetime: session.hasty.lifetime } },
+      ],
+      policy: { lifetime: settings.lifetime, retryCooldowns: settings.cooldown },
+      spamRules: [spamRule(session.spam_number)],
+      message: { domain: "localhost" },
+      callbacks: { allowOrigins: [new URL(session.callback_url).origin] },
+      onEvent: (event) => {
+        if (event.type === "callback") callbacks.heard(event);
       },
-      (line) => err(`${line}\n`),
-    ),
-    secret: settings.secret,
-    countries: "all",
-    customers: [{ customer_uuid: settings.customer_uuid, keys: [settings.api_key] }],
-    policy: { lifetime: settings.lifetime, retryCooldowns: settings.cooldown },
-    message: { domain: "localhost" },
-    logger: { info() {}, warn: (_, message) => err(`${message}\n`), error: (fields, message) => err(`${message} ${JSON.stringify(fields)}\n`) },
-  });
-  const server = createServer(
-    devListener({
-      api: nodeHandler(verifier),
+      logger: { info() {}, warn: (_, message) => err(`${message}\n`), error: (fields, message) => err(`${message} ${JSON.stringify(fields)}\n`) },
+    });
+    const api = watchCalls(verifier, (call) => {
+      feed.tell("call", call.id, call);
+      terminal.call(call);
+    });
+    listener = devListener({
+      api: nodeHandler(api),
       session,
-      messages,
-      settle: (name, status) => verifier.settleReceipts([{ ...carrierIdOf(name), status }]),
-      checkHost: isLoopback(settings.host),
-    }),
-  );
-  const url = urlOf(settings.host, await listenSomewhere(server, settings));
+      feed,
+      takers: new Map<string, Taker>([
+        ["/dev/receipts", (request) => takeReceipt(request, messages, (name, status) => verifier.settleReceipts([{ ...carrierIdOf(name), status }]))],
+        ["/dev/callbacks", callbacks.take],
+      ]),
+      host: settings.host,
+    });
+  } catch (error) {
+    await close();
+    throw error;
+  }
 
   if (settings.json) out(`${JSON.stringify({ type: "ready", url, api_key: settings.api_key, customer_uuid: settings.customer_uuid })}\n`);
   (settings.json ? err : out)(banner(url, settings, opened.name));
@@ -87,23 +128,24 @@ async function serve(settings: DevSettings, opened: OpenStore, { out, err }: Dev
   return {
     url,
     async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      messages.close();
-      server.closeAllConnections();
-      await closed;
+      await close();
       await verifier.close();
       await opened.close();
     },
   };
 }
 
-/** One JSON object a line for each message: `{"type":"sms","to","text","code","authentication_uuid"}`. */
-function jsonSender(out: (text: string) => void): SmsSender {
+/** An address that stands for all of them is reached by the loopback's. */
+function reachable(host: string): string {
+  return { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+}
+
+/** Flags one number, so that the answer can be seen. */
+function spamRule(number: string): SpamRule {
   return {
-    async send({ to, text, code, authentication_uuid }) {
-      out(`${JSON.stringify({ type: "sms", to, text, code, authentication_uuid })}\n`);
-      return { outcome: "accepted" };
-    },
+    name: "demo",
+    judge: ({ phone_number }) =>
+      phone_number === number ? { reason: "The demo flags this number, so that you can see what a flagged one is answered." } : undefined,
   };
 }
 

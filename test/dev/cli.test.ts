@@ -50,6 +50,31 @@ describe("phoneproof dev --json", { timeout: 20_000 }, () => {
       expect(demo.stderr()).toContain(`${demo.url}/`);
     }));
 
+  test("calls and callbacks are lines too: what was asked, what came of it", () =>
+    withDemo(["--port", "0"], async (demo) => {
+      const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671", callback_url: `${demo.url}/dev/callbacks` });
+      expect(await demo.next("call")).toEqual({
+        type: "call",
+        method: "POST",
+        path: "/v1/authentication",
+        http: 200,
+        authentication_uuid,
+        created_at: expect.any(String),
+        expires_at: expect.any(String),
+        status: "pending",
+        took: expect.any(Number),
+      });
+      expect(await demo.next("callback")).toEqual({ type: "callback", authentication_uuid, sequence: 1, status: "submitted", outcome: "delivered" });
+      await post(demo, "authentication", { phone_number: "12" });
+      expect(await demo.next("call")).toMatchObject({ http: 400, code: "invalid_phone_number" });
+    }));
+
+  test("a callback that nobody signed is refused", () =>
+    withDemo(["--port", "0"], async (demo) => {
+      const forged = await fetch(`${demo.url}/dev/callbacks`, { method: "POST", body: JSON.stringify({ type: "delivery_status", data: {} }) });
+      expect(forged.status).toBe(400);
+    }));
+
   test("the sixth message to one number in ten minutes is rate_limited", () =>
     withDemo(["--port", "0"], async (demo) => {
       const statuses: unknown[] = [];
@@ -95,13 +120,13 @@ describe("phoneproof dev --json", { timeout: 20_000 }, () => {
             .end();
         });
       const { port } = new URL(demo.url);
-      for (const path of ["/", "/dev/session", "/dev/messages", "/v1/check"]) expect(await get(`rebound.example:${port}`, path)).toBe(403);
+      for (const path of ["/", "/dev/session", "/dev/events", "/v1/check"]) expect(await get(`rebound.example:${port}`, path)).toBe(403);
       for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) expect(await get(host, "/dev/session")).toBe(200);
     }));
 
   test.each(["SIGTERM", "SIGINT"] as const)("%s ends it at once with exit code 0, open event streams included", async (signal) => {
     const demo = await startDemo(command.path);
-    const stream = await fetch(`${demo.url}/dev/messages`);
+    const stream = await fetch(`${demo.url}/dev/events`);
     expect(stream.headers.get("content-type")).toBe("text/event-stream");
     const ended = stream.text();
     expect(await demo.stop(signal)).toBe(0);
@@ -221,9 +246,9 @@ describe("phoneproof dev --fail and --latency", { timeout: 20_000 }, () => {
     withDemo(["--port", "0", "--fail", "rejected"], async (demo) => {
       const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
       expect(demo.stderr()).toContain("SMS to +14155552671: rejected, so it is not shown (--fail rejected)");
-      const stream = (await fetch(`${demo.url}/dev/messages`)).body as ReadableStream<Uint8Array>;
+      const stream = (await fetch(`${demo.url}/dev/events`)).body as ReadableStream<Uint8Array>;
       const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-      expect((await reader.read()).value).toBe("retry: 1000\n\n");
+      expect((await reader.read()).value).toMatch(/^retry: 1000\n\n(?!.*event: message)/s);
       await reader.cancel();
       expect(await post(demo, "check", { authentication_uuid, check_code: "000000" })).toMatchObject({ status: "without_attempt" });
     }));

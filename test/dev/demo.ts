@@ -14,6 +14,8 @@ export interface Demo {
   readonly url: string;
   readonly api_key: string;
   readonly customer_uuid: string;
+  /** The next line of this type. */
+  next(type: "call" | "callback"): Promise<Readonly<Record<string, unknown>>>;
   /** The next "sms" line. */
   sms(): Promise<{ readonly type: string; readonly to: string; readonly text: string; readonly code: string; readonly authentication_uuid: string }>;
   /** Everything written to stderr so far. */
@@ -85,11 +87,15 @@ export async function startDemo(path: string, args: readonly string[] = ["--port
     if (done) throw new Error(`the demo ended: ${stderr}`);
     return JSON.parse(value);
   };
+  const next = async (type: string) => {
+    for (let read = await line(); ; read = await line()) if (read.type === type) return read;
+  };
   const ready = await line();
   if (ready.type !== "ready") throw new Error(`the first line is ${JSON.stringify(ready)}`);
   return {
     ...ready,
-    sms: line,
+    next,
+    sms: () => next("sms"),
     stderr: () => stderr,
     async stop(signal = "SIGTERM") {
       if (child.exitCode !== null) return child.exitCode;

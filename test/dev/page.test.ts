@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildCommand, type Demo, startDemo } from "./demo.js";
@@ -19,6 +22,8 @@ const args = [
   "--disable-component-update",
   "--disable-sync",
 ];
+/** Evaluated by the browser's own debugger, which the page's Content-Security-Policy does not bind. */
+const axe = readFile(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const desktop = { width: 1280, height: 800 };
 const phone = { width: 375, height: 812 };
 
@@ -63,6 +68,12 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
   const number = (page: Page) => page.getByLabel("Phone number");
   const code = (page: Page) => page.getByLabel("Code from the message");
   const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+  const calls = (page: Page) => page.locator("#calls > li");
+  const unfold = async (page: Page) => {
+    const folded = page.locator("details:not([open]) > summary");
+    while ((await folded.count()) > 0) await folded.first().click();
+  };
+  const facts = (page: Page) => page.locator(".facts dd").allInnerTexts();
   const wrongFor = (right: string) => (right === "000000" ? "000001" : "000000");
 
   async function create(page: Page, demo: Demo, to = "+1 (415) 555-2671") {
@@ -181,30 +192,72 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       { options: ["--fail", "unknown"] },
     ));
 
-  test("five wrong codes lock the verification, even for the right one", () =>
+  test("five wrong codes lock the verification, even for the right one: the countdowns stand still, the words and a button say what to do", () =>
     onPage(async (page, demo) => {
       const sms = await create(page, demo);
+      const again = page.getByRole("button", { name: "Start a new verification" });
       for (let wrong = 1; wrong <= 5; wrong++) {
+        expect(await again.isVisible()).toBe(false);
         await code(page).fill(wrongFor(sms.code));
         await press(page, "Check the code");
         await page.getByText(`${wrong} of 5`, { exact: true }).waitFor();
       }
+      await again.waitFor();
+      expect(await facts(page)).toEqual(["closed", "none", "0", "5 of 5"]);
+      expect(await page.locator("#status").innerText()).toContain("it was the last try. Start a new verification.");
       await code(page).fill(sms.code);
       await press(page, "Check the code");
       await status(page, "rate_limited");
+      expect(await page.locator("#status").innerText()).toContain("Start a new one");
+      expect(await facts(page)).toEqual(["closed", "none", "0", "5 of 5"]);
+      await again.click();
+      expect(await page.evaluate("document.activeElement.id")).toBe("phone_number");
+      expect(await page.locator("#status").innerText()).toBe("");
+      await press(page, "Send the code");
+      await status(page, "pending");
+      expect(await again.isVisible()).toBe(false);
     }));
 
-  test("an expired code is told as such", () =>
+  test("at expiry the countdowns stand still, the words and a button say what to do, and the service says the same", () =>
     onPage(
       async (page, demo) => {
         const sms = await create(page, demo);
-        await page.getByText("expired", { exact: true }).waitFor();
+        await status(page, "expired_auth");
+        expect(await facts(page)).toEqual(["expired", "none", "0", "0 of 5"]);
+        expect(await page.locator("#status").innerText()).toContain("Start a new verification");
+        expect(await page.getByRole("button", { name: "Start a new verification" }).isVisible()).toBe(true);
         await code(page).fill(sms.code);
         await press(page, "Check the code");
+        await calls(page).filter({ hasText: "expired_auth" }).waitFor();
         await status(page, "expired_auth");
       },
       { options: ["--lifetime", "1"] },
     ));
+
+  test("spam, a landline and a code that expires soon can be tried by a button each", () =>
+    onPage(async (page, demo) => {
+      await press(page, "Flagged as spam");
+      await press(page, "Send the code");
+      await status(page, "spam_detected");
+      const flagged = calls(page).filter({ hasText: "spam_detected" });
+      await flagged.locator("summary").first().click();
+      await flagged.getByText("demo refused it. The demo flags this number").waitFor();
+      await press(page, "A landline");
+      await press(page, "Send the code");
+      await expect.poll(() => page.locator("#phone_number-error").innerText()).toContain("kind of line");
+      const expiry = page.getByRole("button", { name: "Expires in 15 s" });
+      await expiry.click();
+      expect(await expiry.getAttribute("aria-pressed")).toBe("true");
+      const sms = await create(page, demo);
+      expect(await page.locator("#lifetime").innerText()).toMatch(/^0:1[0-5]$/);
+      await code(page).fill(sms.code);
+      await press(page, "Check the code");
+      await status(page, "valid");
+      await page.getByRole("button", { name: "Start a new verification" }).click();
+      await expiry.click();
+      await create(page, demo);
+      expect(await page.locator("#lifetime").innerText()).toMatch(/^(9:5\d|10:00)$/);
+    }));
 
   test("faults are shown at the field they speak of, in the service's words", () =>
     onPage(async (page, demo) => {
@@ -264,16 +317,162 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       expect(await result.innerText()).toBe("");
     }));
 
-  test("the last call is shown as it went over the wire, with the curl that repeats it", () =>
+  test("calls are listed as they went over the wire, those from elsewhere too, with what explain says and the curl that repeats them", () =>
     onPage(async (page, demo) => {
       const sms = await create(page, demo);
-      await page.getByText("Last call").click();
-      expect(JSON.parse(await page.locator("#last-request").innerText())).toEqual({ customer_uuid: demo.customer_uuid, phone_number: "+14155552671" });
-      expect(JSON.parse(await page.locator("#last-response").innerText())).toMatchObject({ authentication_uuid: sms.authentication_uuid, status: "pending" });
-      const curl = await page.locator("#last-curl").innerText();
-      expect(curl).toContain(`curl -sS '${demo.url}/v1/authentication'`);
+      const row = calls(page).filter({ hasText: "POST /v1/authentication" });
+      await row.locator("summary").first().click();
+      const box = (name: string) => row.getByRole("group", { name, exact: true });
+      expect(JSON.parse(await box("Request body").innerText())).toEqual({
+        customer_uuid: demo.customer_uuid,
+        phone_number: "+14155552671",
+        callback_url: `${demo.url}/dev/callbacks`,
+      });
+      expect(JSON.parse(await box("Response body").innerText())).toMatchObject({ authentication_uuid: sms.authentication_uuid, status: "pending" });
+      expect(await row.innerText()).toMatch(/One message sent \(accepted\) · 5 tries and 4 messages left · (10:00|9:59) to go\./);
+      await row.getByText("The whole explanation").click();
+      expect(JSON.parse(await box("Explanation").innerText())).toMatchObject({ authentication_uuid: sms.authentication_uuid, left: { checks: 5 } });
+      const curl = await box("curl command").innerText();
       expect(curl).toContain(`-H 'x-api-key: ${demo.api_key}'`);
+      const repeated = await promisify(execFile)("sh", ["-c", curl]);
+      expect(JSON.parse(repeated.stdout)).toMatchObject({ status: "pending" });
+      await calls(page).filter({ hasText: "from outside this page" }).waitFor();
+      expect(await calls(page).filter({ hasText: "POST /v1/authentication" }).count()).toBe(2);
+      await promisify(execFile)("curl", ["-sS", `${demo.url}/v1/check`, "-H", "x-api-key: wrong", "-d", "no JSON"]);
+      const refused = calls(page).filter({ hasText: "forbidden" });
+      await refused.locator("summary").click();
+      await refused.getByText("It has no body.").waitFor();
+      // The newest first.
+      expect(await calls(page).first().innerText()).toContain("forbidden");
+      await page.reload();
+      await expect
+        .poll(() =>
+          calls(page)
+            .filter({ hasText: /POST|Callback/ })
+            .count(),
+        )
+        .toBe(5);
+      expect(await calls(page).first().innerText()).toContain("forbidden");
     }));
+
+  test("callbacks are listed as they arrive, with their body; a box leaves them out", () =>
+    onPage(async (page, demo) => {
+      const sms = await create(page, demo);
+      const callbacks = calls(page).filter({ hasText: "Callback" });
+      await callbacks.filter({ hasText: "submitted" }).waitFor();
+      await page.getByRole("log").getByRole("button", { name: "Delivered" }).click();
+      const last = callbacks.filter({ hasText: "Callback 2" });
+      await last.filter({ hasText: "delivered" }).waitFor();
+      await last.locator("summary").click();
+      expect(JSON.parse(await last.getByRole("group", { name: "Callback" }).innerText())).toMatchObject({
+        type: "delivery_status",
+        data: { authentication_uuid: sms.authentication_uuid, sequence: 2, attempt: 1, status: "delivered", phone_number: "+14155****71" },
+      });
+      await press(page, "Change");
+      await page.getByText("More options").click();
+      await page.getByLabel("callback_url").uncheck();
+      await create(page, demo, "+447400123456");
+      const bare = calls(page).filter({ hasText: "POST /v1/authentication" }).first();
+      await expect.poll(() => calls(page).filter({ hasText: "POST /v1/authentication" }).count()).toBe(2);
+      await bare.locator("summary").click();
+      const sent = await bare.getByRole("group", { name: "Request body" }).innerText();
+      expect(JSON.parse(sent)).toEqual({ customer_uuid: demo.customer_uuid, phone_number: "+447400123456" });
+    }));
+
+  test("of many calls the newest eight are shown, the others when asked for", () =>
+    onPage(async (page, demo) => {
+      const lookup = `${demo.url}/v1/lookup/+33612345678`;
+      for (let call = 0; call < 12; call++) await fetch(lookup, { headers: { "x-api-key": demo.api_key, "customer-uuid": demo.customer_uuid } });
+      const older = page.getByRole("button", { name: "Show 4 older" });
+      await older.waitFor();
+      const visible = () => page.evaluate("[...document.querySelectorAll('#calls > li')].filter((row) => row.checkVisibility()).length");
+      expect(await visible()).toBe(8);
+      await older.click();
+      expect(await visible()).toBe(12);
+      expect(await page.evaluate("document.activeElement.closest('li') === document.querySelectorAll('#calls > li')[8]")).toBe(true);
+    }));
+
+  test("a screen reader hears the first answer and the first lookup: their regions are there before, empty; lists are lists, timers timers", () =>
+    onPage(async (page, demo) => {
+      const region = page.getByRole("status");
+      expect(await region.innerText()).toBe("");
+      await page.evaluate("window.before = [document.querySelector('#status'), document.querySelector('#lookup-result').parentElement]");
+      expect(await page.evaluate("before.map((element) => element.checkVisibility())")).toEqual([true, true]);
+      await create(page, demo);
+      expect(await region.innerText()).toContain("On its way");
+      await page.getByLabel("Number to look up").fill("+33 6 12 34 56 78");
+      await press(page, "Look up");
+      await page.getByText("FR · France").waitFor();
+      expect(
+        await page.evaluate("[before[0] === document.querySelector('[role=status]'), before[1] === document.querySelector('#lookup-result').parentElement]"),
+      ).toEqual([true, true]);
+      expect(await page.getByRole("log", { name: "Messages" }).getByRole("list").count()).toBe(1);
+      expect(await page.evaluate("[...document.querySelectorAll('[role=timer]')].map((timer) => timer.parentElement.tagName)")).toEqual(["DD", "DD"]);
+      expect(await page.getByRole("definition").count()).toBeGreaterThan(3);
+      expect(await page.getByRole("timer", { name: "Code ends in" }).innerText()).toMatch(/^(10:00|9:5\d)$/);
+    }));
+
+  test("messages, their notice and calls add no tab stop before the form", () =>
+    onPage(
+      async (page, demo) => {
+        const before = () =>
+          page.evaluate(
+            "(() => { const all = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex=\"0\"]')].filter((e) => e.checkVisibility()); return all.slice(0, all.findIndex((e) => e.closest('.verify'))).map((e) => e.id || e.className); })()",
+          );
+        expect(await before()).toEqual(["skip"]);
+        await create(page, demo);
+        await page.locator("#notice").waitFor();
+        expect(await before()).toEqual(["skip"]);
+      },
+      { viewport: phone },
+    ));
+
+  test.each((["light", "dark"] as const).flatMap((colorScheme) => [390, 1280].map((width) => [colorScheme, width] as const)))(
+    "axe finds no fault in the %s page at %i px, in any state",
+    async (colorScheme, width) => {
+      await onPage(
+        async (page, demo) => {
+          await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+          const faults = async (state: string) => {
+            await page.evaluate(await axe);
+            const { violations } = (await page.evaluate("axe.run()")) as { violations: { id: string; nodes: { html: string }[] }[] };
+            expect(
+              violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`),
+              state,
+            ).toEqual([]);
+          };
+          await faults("at the start");
+          await page.getByText("More options").click();
+          await page.getByRole("button", { name: "Expires in 15 s" }).click();
+          await number(page).fill("12");
+          await press(page, "Send the code");
+          await expect.poll(() => page.locator("#phone_number-error").innerText()).not.toBe("");
+          await faults("a fault at its field");
+          await page.getByRole("button", { name: "Expires in 15 s" }).click();
+          const sms = await create(page, demo);
+          await page.getByLabel("Number to look up").fill("+33612345678");
+          await press(page, "Look up");
+          await page.getByText("FR · France").waitFor();
+          await unfold(page);
+          await page.locator("#calls .call-body .wire").first().waitFor();
+          await faults("everything unfolded");
+          for (let wrong = 1; wrong <= 5; wrong++) {
+            await code(page).fill(wrongFor(sms.code));
+            await press(page, "Check the code");
+            await page.getByText(`${wrong} of 5`, { exact: true }).waitFor();
+          }
+          await faults("locked");
+          await page.getByRole("button", { name: "Start a new verification" }).click();
+          const next = await create(page, demo);
+          await code(page).fill(next.code);
+          await press(page, "Check the code");
+          await status(page, "valid");
+          await faults("verified");
+        },
+        { viewport: { width, height: 900 } },
+      );
+    },
+  );
 
   test("the keyboard alone goes through everything, and every stop is visible", () =>
     onPage(async (page, demo) => {
@@ -336,8 +535,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
         await page.getByLabel("Number to look up").fill("+4915123456789");
         await press(page, "Look up");
         await expect.poll(() => page.locator("#lookup-result").innerText()).toContain("Germany");
-        await page.getByText("Last call").click();
-        await page.getByText("Call it from your app").click();
+        await unfold(page);
         expect(await overflow()).toBe(0);
       },
       { viewport: phone },

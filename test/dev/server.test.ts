@@ -1,25 +1,32 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assets } from "../../src/dev/assets.js";
 import { curls, shellQuoted } from "../../src/dev/curl.js";
+import { createFeed } from "../../src/dev/feed.js";
+import { isLoopback, isOwnHost } from "../../src/dev/hosts.js";
 import { createMessages } from "../../src/dev/messages.js";
-import { devListener, isLoopback } from "../../src/dev/server.js";
+import { takeReceipt } from "../../src/dev/receipts.js";
+import { devListener } from "../../src/dev/server.js";
 import { createSession } from "../../src/dev/session.js";
 
-const session = createSession({
-  customer_uuid: "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f",
-  api_key: "k".repeat(32),
-  secret: "s".repeat(32),
-  unset: [],
-  host: "",
-  json: false,
-  lifetime: 600,
-  cooldown: [30],
-  latency: 0,
-});
-const messages = createMessages();
+const session = createSession(
+  {
+    customer_uuid: "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f",
+    api_key: "k".repeat(32),
+    secret: "s".repeat(32),
+    unset: [],
+    host: "",
+    json: false,
+    lifetime: 600,
+    cooldown: [30],
+    latency: 0,
+  },
+  "http://127.0.0.1:3000",
+);
+const feed = createFeed();
+const messages = createMessages(feed);
 const message = {
   to: "+14155552671",
   text: "Your code is 123456",
@@ -34,12 +41,18 @@ const server = createServer(
   devListener({
     api: (_, response) => response.writeHead(418).end(),
     session,
-    messages,
-    settle: async (...receipt) => {
-      if (receipt[0].attempt === 13) throw new Error("the store is away");
-      settled.push(receipt);
-    },
-    checkHost: false,
+    feed,
+    takers: new Map([
+      [
+        "/dev/receipts",
+        (request) =>
+          takeReceipt(request, messages, async (...receipt) => {
+            if (receipt[0].attempt === 13) throw new Error("the store is away");
+            settled.push(receipt);
+          }),
+      ],
+    ]),
+    host: "demo.example",
   }),
 );
 let url: string;
@@ -50,14 +63,14 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 afterAll(() => {
-  messages.close();
+  feed.close();
   server.close();
   server.closeAllConnections();
 });
 
 test("every file of the page is served, kept nowhere, opened to no other origin, and runs no script but its own files", async () => {
   expect([...assets.keys()]).toContain("/");
-  for (const path of [...assets.keys(), "/dev/session", "/dev/messages"]) {
+  for (const path of [...assets.keys(), "/dev/session", "/dev/events"]) {
     const abort = new AbortController();
     const { status, headers } = await fetch(url + path, { headers: { origin: "https://elsewhere.example" }, signal: abort.signal });
     abort.abort();
@@ -88,9 +101,9 @@ test("paths under /dev/ are the demo's own, everything else is the service's", a
 
 test("a page that opens late is told the messages so far, then each one as it comes", async () => {
   messages.add(message);
-  const response = await fetch(`${url}/dev/messages`);
+  const response = await fetch(`${url}/dev/events`);
   const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
-  const event = (attempt: number) => `data: ${JSON.stringify({ ...message, attempt })}\n\n`;
+  const event = (attempt: number) => `event: message\ndata: ${JSON.stringify({ ...message, attempt })}\n\n`;
   expect((await reader.read()).value).toBe(`retry: 1000\n\n${event(1)}`);
   messages.add({ ...message, attempt: 2 });
   expect((await reader.read()).value).toBe(event(2));
@@ -105,17 +118,17 @@ describe("receipts from the page", () => {
   test("the first one settles its message, is told to the pages, and is the last", async () => {
     const name = { authentication_uuid, attempt: 11 };
     messages.add({ ...message, ...name });
-    const response = await fetch(`${url}/dev/messages`);
+    const response = await fetch(`${url}/dev/events`);
     const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
     await reader.read();
     expect((await receipt({ ...name, status: "delivered" })).status).toBe(204);
     expect(settled).toEqual([[name, "delivered"]]);
-    expect((await reader.read()).value).toBe(`event: receipt\ndata: ${JSON.stringify({ ...name, delivery: "delivered" })}\n\n`);
+    expect((await reader.read()).value).toBe(`event: message\ndata: ${JSON.stringify({ ...message, ...name, delivery: "delivered" })}\n\n`);
     await reader.cancel();
     expect((await receipt({ ...name, status: "undeliverable" })).status).toBe(409);
     expect(settled).toHaveLength(1);
     // A page that opens later is told with the message.
-    const later = await fetch(`${url}/dev/messages`);
+    const later = await fetch(`${url}/dev/events`);
     const again = (later.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
     expect((await again.read()).value).toContain(`data: ${JSON.stringify({ ...message, ...name, delivery: "delivered" })}\n\n`);
     await again.cancel();
@@ -144,6 +157,58 @@ describe("receipts from the page", () => {
 test("names of this machine, and names that only look like them", () => {
   for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"]) expect(isLoopback(host), host).toBe(true);
   for (const host of ["", "0.0.0.0", "localhost.example", "127.0.0.1.example", "example", "10.0.0.1", "[::2]"]) expect(isLoopback(host), host).toBe(false);
+});
+
+test("a page that opens late is told the last 50 of each kind, each as it stands", async () => {
+  const late = createFeed();
+  for (let call = 1; call <= 60; call++) late.tell("call", String(call), { call });
+  late.tell("callback", "1", { status: "failed" });
+  late.tell("callback", "1", { status: "delivered" });
+  const told = createServer((_, response) => late.stream(response)).listen(0, "127.0.0.1");
+  await once(told, "listening");
+  const reading = fetch(`http://127.0.0.1:${(told.address() as AddressInfo).port}`);
+  const response = await reading;
+  late.close();
+  const events = (await response.text()).split("\n\n").filter((event) => event.startsWith("event:"));
+  told.close();
+  expect(events).toHaveLength(51);
+  expect(events[0]).toBe('event: call\ndata: {"call":11}');
+  expect(events[50]).toBe('event: callback\ndata: {"status":"delivered"}');
+});
+
+describe("the Host header: what no DNS of a stranger's can point here, and the name that --host gave", () => {
+  const get = (host: string, path = "/dev/session") =>
+    new Promise<[number | undefined, string]>((resolve, reject) => {
+      request(new URL(path, url), { headers: { host } }, (response) => {
+        let text = "";
+        response.on("data", (chunk) => (text += chunk));
+        response.on("end", () => resolve([response.statusCode, text]));
+      })
+        .on("error", reject)
+        .end();
+    });
+
+  test.each(["localhost", "localhost:3000", "LOCALHOST", "127.0.0.1:3000", "192.168.1.7:3000", "[::1]:3000", "[fe80::1]", "demo.example", "DEMO.example:3000"])(
+    "%s is answered",
+    async (host) => expect((await get(host))[0]).toBe(200),
+  );
+
+  test.each(["rebound.example", "rebound.example:3000", "127.0.0.1.example", "localhost.example", "demo.example.evil.example", "2130706433"])(
+    "%j is refused, on every path, with the mend",
+    async (host) => {
+      for (const path of ["/", "/dev/session", "/dev/events", "/v1/check"]) {
+        const [status, text] = await get(host, path);
+        expect(status, path).toBe(403);
+        expect(text).toContain("start it with --host NAME");
+      }
+    },
+  );
+
+  test("listening on all addresses opens it to no name", () => {
+    expect(isOwnHost("rebound.example:3000", "0.0.0.0")).toBe(false);
+    expect(isOwnHost("0.0.0.0:3000", "0.0.0.0")).toBe(true);
+    expect(isOwnHost(undefined, "0.0.0.0")).toBe(false);
+  });
 });
 
 test("the page knows the countries behind a calling code, the main one first", () => {

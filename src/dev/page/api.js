@@ -1,4 +1,4 @@
-/** The customer that this page calls as; made known by `connect`. */
+/** The customer that this page calls as, and what else the demo says of itself; made known by `connect`. */
 export let session;
 
 /** Asks the demo who it is. After a restart the key is another one. */
@@ -7,28 +7,18 @@ export async function connect() {
   return session;
 }
 
-/**
- * Calls the service as any app would: `{ status, body }`, or `{ status: 0 }` when nobody answers.
- * Every call is told to the document as a `call` event, for the panel that shows it.
- */
-export async function call(method, path, fields) {
-  const headers = { "x-api-key": session.api_key };
-  if (fields === undefined) headers["customer-uuid"] = session.customer_uuid;
+/** Calls the service as any app would: `{ status, body }`, or `{ status: 0 }` when nobody answers. `as`: the customer that calls. */
+export async function call(method, path, fields, as = session) {
+  const headers = { "x-api-key": as.api_key };
+  if (fields === undefined) headers["customer-uuid"] = as.customer_uuid;
   else headers["content-type"] = "application/json";
-  const sent = fields && { customer_uuid: session.customer_uuid, ...fields };
-  const began = performance.now();
-  let status = 0;
-  let body;
   try {
-    const response = await fetch(path, { method, headers, ...(sent && { body: JSON.stringify(sent) }) });
-    status = response.status;
-    body = await response.json();
+    const sent = fields && JSON.stringify({ customer_uuid: as.customer_uuid, ...fields });
+    const response = await fetch(path, { method, headers, ...(sent && { body: sent }) });
+    return { status: response.status, body: await response.json() };
   } catch {
-    body = { code: "no_answer", message: "The demo does not answer. Is it still running in its terminal?" };
+    return { status: 0, body: { code: "no_answer", message: "The demo does not answer. Is it still running in its terminal?" } };
   }
-  const took = Math.round(performance.now() - began);
-  document.dispatchEvent(new CustomEvent("call", { detail: { method, path, headers, sent, status, body, took } }));
-  return { status, body };
 }
 
 /** What a person types for a number, as the service wants it: spaces, dots, hyphens and brackets dropped, a leading 00 read as +. */

@@ -1,4 +1,5 @@
 const list = document.getElementById("messages");
+const screen = document.getElementById("messages-log");
 const notice = document.getElementById("notice");
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 /** List items by message. */
@@ -6,26 +7,19 @@ const shown = new Map();
 /** Receipts by message. */
 const receipts = new Map();
 
-/**
- * The phone on the page: it shows every message of the demo, those that curl asked for included.
- * `onCode` is told the code that was tapped; `onConnection` whether the demo can be reached.
- */
-export function startPhone({ onCode, onConnection }) {
+/** The phone on the page: it shows every message of the demo, those that curl asked for included. `onCode` is told the code that was tapped. */
+export function startPhone(events, onCode) {
   const tick = () => {
     document.getElementById("phone-clock").textContent = time.format(new Date());
   };
   tick();
   setInterval(tick, 5_000);
-  const stream = new EventSource("/dev/messages");
-  stream.onopen = () => onConnection(true);
-  stream.onerror = () => onConnection(false);
-  stream.onmessage = ({ data }) => {
+  events.addEventListener("message", ({ data }) => {
     const message = JSON.parse(data);
-    // A stream that was cut and came back tells all its messages again.
+    // A message is told again with its receipt, and by a stream that was cut and came back.
     if (!shown.has(nameOf(message))) arrive(message, onCode);
     if (message.delivery) showDelivery(message);
-  };
-  stream.addEventListener("receipt", ({ data }) => showDelivery(JSON.parse(data)));
+  });
 }
 
 const nameOf = ({ authentication_uuid, attempt }) => `${authentication_uuid}/${attempt}`;
@@ -36,7 +30,7 @@ function arrive(message, onCode) {
   const item = document.createElement("li");
   const deliver = () => {
     item.replaceChildren(...bubble(message, onCode));
-    list.scrollTop = list.scrollHeight;
+    screen.scrollTop = screen.scrollHeight;
     if (fresh) showNotice(message, onCode);
   };
   shown.set(nameOf(message), item);
@@ -48,7 +42,7 @@ function arrive(message, onCode) {
       item.querySelector("button").focus();
     });
     item.replaceChildren(head(message), line(`Message ${message.attempt} is still on its way.`, now));
-    list.scrollTop = list.scrollHeight;
+    screen.scrollTop = screen.scrollHeight;
   } else {
     deliver();
   }

@@ -5,7 +5,7 @@ import { clock, words } from "./words.js";
 const at = (id) => document.getElementById(id);
 const countryNames = new Intl.DisplayNames(["en"], { type: "region" });
 
-/** The verification under way; undefined while a number is asked for. */
+/** The verification under way; undefined while a number is asked for. `over`: why nothing can become of it any more. */
 let current;
 /** Server time minus this browser's, in ms: a phone on the network may be off. */
 let skew = 0;
@@ -18,14 +18,13 @@ export function startVerification() {
   at("code-form").addEventListener("submit", check);
   at("retry").addEventListener("click", retry);
   at("restart").addEventListener("click", restart);
+  at("again").addEventListener("click", restart);
   at("phone_number").addEventListener("input", showCountry);
-  for (const chip of document.querySelectorAll("[data-number]")) {
-    chip.addEventListener("click", () => {
-      at("phone_number").value = chip.dataset.number;
-      showCountry();
-      at("phone_number").focus();
-    });
-  }
+  for (const chip of document.querySelectorAll("[data-number]")) chip.addEventListener("click", () => take(chip.dataset.number));
+  at("try-spam").addEventListener("click", () => take(session.spam_number));
+  at("try-expiry").addEventListener("click", ({ currentTarget }) => {
+    currentTarget.setAttribute("aria-pressed", String(currentTarget.getAttribute("aria-pressed") !== "true"));
+  });
   setInterval(showFacts, 250);
   return {
     fillCode(code) {
@@ -37,15 +36,24 @@ export function startVerification() {
   };
 }
 
+/** Puts a number into the field. */
+function take(number) {
+  at("phone_number").value = number;
+  showCountry();
+  at("phone_number").focus();
+}
+
 async function create(event) {
   event.preventDefault();
   clearFaults();
   const fields = { phone_number: e164(at("phone_number").value) };
-  for (const { name, value } of at("more").querySelectorAll("input, select")) {
+  for (const { name, value } of at("more").querySelectorAll("[name]")) {
     const text = value.trim();
     if (text !== "") fields[name] = name === "is_returning_user" ? text === "true" : text;
   }
-  const answer = await busy(at("send"), () => call("POST", "/v1/authentication", fields));
+  if (at("callback").checked) fields.callback_url = session.callback_url;
+  const as = at("try-expiry").getAttribute("aria-pressed") === "true" ? session.hasty : session;
+  const answer = await busy(at("send"), () => call("POST", "/v1/authentication", fields, as));
   if (answer === undefined) return;
   const { status, body } = answer;
   if (status !== 200) return showFault(body, "phone_number");
@@ -53,6 +61,7 @@ async function create(event) {
   if (body.status === "pending") {
     current = {
       id: body.authentication_uuid,
+      as,
       expires: Date.parse(body.expires_at),
       next: Math.min(Date.parse(body.created_at) + 1000 * (session.cooldown[0] ?? 0), Date.parse(body.expires_at)),
       remaining: session.cooldown.length,
@@ -69,13 +78,14 @@ async function create(event) {
 
 async function retry() {
   clearFaults();
-  const answer = await busy(at("retry"), () => call("POST", "/v1/retry", { authentication_uuid: current.id }));
+  const answer = await busy(at("retry"), () => call("POST", "/v1/retry", { authentication_uuid: current.id }, current.as));
   if (answer === undefined) return;
   const { status, body } = answer;
   if (status !== 200) return showFault(body, "code");
   skew = Date.parse(body.created_at) - Date.now();
   current.next = Date.parse(body.next_retry_at);
   current.remaining = body.remaining_retry;
+  end({ expired_auth: "expired", no_attempt: "closed" }[body.status]);
   showStatus("retry", body.status);
   if (body.status === "approved") {
     at("code").focus();
@@ -87,15 +97,18 @@ async function check(event) {
   event?.preventDefault();
   clearFaults();
   hideNotice();
-  const answer = await busy(at("check"), () => call("POST", "/v1/check", { authentication_uuid: current.id, check_code: at("code").value }));
+  const answer = await busy(at("check"), () => call("POST", "/v1/check", { authentication_uuid: current.id, check_code: at("code").value }, current.as));
   if (answer === undefined) return;
   const { status, body } = answer;
   if (status !== 200) return showFault(body, "code");
   if (body.status === "invalid") current.wrong += 1;
   if (body.status === "valid") {
-    current.done = true;
-    otp?.abort();
+    end("used");
     showStep("done");
+  } else if (current.wrong === session.checks) {
+    end("closed");
+  } else {
+    end({ expired_auth: "expired", rate_limited: "closed", without_attempt: "closed" }[body.status]);
   }
   at("code").setAttribute("aria-invalid", String(body.status === "invalid"));
   showStatus("check", body.status, session.checks - current.wrong);
@@ -105,12 +118,20 @@ async function check(event) {
   }
 }
 
+/** Nothing can become of the verification any more, for the reason that stands in the place of its countdown; undefined: it goes on. The first reason stays. */
+function end(reason) {
+  if (reason === undefined) return;
+  otp?.abort();
+  current.over ??= reason;
+}
+
 function restart() {
   otp?.abort();
   hideNotice();
   current = undefined;
   clearFaults();
-  at("status").hidden = true;
+  at("status").replaceChildren();
+  at("again").hidden = true;
   showStep("number");
   at("phone_number").focus();
   at("phone_number").select();
@@ -134,9 +155,7 @@ function showStep(step) {
   at("number-form").hidden = step !== "number";
   at("code-step").hidden = step === "number";
   at("main").classList.toggle("verifying", step !== "number");
-  at("code-step").classList.toggle("done", step === "done");
   at("check").textContent = step === "done" ? "Check again" : "Check the code";
-  at("restart").textContent = step === "done" ? "Verify another" : "Change";
   const order = ["number", "code", "done"];
   for (const name of order) {
     const item = at(`step-${name}`);
@@ -147,20 +166,30 @@ function showStep(step) {
   showFacts();
 }
 
-/** The figures that count down. */
+/** The figures that count down; once the verification is over they stand still, and the way on is shown. */
 function showFacts() {
   if (current === undefined) return;
   const now = Date.now() + skew;
   const seconds = (end) => Math.max(0, Math.ceil((end - now) / 1000));
   const life = seconds(current.expires);
+  if (life === 0 && current.over === undefined) {
+    end("expired");
+    return showStatus("check", "expired_auth");
+  }
   const wait = seconds(current.next);
-  const over = life === 0 || current.remaining === 0 || current.done;
-  at("lifetime").textContent = current.done ? "used" : life === 0 ? "expired" : clock(life);
-  at("cooldown").textContent = over ? "none" : wait === 0 ? "now" : `in ${clock(wait)}`;
-  at("remaining").textContent = String(over ? 0 : current.remaining);
+  const over = current.over !== undefined;
+  const none = over || current.remaining === 0;
+  at("lifetime").textContent = current.over ?? clock(life);
+  at("cooldown").textContent = none ? "none" : wait === 0 ? "now" : `in ${clock(wait)}`;
+  at("remaining").textContent = String(none ? 0 : current.remaining);
   at("wrong").textContent = `${current.wrong} of ${session.checks}`;
-  at("lifetime").parentElement.classList.toggle("low", !current.done && life <= 30);
-  at("retry").classList.toggle("waiting", over || wait > 0);
+  at("lifetime")
+    .closest("div")
+    .classList.toggle("low", !over && life <= 30);
+  at("retry").classList.toggle("waiting", none || wait > 0);
+  at("code-step").classList.toggle("over", over);
+  at("restart").hidden = over;
+  at("again").hidden = !over;
 }
 
 /** Told anew each time, so that the same status twice is also announced twice. */
@@ -176,9 +205,11 @@ function showStatus(operation, status, left) {
   head.append(strong, " ", name);
   const text = document.createElement("p");
   text.textContent = sentence;
-  at("status").className = `status ${tone}`;
-  at("status").hidden = false;
-  at("status").replaceChildren(head, text);
+  const answer = document.createElement("div");
+  answer.className = `status ${tone}`;
+  answer.append(head, text);
+  // The region is there from the beginning, empty: one that appears together with its words is not announced.
+  at("status").replaceChildren(answer);
 }
 
 /** A fault is shown at the field it speaks of. */
@@ -187,7 +218,7 @@ function showFault({ code, message }, fallback) {
   const id = at(`${named}-error`) === null ? fallback : named;
   at(`${id}-error`).textContent = message;
   at(id).setAttribute("aria-invalid", "true");
-  at("status").hidden = true;
+  at("status").replaceChildren();
   if (at("more").contains(at(id))) at("more").open = true;
   at(id).focus();
 }
