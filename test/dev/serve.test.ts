@@ -77,9 +77,9 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     await post(one, "check", { authentication_uuid, check_code: code }, { "x-request-id": `user-${number}` });
     await fetch(`${one.url}/v1/lookup/${number}`, { headers: { "x-api-key": api_key, "customer-uuid": customer_uuid } });
     await fetch(`${one.url}/v1/lookup/${number}`, { headers: { "x-api-key": "pp_wrong", "customer-uuid": customer_uuid } });
-    await fetch(`${one.url}/receipts/twilio?To=${number}`, { method: "POST" });
+    await fetch(`${one.url}/receipts/twilio/?To=${number}`, { method: "POST" });
     await fetch(`${one.url}/${number}`);
-    await fetch(`${one.url}/healthz`, { method: "POST" });
+    await fetch(`${one.url}/healthz/`, { method: "POST" });
     expect((await fetch(`${one.url}/metrics`)).status).toBe(404);
     await expect.poll(() => requests(one).length).toBe(9);
     expect(requests(one).map(({ method, route, status }) => [method, route, status])).toEqual([

@@ -39,8 +39,11 @@ export function followRequest(request: IncomingMessage, response: ServerResponse
   });
 }
 
+/** One slash at its end is none, as in all paths. */
+export const isHealth = (path: string): boolean => /^\/healthz\/?$/.test(path);
+
 function templateOf(path: string): string {
-  if (path === "/healthz") return path;
-  if (/^\/receipts\/[^/]+$/.test(path)) return "/receipts/{provider}";
+  if (isHealth(path)) return "/healthz";
+  if (/^\/receipts\/[^/]+\/?$/.test(path)) return "/receipts/{provider}";
   return matchRoute(path)?.route.path ?? "none";
 }

@@ -3,7 +3,7 @@ import { nodeHandler } from "../../../adapters/http/node.js";
 import { pathOf } from "../../../adapters/http/paths.js";
 import type { Verifier } from "../../create-verifier.js";
 import type { Health } from "./health.js";
-import { followRequest, type RequestLine } from "./request-line.js";
+import { followRequest, isHealth, type RequestLine } from "./request-line.js";
 
 /** What the server asks of a verifier. */
 export type ServedVerifier = Pick<Verifier, "root" | "handle" | "warn" | "clock" | "receipts" | "metricsHandler" | "ping" | "close">;
@@ -23,7 +23,7 @@ export function serviceListener(verifier: ServedVerifier, health: Health, tell: 
   return (request, response) => {
     const path = pathOf(request.url ?? "/");
     followRequest(request, response, path, tell);
-    if (path !== "/healthz") return api(request, response);
+    if (!isHealth(path)) return api(request, response);
     request.resume();
     if (request.method !== "GET" && request.method !== "HEAD") return plain(response.setHeader("allow", "GET, HEAD"), 405, "GET only\n");
     void health.answer().then(([status, text]) => plain(response, status, text));
