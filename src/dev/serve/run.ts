@@ -18,7 +18,7 @@ import type { ServeSettings } from "./settings.js";
 export async function runServe(settings: ServeSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   const tell = (fields: object) => out(`${JSON.stringify({ time: new Date().toISOString(), ...fields })}\n`);
   const stopped = new Promise<undefined>((done) => stop.addEventListener("abort", () => done(undefined), { once: true }));
-  const fault = (error: unknown) => err(`phoneproof: ${(error as Error).message}\n`);
+  const fault = (error: unknown) => err(`phoneproof: ${(error as Error).message.replace(/^phoneproof: /, "")}\n`);
 
   let service: Service | undefined;
   try {
