@@ -47,6 +47,7 @@ export default defineConfig({
     otel: "adapters/otel/index.ts",
     webhooks: "adapters/callback/webhooks.ts",
     client: "adapters/client/index.ts",
+    "otp-input": "adapters/otp-input/index.ts",
     "challenge/hcaptcha": "adapters/challenge/hcaptcha.ts",
     "challenge/recaptcha": "adapters/challenge/recaptcha.ts",
     "challenge/turnstile": "adapters/challenge/turnstile.ts",
@@ -75,7 +76,8 @@ export default defineConfig({
   platform: "node",
   // Deno and Workers know Node's modules by their `node:` names alone.
   removeNodeProtocol: false,
-  dts: true,
+  // For the one file that runs in a page.
+  dts: { compilerOptions: { lib: ["ES2023", "DOM", "DOM.Iterable"] } },
   loader: { ".lua": "text" },
   noExternal: inside,
   esbuildPlugins: [rawText(), siblings, outsideOfCommonJs],

@@ -21,6 +21,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./fetch": { exports: ["fetchHandler"], loads: [] },
   "./node": { exports: ["nodeHandler"], loads: [] },
   "./client": { exports: ["FaultError", "TransportError", "createClient"], loads: [] },
+  "./otp-input": { exports: ["otpWords"], loads: [] },
   "./challenge/hcaptcha": { exports: ["hcaptchaChallenge"], loads: [] },
   "./challenge/recaptcha": { exports: ["recaptchaChallenge"], loads: [] },
   "./challenge/turnstile": { exports: ["turnstileChallenge"], loads: [] },

@@ -10,6 +10,7 @@ import memory = require("phoneproof/memory");
 import mongo = require("phoneproof/mongo");
 import next = require("phoneproof/next");
 import node = require("phoneproof/node");
+import otpInput = require("phoneproof/otp-input");
 import redis = require("phoneproof/redis");
 import router = require("phoneproof/router");
 import lookupChain = require("phoneproof/lookup/chain");
@@ -50,6 +51,7 @@ fetch.fetchHandler(verifier);
 testing.storeContract();
 export const others = [
   client.createClient,
+  otpInput.otpWords,
   router.router,
   africastalking.africasTalkingSender,
   aws.awsSender,

@@ -29,6 +29,7 @@ import { mongoStore } from "phoneproof/mongo";
 import { nextHandlers } from "phoneproof/next";
 import { nodeHandler } from "phoneproof/node";
 import { openTelemetry } from "phoneproof/otel";
+import { type OtpInputElement, type OtpWords, otpWords } from "phoneproof/otp-input";
 import { redisStore } from "phoneproof/redis";
 import { router } from "phoneproof/router";
 import { africasTalkingSender } from "phoneproof/senders/africastalking";
@@ -117,6 +118,13 @@ export async function asked(authentication_uuid: string, check_code: string): Pr
     // @ts-expect-error no such code
     return error instanceof FaultError && error.code === "teapot" ? error.doc_url : undefined;
   }
+}
+
+export const words: OtpWords | undefined = otpWords.en;
+export function show(otp: OtpInputElement): void {
+  otp.answer = { status: "invalid", remaining_checks: 3 };
+  // @ts-expect-error a number of digits
+  otp.length = "6";
 }
 
 createServer(nodeHandler([verifier, verifier.receipts, lazyVerifier(() => ({ store, sender, secret: "", countries: ["FR"], customers: "store" }))]));

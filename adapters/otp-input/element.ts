@@ -1,0 +1,404 @@
+import { attributes, reflecting } from "./attributes.js";
+import { codeIn, digitsOf } from "./code.js";
+import { style } from "./style.js";
+import type { OtpAnswer } from "./types.js";
+import { codeFromMessage } from "./web-otp.js";
+import { languageOf, triesLeft, waitingFor, wordsFor, wordsOf } from "./words.js";
+
+/** Attributes whose change is news of the server. */
+const news: readonly string[] = ["status", "next-retry-at", "remaining-checks", "remaining-retry"];
+
+/** Statuses after which no message can follow. */
+const over = /^(valid|already_validated|expired_auth|rate_limited|spam_detected|no_attempt|without_attempt)$/;
+
+/** Statuses that are no fault of anybody. */
+const tones: Readonly<Record<string, string>> = { pending: "info", approved: "info", denied: "info", valid: "success" };
+
+/** Milliseconds until the button may be pressed again where no answer says otherwise. */
+const pressPause = 3_000;
+
+/** A wait is read out once in so many seconds. */
+const spokenEvery = 30;
+
+/** Where there is no page (a server that renders one) the class is made, and never used. */
+const HTMLElement = (globalThis.HTMLElement ?? class {}) as typeof globalThis.HTMLElement;
+
+export class OtpInput extends reflecting(HTMLElement) {
+  static readonly formAssociated = true;
+  static readonly observedAttributes = [...Object.values(attributes), "value", "lang", "aria-label"];
+
+  readonly #internals = this.attachInternals();
+  readonly #label = part("label", "label", { htmlFor: "input" });
+  readonly #boxes = part("span", "boxes", { ariaHidden: "true" });
+  readonly #input = part("input", "input", { id: "input", inputMode: "numeric", autocomplete: "one-time-code", enterKeyHint: "done", spellcheck: false });
+  readonly #field = part("div", "field", {}, this.#boxes, part("span", "clip", {}, this.#input));
+  readonly #words = part("span", "words");
+  readonly #tries = part("span", "tries");
+  readonly #message = part("p", "message", { id: "message", dir: "auto" }, this.#words, " ", this.#tries);
+  readonly #resend = part("button", "resend", { type: "button", dir: "auto" });
+  /** Read out when it changes, and seen by nobody. */
+  readonly #live = part("div", "live", { role: "status" });
+  readonly #root = part("div", "root", {}, this.#label, part("div", "room", {}, this.#field), this.#message, this.#resend, this.#live);
+  /** A language may be said anywhere above. */
+  readonly #languages = new MutationObserver(() => this.#plan());
+  #lang = "en";
+  #answer: OtpAnswer | null = null;
+  /** What was in the field when it was last looked at. */
+  #seen = "";
+  /** Whether the person changed the code since the last news, which was of another one then. */
+  #edited = false;
+  #off = false;
+  /** The server's clock less this device's, ms. */
+  #skew = 0;
+  /** When another message may be asked for, ms since the epoch by the server's clock; undefined: never. */
+  #next: number | undefined;
+  #waiting = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #planned = false;
+  #aloud = false;
+  /** Ends the wait for a message that the browser reads. */
+  #otp: AbortController | undefined;
+  /** Ends the listening to a form. */
+  #ofForm: AbortController | undefined;
+
+  constructor() {
+    super();
+    const shadow = this.attachShadow({ mode: "open", delegatesFocus: true });
+    shadow.adoptedStyleSheets = [styleSheet()];
+    shadow.append(this.#root);
+    this.#input.setAttribute("aria-describedby", "message");
+    this.#input.setAttribute("autocorrect", "off");
+    this.#input.addEventListener("input", (event) => this.#typed((event as InputEvent).isComposing));
+    this.#input.addEventListener("compositionend", () => this.#typed(false));
+    this.#input.addEventListener("paste", (event) => {
+      const code = codeIn(event.clipboardData?.getData("text") ?? "", this.length);
+      if (code === undefined) return;
+      event.preventDefault();
+      this.#fill(code);
+    });
+    this.#input.addEventListener("keydown", ({ key, isComposing }) => {
+      if (key === "Enter" && !isComposing) this.form?.requestSubmit();
+    });
+    this.#input.addEventListener("change", () => this.dispatchEvent(new Event("change", { bubbles: true })));
+    this.#input.addEventListener("focus", () => {
+      // The label outside may have changed unseen.
+      this.#render();
+      if (this.#wrong) this.select();
+    });
+    for (const type of ["keyup", "pointerup", "select", "selectionchange"]) this.#input.addEventListener(type, () => this.#showBoxes());
+    this.#resend.addEventListener("click", () => this.#ask());
+  }
+
+  get value(): string {
+    return this.#input.value;
+  }
+
+  /** As of every field, a value that a program sets fires no event. */
+  set value(value: string | null | undefined) {
+    this.#input.value = digitsOf(`${value ?? ""}`).slice(0, this.length);
+    this.#take(false);
+  }
+
+  get answer(): OtpAnswer | null {
+    return this.#answer;
+  }
+
+  set answer(answer: OtpAnswer | null | undefined) {
+    this.#answer = answer ?? null;
+    const { created_at, status, next_retry_at, remaining_checks, remaining_retry } = answer ?? {};
+    const then = Date.parse(created_at ?? "");
+    if (!Number.isNaN(then)) this.#skew = then - Date.now();
+    this.status = status ?? "";
+    // What an answer does not tell stays as it was.
+    this.nextRetryAt = next_retry_at ?? this.nextRetryAt;
+    this.remainingChecks = remaining_checks ?? this.remainingChecks;
+    this.remainingRetry = remaining_retry ?? this.remainingRetry;
+  }
+
+  get form(): HTMLFormElement | null {
+    return this.#internals.form;
+  }
+
+  get labels(): NodeList {
+    return this.#internals.labels;
+  }
+
+  get validity(): ValidityState {
+    return this.#internals.validity;
+  }
+
+  get validationMessage(): string {
+    return this.#internals.validationMessage;
+  }
+
+  get willValidate(): boolean {
+    return this.#internals.willValidate;
+  }
+
+  checkValidity(): boolean {
+    return this.#internals.checkValidity();
+  }
+
+  reportValidity(): boolean {
+    return this.#internals.reportValidity();
+  }
+
+  select(): void {
+    this.#input.select();
+    this.#showBoxes();
+  }
+
+  connectedCallback(): void {
+    // What was set before the script came stands in front of the accessors.
+    for (const name of [...Object.keys(attributes), "value", "answer"]) {
+      if (!Object.hasOwn(this, name)) continue;
+      const value: unknown = Reflect.get(this, name);
+      Reflect.deleteProperty(this, name);
+      Reflect.set(this, name, value);
+    }
+    this.#languages.observe(this.ownerDocument, { subtree: true, attributeFilter: ["lang"] });
+    this.#render();
+    this.#listen();
+  }
+
+  disconnectedCallback(): void {
+    this.#languages.disconnect();
+    clearTimeout(this.#timer);
+    this.#hush();
+  }
+
+  attributeChangedCallback(name: string, _before: string | null, value: string | null): void {
+    if (name === "value") this.value = value;
+    if (name === "length") this.value = this.value;
+    if (name === "next-retry-at") {
+      const at = Date.parse(this.nextRetryAt);
+      this.#next = this.nextRetryAt === "" ? undefined : Number.isNaN(at) ? 0 : at;
+    }
+    const isNews = news.includes(name);
+    if (isNews) this.#edited = false;
+    this.#validate();
+    this.#plan(isNews);
+  }
+
+  formAssociatedCallback(form: HTMLFormElement | null): void {
+    this.#ofForm?.abort();
+    this.#ofForm = new AbortController();
+    form?.addEventListener("submit", () => this.#hush(), { signal: this.#ofForm.signal });
+  }
+
+  formDisabledCallback(off: boolean): void {
+    this.#off = off;
+    if (off) this.#hush();
+    else this.#listen();
+    this.#plan();
+  }
+
+  formResetCallback(): void {
+    this.status = "";
+    this.value = this.getAttribute("value");
+  }
+
+  formStateRestoreCallback(state: unknown): void {
+    if (typeof state === "string") this.value = state;
+  }
+
+  /** What is told. After the last wrong code: that there are no more. */
+  get #told(): string {
+    return this.status === "invalid" && this.remainingChecks === 0 ? "rate_limited" : this.status;
+  }
+
+  /** Whether the code that stands there was told to be wrong. */
+  get #wrong(): boolean {
+    return this.#told === "invalid" && !this.#edited;
+  }
+
+  /** Takes what came into the field, in whatever form: a digit, an autofilled "123-456", digits of another script. */
+  #typed(composing: boolean): void {
+    const { value, selectionStart } = this.#input;
+    if (!/^\d*$/.test(value) || value.length > this.length) {
+      // What an input method still composes is not changed under its hands.
+      if (composing) return;
+      this.#input.value = codeIn(value, this.length) ?? digitsOf(value).slice(0, this.length);
+      const caret = digitsOf(value.slice(0, selectionStart ?? undefined)).length;
+      this.#input.setSelectionRange(caret, caret);
+    }
+    this.#take(true);
+  }
+
+  /** Puts a code in as if the person had. */
+  #fill(code: string): void {
+    this.#input.value = code;
+    this.#input.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true, inputType: "insertReplacementText" }));
+  }
+
+  #take(byPerson: boolean): void {
+    const { value } = this;
+    if (value !== this.#seen) {
+      this.#seen = value;
+      if (byPerson) this.#edited = true;
+      this.#internals.setFormValue(value);
+      this.#validate();
+      this.#plan();
+      if (value.length === this.length) {
+        this.#hush();
+        if (byPerson) this.#fire("otp-complete", { code: value });
+      }
+    }
+    this.#showBoxes();
+  }
+
+  #ask(): void {
+    if (this.#waiting) return;
+    this.#next = Date.now() + this.#skew + pressPause;
+    this.#tick();
+    this.#listen();
+    this.#fire("otp-resend");
+  }
+
+  #fire(type: string, detail?: unknown): void {
+    this.dispatchEvent(new CustomEvent(type, { bubbles: true, composed: true, detail }));
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#otp !== undefined || this.#off || !this.isConnected) return;
+    const otp = new AbortController();
+    this.#otp = otp;
+    const code = await codeFromMessage(otp.signal);
+    if (otp.signal.aborted) return;
+    this.#otp = undefined;
+    if (code !== undefined) this.#fill(codeIn(code, this.length) ?? digitsOf(code));
+  }
+
+  #hush(): void {
+    this.#otp?.abort();
+    this.#otp = undefined;
+  }
+
+  #validate(): void {
+    const words = wordsOf(this.#lang);
+    const missing = this.required && this.value === "";
+    const short = this.value !== "" && this.value.length < this.length;
+    if (missing || short) this.#internals.setValidity({ valueMissing: missing, tooShort: short }, words.incomplete, this.#input);
+    else if (this.#wrong && this.value !== "") this.#internals.setValidity({ customError: true }, words.invalid, this.#input);
+    else this.#internals.setValidity({});
+  }
+
+  /** Shows the state once all of it is there: an answer sets several attributes, and is read out once. */
+  #plan(aloud = false): void {
+    this.#aloud ||= aloud;
+    if (this.#planned) return;
+    this.#planned = true;
+    queueMicrotask(() => {
+      this.#planned = false;
+      if (!this.isConnected) return;
+      this.#render();
+      if (!this.#aloud) return;
+      this.#aloud = false;
+      this.#say(this.#words.textContent, this.#tries.textContent, this.#waiting ? this.#resend.textContent : "");
+      if (this.#wrong && this.shadowRoot?.activeElement === this.#input) this.select();
+      if (tones[this.#told] === "info") this.#listen();
+    });
+  }
+
+  #render(): void {
+    this.#lang = languageOf(languageAbove(this));
+    const words = wordsOf(this.#lang);
+    const told = this.#told;
+    const tone = told === "" ? "" : (tones[told] ?? "error");
+    this.#root.lang = this.#lang;
+    this.#label.hidden = this.label === "";
+    this.#label.textContent = this.label;
+    this.#input.ariaLabel = this.label === "" ? this.getAttribute("aria-label") || textOf(this.labels) || words.label : null;
+    this.#input.ariaInvalid = `${this.#wrong}`;
+    this.#input.ariaRequired = `${this.required}`;
+    this.#input.disabled = this.#off;
+    this.#resend.disabled = this.#off;
+    const marks = { off: this.#off, bad: tone === "error" && !this.#edited, good: tone === "success" };
+    for (const [mark, on] of Object.entries(marks)) this.#field.classList.toggle(mark, on);
+    this.#message.hidden = told === "";
+    this.#message.className = `message ${tone}`;
+    this.#message.setAttribute("part", this.#message.className);
+    this.#words.textContent = told === "" ? "" : wordsFor(this.#lang, told);
+    this.#tries.textContent = told === "invalid" && this.remainingChecks !== null ? triesLeft(this.#lang, this.remainingChecks) : "";
+    this.#validate();
+    this.#showBoxes();
+    this.#tick();
+  }
+
+  #showBoxes(): void {
+    const { length } = this;
+    this.#root.style.setProperty("--_n", `${length}`);
+    while (this.#boxes.childElementCount > length) this.#boxes.lastChild?.remove();
+    while (this.#boxes.childElementCount < length) this.#boxes.append(part("span", "box"));
+    const { selectionStart, selectionEnd, value } = this.#input;
+    const from = Math.min(selectionStart ?? 0, length - 1);
+    const to = Math.max(selectionEnd ?? 0, from + 1);
+    for (const [at, box] of [...this.#boxes.children].entries()) {
+      box.className = `box${at < value.length ? " filled" : ""}${at >= from && at < to ? " active" : ""}`;
+      box.setAttribute("part", box.className);
+    }
+  }
+
+  /** The button, and what it says while it waits. */
+  #tick(): void {
+    clearTimeout(this.#timer);
+    const words = wordsOf(this.#lang);
+    const wait = (this.#next ?? 0) - Date.now() - this.#skew;
+    const seconds = Math.ceil(wait / 1000);
+    const was = this.#waiting;
+    this.#resend.hidden = this.#next === undefined || this.remainingRetry === 0 || over.test(this.#told);
+    this.#waiting = !this.#resend.hidden && seconds > 0;
+    this.#resend.ariaDisabled = `${this.#waiting}`;
+    const text = this.#waiting ? waitingFor(this.#lang, seconds) : words.resend;
+    if (text !== this.#resend.textContent) {
+      this.#resend.textContent = text;
+      if (was && this.#waiting && seconds % spokenEvery === 0) this.#say(text);
+      if (was && !this.#waiting && !this.#resend.hidden) this.#say(words.ready);
+    }
+    if (this.#waiting) this.#timer = setTimeout(() => this.#tick(), wait % 1000 || 1000);
+  }
+
+  /** Has it read out, also where it says what it said before. */
+  #say(...texts: (string | null)[]): void {
+    const told = texts.filter(Boolean).join(" ");
+    this.#live.textContent = this.#live.textContent === told ? `${told}\u00a0` : told;
+  }
+}
+
+/** An element of the shadow tree under its name for `::part()`. */
+function part<T extends keyof HTMLElementTagNameMap>(
+  tag: T,
+  name: string,
+  properties: Partial<HTMLElementTagNameMap[T]> = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[T] {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.className = name;
+  element.setAttribute("part", name);
+  element.append(...children);
+  return element;
+}
+
+let sheet: CSSStyleSheet | undefined;
+
+/** One for all elements; made in the page, where a policy against inline styles does not reach it. */
+function styleSheet(): CSSStyleSheet {
+  if (sheet === undefined) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync(style);
+  }
+  return sheet;
+}
+
+/** The `lang` of the nearest element that has one, through the shadow roots around it; else the person's. */
+function languageAbove(element: Element): string {
+  for (let here: Element | undefined = element; here !== undefined; here = (here.getRootNode() as Partial<ShadowRoot>).host) {
+    const lang = here.closest("[lang]")?.getAttribute("lang");
+    if (lang) return lang;
+  }
+  return navigator.language;
+}
+
+function textOf(labels: NodeList): string {
+  return [...labels].map(({ textContent }) => textContent?.trim()).join(" ");
+}

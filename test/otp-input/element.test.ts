@@ -1,0 +1,692 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasChromium } from "../support/chromium.js";
+import { addScript, element, field, openPages, type PageOptions, type Pages, told, watch } from "./pages.js";
+
+const at = (seconds: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, seconds)).toISOString();
+
+/** The page's clock stands at noon until a test lets it run. */
+const noon: Pick<PageOptions, "before"> = { before: (page) => page.clock.install({ time: new Date(at(0)) }).then(() => page.clock.pauseAt(at(0))) };
+
+describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", { timeout: 30_000 }, () => {
+  let pages: Pages;
+  beforeAll(async () => {
+    pages = await openPages("adapters/otp-input/index.ts");
+  });
+  afterAll(() => pages?.close());
+
+  const value = (page: Page) => element(page, (otp) => otp.value);
+  const message = (page: Page) => page.locator("otp-input p");
+  const resend = (page: Page) => page.locator("otp-input button");
+  const spoken = (page: Page) => page.getByRole("status").textContent();
+  const paste = async (page: Page, text: string) => {
+    await page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
+    await field(page).press("Control+V");
+  };
+
+  describe("the field", () => {
+    test("is one real input, for autofill and for the keyboard of figures", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        expect(await field(page).count()).toBe(1);
+        const named = await field(page).evaluate((input) => Object.fromEntries([...input.attributes].map(({ name, value }) => [name, value])));
+        expect(named).toMatchObject({ autocomplete: "one-time-code", inputmode: "numeric", enterkeyhint: "done" });
+        expect(named).not.toHaveProperty("maxlength");
+      }));
+
+    test("takes digits, and tells once when all are there", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await watch(page);
+        await field(page).pressSequentially("12a34 5");
+        expect(await value(page)).toBe("12345");
+        await page.keyboard.type("67");
+        expect(await value(page)).toBe("123456");
+        expect((await told(page)).filter((one) => one.startsWith("otp"))).toEqual(["otp-complete 123456"]);
+        await page.keyboard.press("Backspace");
+        await page.keyboard.type("9");
+        expect((await told(page)).filter((one) => one.startsWith("otp"))).toEqual(["otp-complete 123456", "otp-complete 123459"]);
+      }));
+
+    test("input and change come from it as from any field", () =>
+      pages.on("<otp-input></otp-input><button>elsewhere</button>", async (page) => {
+        await watch(page);
+        await field(page).pressSequentially("12");
+        await page.keyboard.press("Tab");
+        expect(await told(page)).toEqual(["input", "input", "change"]);
+      }));
+
+    const pasted: [text: string, value: string][] = [
+      ["Your code is 123 456", "123456"],
+      ["٤٨٢٩١٣", "482913"],
+      ["482-913", "482913"],
+      ["Code: 482913\n\n@example.com #482913", "482913"],
+      ["48", "48"],
+      ["nothing", ""],
+    ];
+    test.each(pasted)("pasted %j: %j", (text, expected) =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await watch(page);
+        await field(page).focus();
+        await paste(page, text);
+        await expect.poll(() => value(page)).toBe(expected);
+        expect((await told(page)).includes(`otp-complete ${expected}`)).toBe(expected.length === 6);
+      }),
+    );
+
+    test("a message that is pasted takes the place of what stands there", () =>
+      pages.on("<otp-input value=11></otp-input>", async (page) => {
+        await field(page).press("End");
+        await paste(page, "Your code is 482913");
+        await expect.poll(() => value(page)).toBe("482913");
+      }));
+
+    test("what a keyboard or the browser fills in at once is taken whole, separators and other scripts' digits too", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await watch(page);
+        await field(page).focus();
+        for (const [text, expected] of [
+          ["482-913", "482913"],
+          ["१२३४५६", "123456"],
+        ] as const) {
+          await field(page).selectText();
+          await page.keyboard.insertText(text);
+          expect(await value(page)).toBe(expected);
+        }
+        expect((await told(page)).filter((one) => one.startsWith("otp"))).toEqual(["otp-complete 482913", "otp-complete 123456"]);
+      }));
+
+    test("what an input method composes is taken when it is done, and not touched before", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await field(page).focus();
+        const devtools = await page.context().newCDPSession(page);
+        await devtools.send("Input.imeSetComposition", { text: "１２３", selectionStart: 3, selectionEnd: 3 });
+        expect(await field(page).inputValue()).toBe("１２３");
+        await devtools.send("Input.insertText", { text: "１２３" });
+        expect(await value(page)).toBe("123");
+      }));
+
+    test("digits typed within are kept where they are typed, and the caret stays behind them", () =>
+      pages.on("<otp-input value=1256></otp-input>", async (page) => {
+        await field(page).press("Home");
+        await page.keyboard.press("ArrowRight");
+        await page.keyboard.press("ArrowRight");
+        await page.keyboard.type("3x4");
+        expect(await value(page)).toBe("123456");
+        expect(await field(page).evaluate((input: HTMLInputElement) => input.selectionStart)).toBe(4);
+      }));
+
+    test("never scrolls: the last digit stands in the last box, with the caret behind it", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await field(page).pressSequentially("123456");
+        expect(await field(page).evaluate((input) => [input.scrollLeft, (input.parentElement as Element).scrollLeft])).toEqual([0, 0]);
+      }));
+
+    test("length says how many digits, and a code of ten fits a narrow page", () =>
+      pages.on(
+        "<otp-input length=10></otp-input>",
+        async (page) => {
+          await watch(page);
+          await field(page).pressSequentially("1234567890");
+          expect(await told(page)).toContain("otp-complete 1234567890");
+          const fits = await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+          expect(fits).toBe(true);
+          await element(page, (otp) => {
+            otp.length = 4;
+          });
+          expect(await value(page)).toBe("1234");
+          await expect.poll(() => page.locator("otp-input [part~=box]").count()).toBe(4);
+        },
+        { viewport: { width: 320, height: 600 } },
+      ));
+
+    test.each(["", "0", "six", "-1", "13"])("length=%j is no length: six", (length) =>
+      pages.on(`<otp-input length="${length}"></otp-input>`, async (page) => {
+        expect(await element(page, (otp) => otp.length)).toBe(6);
+      }),
+    );
+
+    test("a box is active where the next digit goes, and those are filled that have one", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        const parts = () => page.locator("otp-input [part~=box]").evaluateAll((boxes) => boxes.map((box) => box.getAttribute("part")));
+        await field(page).pressSequentially("12");
+        expect(await parts()).toEqual(["box filled", "box filled", "box active", "box", "box", "box"]);
+        await page.keyboard.press("ArrowLeft");
+        expect((await parts())[1]).toBe("box filled active");
+        await page.keyboard.type("3456");
+        await page.keyboard.press("End");
+        expect((await parts())[5]).toBe("box filled active");
+        await field(page).selectText();
+        await expect.poll(async () => new Set(await parts())).toEqual(new Set(["box filled active"]));
+      }));
+  });
+
+  describe("a message that the browser reads (WebOTP)", () => {
+    /** In place of a phone: each request is kept, and answered by `deliver(code)`. */
+    const phone: PageOptions = {
+      before: (page) =>
+        page.addInitScript(() => {
+          const asked: { otp: unknown; aborted: () => boolean }[] = [];
+          let deliver: (code: string) => void = () => undefined;
+          Object.assign(globalThis, {
+            OTPCredential: class {},
+            asked: () => asked.map(({ otp, aborted }) => [otp, aborted()]),
+            deliver: (code: string) => deliver(code),
+          });
+          navigator.credentials.get = ({ otp, signal }: CredentialRequestOptions & { otp?: unknown } = {}) =>
+            new Promise((resolve, reject) => {
+              asked.push({ otp, aborted: () => signal?.aborted === true });
+              deliver = (code) => resolve({ code } as never);
+              signal?.addEventListener("abort", () => reject(signal.reason));
+            });
+        }),
+    };
+    const asked = (page: Page) => page.evaluate(() => (globalThis as unknown as { asked(): [unknown, boolean][] }).asked());
+    const deliver = (page: Page, code: string) => page.evaluate((sent) => (globalThis as unknown as { deliver(code: string): void }).deliver(sent), code);
+    const sms = { transport: ["sms"] };
+
+    test("is waited for from the start, and its code is as good as typed", () =>
+      pages.on(
+        "<otp-input></otp-input>",
+        async (page) => {
+          await watch(page);
+          expect(await asked(page)).toEqual([[sms, false]]);
+          await deliver(page, "482913");
+          await expect.poll(() => value(page)).toBe("482913");
+          expect(await told(page)).toEqual(["otp-complete 482913", "input"]);
+        },
+        phone,
+      ));
+
+    const ends: [what: string, does: (page: Page) => Promise<unknown>][] = [
+      ["the element is taken away", (page) => element(page, (otp) => otp.remove())],
+      ["its form is sent", (page) => page.evaluate(() => document.forms[0]?.requestSubmit())],
+      ["the code is typed", (page) => field(page).pressSequentially("123456")],
+      ["it is disabled", (page) => element(page, (otp) => void (otp.disabled = true))],
+    ];
+    test.each(ends)("is waited for no more once %s", (_, does) =>
+      pages.on(
+        "<form><otp-input name=code></otp-input></form>",
+        async (page) => {
+          await page.evaluate(() => document.forms[0]?.addEventListener("submit", (event) => event.preventDefault()));
+          await does(page);
+          await expect.poll(() => asked(page)).toEqual([[sms, true]]);
+        },
+        phone,
+      ),
+    );
+
+    test("is waited for anew after another was asked for, and while one is waited for not twice", () =>
+      pages.on(
+        `<otp-input next-retry-at="${at(0)}"></otp-input>`,
+        async (page) => {
+          await resend(page).click();
+          expect(await asked(page)).toEqual([[sms, false]]);
+          await field(page).pressSequentially("111111");
+          await element(page, (otp) => {
+            otp.status = "approved";
+          });
+          await expect
+            .poll(() => asked(page))
+            .toEqual([
+              [sms, true],
+              [sms, false],
+            ]);
+        },
+        phone,
+      ));
+
+    test("that does not come is nobody's fault", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await field(page).pressSequentially("123456");
+        expect(await value(page)).toBe("123456");
+      }));
+  });
+
+  describe("the button for another message", () => {
+    test("is not there until the page says when", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        expect(await resend(page).isVisible()).toBe(false);
+        await element(page, (otp) => {
+          otp.nextRetryAt = "now";
+        });
+        expect(await resend(page).innerText()).toBe("Send a new code");
+      }));
+
+    test("waits, counts the seconds down, and then asks", () =>
+      pages.on(
+        `<otp-input next-retry-at="${at(30)}"></otp-input>`,
+        async (page) => {
+          await watch(page);
+          expect(await resend(page).innerText()).toBe("New code in 30 seconds");
+          await resend(page).click({ force: true });
+          expect(await resend(page).getAttribute("aria-disabled")).toBe("true");
+          expect(await told(page)).toEqual([]);
+          await page.clock.runFor(1_000);
+          expect(await resend(page).innerText()).toBe("New code in 29 seconds");
+          await page.clock.runFor(28_001);
+          expect(await resend(page).innerText()).toBe("New code in 1 second");
+          await page.clock.runFor(1_000);
+          expect(await resend(page).innerText()).toBe("Send a new code");
+          await resend(page).click();
+          expect(await told(page)).toEqual(["otp-resend"]);
+        },
+        noon,
+      ));
+
+    test("pressed twice asks once, and asks again after three seconds if nothing was answered", () =>
+      pages.on(
+        `<otp-input next-retry-at="${at(0)}"></otp-input>`,
+        async (page) => {
+          await watch(page);
+          await resend(page).dblclick();
+          expect(await told(page)).toEqual(["otp-resend"]);
+          await page.clock.runFor(3_000);
+          await resend(page).click();
+          expect(await told(page)).toEqual(["otp-resend", "otp-resend"]);
+        },
+        noon,
+      ));
+
+    test("takes an answer as it came, and its clock for the server's", () =>
+      pages.on(
+        "<otp-input></otp-input>",
+        async (page) => {
+          // The device is a day off.
+          await element(page, (otp) => {
+            otp.answer = {
+              status: "approved",
+              created_at: "2026-03-02T12:00:00.000Z",
+              next_retry_at: "2026-03-02T12:01:00.000Z",
+              remaining_retry: 3,
+              remaining_checks: 5,
+            };
+          });
+          expect(await resend(page).innerText()).toBe("New code in 60 seconds");
+          expect(await message(page).innerText()).toBe("A new code is on its way.");
+          const { nextRetryAt, remainingRetry, remainingChecks } = await element(page, ({ nextRetryAt, remainingRetry, remainingChecks }) => ({
+            nextRetryAt,
+            remainingRetry,
+            remainingChecks,
+          }));
+          expect([nextRetryAt, remainingRetry, remainingChecks]).toEqual(["2026-03-02T12:01:00.000Z", 3, 5]);
+          // What an answer does not tell stays.
+          await element(page, (otp) => {
+            otp.answer = { status: "invalid", remaining_checks: 4 };
+          });
+          expect(await resend(page).innerText()).toBe("New code in 60 seconds");
+          expect(await message(page).innerText()).toBe("That code is not right. 4 tries left");
+        },
+        noon,
+      ));
+
+    const gone: [attributes: string][] = [
+      ["remaining-retry=0"],
+      ...["valid", "expired_auth", "rate_limited", "spam_detected", "no_attempt"].map((one): [string] => [`status=${one}`]),
+    ];
+    test.each(gone)("goes with %s, where no message can follow", (attributes) =>
+      pages.on(`<otp-input next-retry-at="${at(0)}" ${attributes}></otp-input>`, async (page) => {
+        expect(await resend(page).isVisible()).toBe(false);
+      }),
+    );
+
+    test("an element that is taken away counts no more, and goes on when it is back", () =>
+      pages.on(
+        `<otp-input next-retry-at="${at(30)}"></otp-input>`,
+        async (page) => {
+          await page.evaluate(() => Object.assign(globalThis, { kept: document.querySelector("otp-input") }));
+          await element(page, (otp) => otp.remove());
+          await page.clock.runFor(5_000);
+          await page.evaluate(() => document.body.append((globalThis as unknown as { kept: Element }).kept));
+          expect(await resend(page).innerText()).toBe("New code in 25 seconds");
+          await page.clock.runFor(1_000);
+          expect(await resend(page).innerText()).toBe("New code in 24 seconds");
+        },
+        noon,
+      ));
+  });
+
+  describe("words", () => {
+    const rows: [attributes: string, lang: string, text: string][] = [
+      ["status=pending", "en", "Your code is on its way."],
+      ["status=approved", "fr", "Un nouveau code est en route."],
+      ["status=denied", "de", "Ein neuer Code kann noch nicht gesendet werden."],
+      ["status=invalid remaining-checks=1", "en-GB", "That code is not right. 1 try left"],
+      ["status=invalid remaining-checks=3", "pl", "Kod jest nieprawidłowy. Pozostały 3 próby"],
+      ["status=invalid", "ja", "コードが正しくありません。"],
+      ["status=invalid remaining-checks=0", "en", "Too many attempts. Please try again later."],
+      ["status=rate_limited", "zh-TW", "嘗試次數過多，請稍後再試。"],
+      ["status=expired_auth", "ar", "انتهت صلاحية هذا الرمز. يُرجى البدء من جديد."],
+      ["status=without_attempt", "it", "Non è stato possibile inviare un codice a questo numero."],
+      ["status=unavailable", "es", "Algo ha ido mal. Inténtalo de nuevo."],
+      ["status=valid", "sv", "Your number is verified."],
+    ];
+    test.each(rows)("%s in %s: %s", (attributes, lang, text) =>
+      pages.on(
+        `<otp-input ${attributes}></otp-input>`,
+        async (page) => {
+          expect(await message(page).innerText()).toBe(text);
+        },
+        { html: `lang="${lang}"` },
+      ),
+    );
+
+    test("are in the language of the nearest element above, through shadow roots, and change with it", () =>
+      pages.on('<section lang="fr"><div></div></section>', async (page) => {
+        await page.evaluate(() => {
+          const otp = document.createElement("otp-input");
+          otp.status = "valid";
+          document.querySelector("div")?.attachShadow({ mode: "open" }).append(otp);
+        });
+        expect(await message(page).innerText()).toBe("Votre numéro est vérifié.");
+        await page.evaluate(() => document.querySelector("section")?.setAttribute("lang", "nl"));
+        expect(await message(page).innerText()).toBe("Je nummer is geverifieerd.");
+        await element(page, (otp) => {
+          otp.lang = "tr";
+        });
+        expect(await message(page).innerText()).toBe("Numaranız doğrulandı.");
+      }));
+
+    test("of the visitor's language where the page names none", () =>
+      pages.on("<otp-input status=valid></otp-input>", async (page) => expect(await message(page).innerText()).toBe("Il tuo numero è verificato."), {
+        html: "",
+        locale: "it-IT",
+      }));
+
+    test("from right to left, beside a code that runs from left to right", () =>
+      pages.on(
+        "<otp-input label='الرمز' value=12 status=invalid></otp-input>",
+        async (page) => {
+          const boxes = await page
+            .locator("otp-input [part~=box]")
+            .evaluateAll((all) => all.map((box) => [box.getBoundingClientRect().left, box.getAttribute("part")]));
+          const lefts = boxes.map(([left]) => left as number);
+          expect([...lefts].sort((a, b) => a - b)).toEqual(lefts);
+          expect(boxes.map(([, part]) => String(part).includes("filled"))).toEqual([true, true, false, false, false, false]);
+          const right = (selector: string) => page.locator(`otp-input ${selector}`).evaluate((one) => Math.round(one.getBoundingClientRect().right));
+          expect(await right("[part=field]")).toBe(await right("[part=label]"));
+          expect(await message(page).evaluate((one) => getComputedStyle(one).direction)).toBe("rtl");
+        },
+        { html: 'lang="ar" dir="rtl"' },
+      ));
+  });
+
+  describe("for who does not see it", () => {
+    const names: [what: string, body: string, name: string][] = [
+      ["nothing said", "<otp-input></otp-input>", "Verification code"],
+      ["a label of the page", "<label for=c>Code from the message</label><otp-input id=c></otp-input>", "Code from the message"],
+      ["a label around it", "<label>Your code <otp-input></otp-input></label>", "Your code"],
+      ["a label of its own", "<otp-input label='The code'></otp-input>", "The code"],
+      ["aria-label", "<otp-input aria-label='Six digits'></otp-input>", "Six digits"],
+    ];
+    test.each(names)("its name, with %s: %s %s", (_, body, name) =>
+      pages.on(body, async (page) => expect(await page.getByRole("textbox", { name, exact: true }).count()).toBe(1)),
+    );
+
+    test("a click on its label goes to the field", () =>
+      pages.on("<label for=c>Code</label><otp-input id=c></otp-input>", async (page) => {
+        await page.getByText("Code", { exact: true }).click();
+        await page.keyboard.type("12");
+        expect(await value(page)).toBe("12");
+      }));
+
+    test("a wrong code is told as invalid, with its words and the tries left as description, until it is changed", () =>
+      pages.on("<otp-input value=111111></otp-input>", async (page) => {
+        await field(page).focus();
+        await element(page, (otp) => {
+          otp.answer = { status: "invalid", remaining_checks: 2 };
+        });
+        const described = () =>
+          field(page).evaluate((input) => (input.getRootNode() as ShadowRoot).getElementById(input.getAttribute("aria-describedby") as string)?.textContent);
+        expect(await described()).toBe("That code is not right. 2 tries left");
+        expect(await field(page).getAttribute("aria-invalid")).toBe("true");
+        expect(await spoken(page)).toBe("That code is not right. 2 tries left");
+        // What is typed next takes the wrong one's place.
+        await page.keyboard.type("2");
+        expect(await value(page)).toBe("2");
+        expect(await field(page).getAttribute("aria-invalid")).toBe("false");
+        expect(await described()).toBe("That code is not right. 2 tries left");
+      }));
+
+    test("the same answer twice is read out twice", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        const tell = () => element(page, (otp) => void (otp.answer = { status: "invalid", remaining_checks: 2 }));
+        await tell();
+        const first = await spoken(page);
+        await tell();
+        expect(await spoken(page)).not.toBe(first);
+        expect((await spoken(page))?.trim()).toBe(first);
+      }));
+
+    test("a wait is read out when it begins, at each half minute, and when it is over; not each second", () =>
+      pages.on(
+        "<otp-input></otp-input>",
+        async (page) => {
+          await page.evaluate(() => {
+            const said: (string | null)[] = [];
+            Object.assign(globalThis, { said });
+            const live = document.querySelector("otp-input")?.shadowRoot?.querySelector("[role=status]") as Element;
+            new MutationObserver(() => said.push(live.textContent)).observe(live, { childList: true, characterData: true, subtree: true });
+          });
+          await element(page, (otp) => {
+            otp.answer = { status: "approved", next_retry_at: "2026-03-01T12:01:10.000Z" };
+          });
+          await page.clock.runFor(80_000);
+          expect(await page.evaluate(() => (globalThis as unknown as { said: string[] }).said)).toEqual([
+            "A new code is on its way. New code in 70 seconds",
+            "New code in 60 seconds",
+            "New code in 30 seconds",
+            "You can ask for a new code now.",
+          ]);
+        },
+        noon,
+      ));
+
+    test("the boxes are no part of what is read, and nothing but field and button is in the way of Tab", () =>
+      pages.on(`<otp-input next-retry-at="${at(0)}"></otp-input><a href="#">after</a>`, async (page) => {
+        const stops: string[] = [];
+        for (let i = 0; i < 3; i++) {
+          await page.keyboard.press("Tab");
+          stops.push(
+            await page.evaluate(() => {
+              const here = document.activeElement as Element;
+              return (here.shadowRoot?.activeElement ?? here).tagName;
+            }),
+          );
+        }
+        expect(stops).toEqual(["INPUT", "BUTTON", "A"]);
+        expect(await page.locator("otp-input").ariaSnapshot()).toBe('- textbox "Verification code"\n- button "Send a new code"\n- status');
+      }));
+  });
+
+  describe("in a form", () => {
+    const fields = (page: Page) => page.evaluate(() => [...new FormData(document.forms[0])]);
+
+    test("it goes under its name, and a disabled one does not", () =>
+      pages.on("<form><fieldset><otp-input name=code value=123></otp-input></fieldset></form>", async (page) => {
+        expect(await fields(page)).toEqual([["code", "123"]]);
+        await field(page).press("End");
+        await page.keyboard.type("456");
+        expect(await fields(page)).toEqual([["code", "123456"]]);
+        await page.evaluate(() => document.querySelector("fieldset")?.toggleAttribute("disabled"));
+        expect(await fields(page)).toEqual([]);
+        expect(await field(page).isDisabled()).toBe(true);
+        await page.evaluate(() => document.querySelector("fieldset")?.toggleAttribute("disabled"));
+        expect(await field(page).isDisabled()).toBe(false);
+        await element(page, (otp) => {
+          otp.disabled = true;
+        });
+        expect(await field(page).isDisabled()).toBe(true);
+      }));
+
+    test("Enter sends it, when it is whole", () =>
+      pages.on("<form action=/sent><otp-input name=code required></otp-input></form>", async (page) => {
+        const invalid = () => element(page, (otp) => [otp.validity.valueMissing, otp.validity.tooShort, otp.checkValidity(), otp.validationMessage]);
+        expect(await invalid()).toEqual([true, false, false, "Enter the whole code."]);
+        await field(page).pressSequentially("12345");
+        expect(await invalid()).toEqual([false, true, false, "Enter the whole code."]);
+        await page.keyboard.press("Enter");
+        expect(new URL(page.url()).pathname).toBe("/");
+        await page.keyboard.type("6");
+        expect(await invalid()).toEqual([false, false, true, ""]);
+        await page.keyboard.press("Enter");
+        await page.waitForURL("**/sent?code=123456");
+      }));
+
+    test("one that is not required may be empty", () =>
+      pages.on("<form><otp-input name=code></otp-input></form>", async (page) => expect(await element(page, (otp) => otp.checkValidity())).toBe(true)));
+
+    test("a code that was told to be wrong is not sent again as it is", () =>
+      pages.on("<form><otp-input name=code value=123456></otp-input></form>", async (page) => {
+        await element(page, (otp) => {
+          otp.status = "invalid";
+        });
+        expect(await element(page, (otp) => [otp.validity.customError, otp.validationMessage])).toEqual([true, "That code is not right."]);
+        await field(page).press("End");
+        await page.keyboard.press("Backspace");
+        await page.keyboard.type("7");
+        expect(await element(page, (otp) => otp.checkValidity())).toBe(true);
+      }));
+
+    test("reset puts its first value back, and takes the words away", () =>
+      pages.on("<form><otp-input name=code value=12 status=invalid></otp-input></form>", async (page) => {
+        await field(page).press("End");
+        await page.keyboard.type("34");
+        await page.evaluate(() => document.forms[0]?.reset());
+        expect(await value(page)).toBe("12");
+        expect(await fields(page)).toEqual([["code", "12"]]);
+        expect(await message(page).isVisible()).toBe(false);
+      }));
+
+    test("a page that is come back to has what was typed", () =>
+      pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
+        await field(page).pressSequentially("1234");
+        await page.goto(`${page.url()}elsewhere`);
+        await page.goBack();
+        await expect.poll(() => value(page)).toBe("1234");
+      }));
+
+    test("a program that sets its value fires nothing", () =>
+      pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
+        await watch(page);
+        await element(page, (otp) => {
+          otp.value = "482 913";
+        });
+        expect(await fields(page)).toEqual([["code", "482913"]]);
+        expect(await told(page)).toEqual([]);
+      }));
+  });
+
+  describe("in a page", () => {
+    test("without scripts, what stands in <noscript> is the field", () =>
+      pages.on(
+        "<form action=/sent><otp-input name=code><noscript><input name=code autocomplete=one-time-code></noscript></otp-input><button>Send</button></form>",
+        async (page) => {
+          await field(page).fill("123456");
+          await page.getByRole("button").click();
+          expect(new URL(page.url()).search).toBe("?code=123456");
+        },
+        { javaScriptEnabled: false },
+      ));
+
+    test("with scripts it is not there", () =>
+      pages.on("<form><otp-input name=code value=1><noscript><input name=code></noscript></otp-input></form>", async (page) => {
+        expect(await page.evaluate(() => [...new FormData(document.forms[0])])).toEqual([["code", "1"]]);
+      }));
+
+    test("properties that were set before the script came hold", () =>
+      pages.on(
+        "<otp-input></otp-input>",
+        async (page) => {
+          await element(page, (otp) => void Object.assign(otp, { length: 4, value: "12", answer: { status: "invalid", remaining_checks: 3 } }));
+          await addScript(page);
+          expect(await value(page)).toBe("12");
+          expect(await page.locator("otp-input [part~=box]").count()).toBe(4);
+          expect(await message(page).innerText()).toBe("That code is not right. 3 tries left");
+          await element(page, (otp) => {
+            otp.length = 8;
+          });
+          expect(await page.locator("otp-input").getAttribute("length")).toBe("8");
+        },
+        { script: "after" },
+      ));
+
+    test("a script that comes twice changes nothing", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await addScript(page);
+        await field(page).pressSequentially("1");
+        expect(await value(page)).toBe("1");
+      }));
+
+    test("properties stand in attributes, and what is no value takes them away", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        const attributes = () => element(page, (otp) => otp.getAttributeNames().map((name) => `${name}=${otp.getAttribute(name)}`));
+        await element(page, (otp) => {
+          Object.assign(otp, {
+            status: "denied",
+            nextRetryAt: new Date(0),
+            remainingChecks: 0,
+            remainingRetry: 2,
+            name: "code",
+            label: "Code",
+            disabled: true,
+            required: true,
+          });
+        });
+        expect(await attributes()).toEqual([
+          "status=denied",
+          "next-retry-at=1970-01-01T00:00:00.000Z",
+          "remaining-checks=0",
+          "remaining-retry=2",
+          "name=code",
+          "label=Code",
+          "disabled=",
+          "required=",
+        ]);
+        await element(page, (otp) => {
+          Object.assign(otp, {
+            status: "",
+            nextRetryAt: null,
+            remainingChecks: null,
+            remainingRetry: undefined,
+            name: "",
+            label: "",
+            disabled: false,
+            required: false,
+          });
+        });
+        expect(await attributes()).toEqual([]);
+      }));
+
+    test("it is as wide as its boxes in a row of others, and no wider than its room", () =>
+      pages.on("<div id=row><otp-input></otp-input></div>", async (page) => {
+        const width = () => page.locator("otp-input [part=field]").evaluate((one) => Math.round(one.getBoundingClientRect().width));
+        const style = (css: string) =>
+          page.evaluate((text) => document.getElementById("row")?.style.setProperty(...(text.split(":") as [string, string])), css);
+        await style("display:flex");
+        expect(await width()).toBe(6 * 52 + 5 * 8);
+        await style("width:200px");
+        expect(await width()).toBe(200);
+      }));
+
+    test("it takes the page's colours and its custom properties", () =>
+      pages.on("<otp-input value=1 status=invalid></otp-input>", async (page) => {
+        const colour = (selector: string, of: string) =>
+          page
+            .locator(`otp-input ${selector}`)
+            .first()
+            .evaluate((one, name) => getComputedStyle(one).getPropertyValue(name), of);
+        const before = await colour("[part~=message]", "color");
+        await page.evaluate(() => document.body.style.setProperty("color", "white"));
+        expect(await colour("[part=input]", "color")).toBe("rgb(255, 255, 255)");
+        expect(await colour("[part~=message]", "color")).not.toBe(before);
+        await page.evaluate(() => document.body.style.setProperty("--otp-error", "rgb(1, 2, 3)"));
+        await page.evaluate(() => document.body.style.setProperty("--otp-size", "20px"));
+        expect(await colour("[part~=message]", "color")).toBe("rgb(1, 2, 3)");
+        expect(
+          await page
+            .locator("otp-input [part~=box]")
+            .first()
+            .evaluate((box) => Math.round(box.getBoundingClientRect().width)),
+        ).toBe(20);
+      }));
+  });
+});

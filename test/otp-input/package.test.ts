@@ -1,0 +1,31 @@
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { expect, test } from "vitest";
+import { root, run } from "../package/built.js";
+
+async function shipped(contents: string): Promise<Uint8Array> {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: root },
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    charset: "utf8",
+    logLevel: "error",
+    write: false,
+  });
+  return outputFiles[0]?.contents as Uint8Array;
+}
+
+test("phoneproof/otp-input is below 27 kB minified, and below 11 kB gzipped, words of sixteen languages included", async () => {
+  const bytes = await shipped(`import "phoneproof/otp-input";`);
+  // An import for its effect alone is kept: the package says that it has one.
+  expect(new TextDecoder().decode(bytes)).toContain("otp-input");
+  expect(bytes.length).toBeLessThan(27_000);
+  expect(gzipSync(bytes).length).toBeLessThan(11_000);
+});
+
+test.each(["module", "commonjs"] as const)("is imported where there is no page, as %s", async (format) => {
+  const load = format === "module" ? `const { otpWords } = await import("phoneproof/otp-input");` : `const { otpWords } = require("phoneproof/otp-input");`;
+  expect(await run(format, `${load} console.log(typeof HTMLElement, otpWords.en.label);`)).toBe("undefined Verification code\n");
+});

@@ -1,0 +1,18 @@
+import { existsSync } from "node:fs";
+import { type Browser, chromium } from "playwright-core";
+
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
+
+/** Whether there is a Chromium to try in. Without one, says what was not tried; with `CI=true` it throws. */
+export function hasChromium(what: string): boolean {
+  if (executablePath !== undefined) return true;
+  const message = `${what} was NOT tested: there is no Chromium. Get one with: apt-get install chromium`;
+  if (process.env.CI) throw new Error(message);
+  console.warn(message);
+  return false;
+}
+
+export function launchChromium(): Promise<Browser> {
+  const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"];
+  return chromium.launch({ executablePath: executablePath as string, args });
+}
