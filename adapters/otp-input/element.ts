@@ -68,7 +68,11 @@ export class OtpInput extends reflecting(HTMLElement) {
     shadow.append(this.#root);
     this.#input.setAttribute("aria-describedby", "message");
     this.#input.setAttribute("autocorrect", "off");
-    this.#input.addEventListener("input", (event) => this.#typed((event as InputEvent).isComposing));
+    this.#input.addEventListener("input", (event) => {
+      // Told anew once it is taken, so that whoever binds the value has it before `otp-complete`.
+      event.stopPropagation();
+      this.#typed((event as InputEvent).isComposing);
+    });
     this.#input.addEventListener("compositionend", () => this.#typed(false));
     this.#input.addEventListener("paste", (event) => {
       const code = codeIn(event.clipboardData?.getData("text") ?? "", this.length);
@@ -228,7 +232,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   /** Puts a code in as if the person had. */
   #fill(code: string): void {
     this.#input.value = code;
-    this.#input.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true, inputType: "insertReplacementText" }));
+    this.#take(true);
   }
 
   #take(byPerson: boolean): void {
@@ -239,12 +243,12 @@ export class OtpInput extends reflecting(HTMLElement) {
       this.#internals.setFormValue(value);
       this.#validate();
       this.#plan();
-      if (value.length === this.length) {
-        this.#hush();
-        if (byPerson) this.#fire("otp-complete", { code: value });
-      }
+      this.#showBoxes();
+      const whole = value.length === this.length;
+      if (whole) this.#hush();
+      if (byPerson) this.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true }));
+      if (byPerson && whole) this.#fire("otp-complete", { code: value });
     }
-    this.#showBoxes();
   }
 
   #ask(): void {

@@ -159,6 +159,15 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", { timeout: 30_000 },
       }));
   });
 
+  test("what fires for the last digit is input, which has it, and then otp-complete", () =>
+    pages.on("<otp-input value=12345></otp-input>", async (page) => {
+      await watch(page);
+      await element(page, (otp) => otp.addEventListener("input", () => document.dispatchEvent(new CustomEvent("change", { detail: { code: otp.value } }))));
+      await field(page).press("End");
+      await page.keyboard.type("x6");
+      expect(await told(page)).toEqual(["change 123456", "input", "otp-complete 123456"]);
+    }));
+
   describe("a message that the browser reads (WebOTP)", () => {
     /** In place of a phone: each request is kept, and answered by `deliver(code)`. */
     const phone: PageOptions = {
@@ -191,7 +200,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", { timeout: 30_000 },
           expect(await asked(page)).toEqual([[sms, false]]);
           await deliver(page, "482913");
           await expect.poll(() => value(page)).toBe("482913");
-          expect(await told(page)).toEqual(["otp-complete 482913", "input"]);
+          expect(await told(page)).toEqual(["input", "otp-complete 482913"]);
         },
         phone,
       ));
@@ -543,6 +552,13 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", { timeout: 30_000 },
         await field(page).press("End");
         await page.keyboard.press("Backspace");
         await page.keyboard.type("7");
+        expect(await element(page, (otp) => otp.checkValidity())).toBe(true);
+      }));
+
+    test("a page that empties the field after a wrong code leaves it told as wrong, and lets it be sent", () =>
+      pages.on("<form><otp-input name=code value=123456></otp-input></form>", async (page) => {
+        await element(page, (otp) => void Object.assign(otp, { status: "invalid", value: "" }));
+        expect(await field(page).getAttribute("aria-invalid")).toBe("true");
         expect(await element(page, (otp) => otp.checkValidity())).toBe(true);
       }));
 
