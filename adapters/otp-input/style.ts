@@ -5,10 +5,10 @@ export const style = `
   min-inline-size: 0;
   --_size: var(--otp-size, 3.25rem);
   --_gap: var(--otp-gap, .5rem);
-  --_accent: var(--otp-accent, color-mix(in oklab, #2563eb 78%, currentcolor));
-  --_error: var(--otp-error, color-mix(in oklab, #d92d20 72%, currentcolor));
-  --_success: var(--otp-success, color-mix(in oklab, #12803c 72%, currentcolor));
-  --_line: var(--otp-line, color-mix(in oklab, currentcolor 48%, transparent));
+  --_accent: var(--otp-accent, color-mix(in oklab, #2563eb 68%, currentcolor));
+  --_error: var(--otp-error, color-mix(in oklab, #d92d20 66%, currentcolor));
+  --_success: var(--otp-success, color-mix(in oklab, #12803c 66%, currentcolor));
+  --_line: var(--otp-line, color-mix(in oklab, currentcolor 54%, transparent));
 }
 :host([hidden]), [hidden] { display: none }
 .root { text-align: start; line-height: 1.45 }

@@ -73,11 +73,12 @@ describe("a client of a real service", () => {
     const { client, box, clock, wrong } = await realService();
     const { authentication_uuid, ...created } = await client.createAuthentication({ phone_number: numberOf(1), device_type: "WEB", ip: "203.0.113.7" });
     expect(created).toMatchObject({ created_at: "2026-03-01T12:00:00.000Z", expires_at: "2026-03-01T12:10:00.000Z", status: "pending" });
-    expect(await client.check({ authentication_uuid, check_code: wrong() })).toMatchObject({ authentication_uuid, status: "invalid" });
+    expect(created).toMatchObject({ phone_number: numberOf(1), next_retry_at: "2026-03-01T12:00:30.000Z", remaining_retry: 4, remaining_checks: 5 });
+    expect(await client.check({ authentication_uuid, check_code: wrong() })).toMatchObject({ authentication_uuid, status: "invalid", remaining_checks: 4 });
     expect(await client.retry({ authentication_uuid })).toMatchObject({ status: "denied", next_retry_at: "2026-03-01T12:00:30.000Z", remaining_retry: 4 });
     clock.advance(30_000);
     expect(await client.retry({ authentication_uuid })).toMatchObject({ status: "approved", remaining_retry: 3 });
-    expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({ authentication_uuid, status: "valid" });
+    expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({ authentication_uuid, status: "valid", phone_number: numberOf(1) });
     expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({ status: "already_validated" });
     expect(await client.lookup({ phone_number: numberOf(1) })).toEqual({ phone_number: numberOf(1), country_code: "FR", line_type: "Mobile" });
   });

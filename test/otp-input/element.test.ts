@@ -344,6 +344,8 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", { timeout: 30_000 },
           await page.evaluate(() => Object.assign(globalThis, { kept: document.querySelector("otp-input") }));
           await element(page, (otp) => otp.remove());
           await page.clock.runFor(5_000);
+          const there = () => (globalThis as unknown as { kept: Element }).kept.shadowRoot?.querySelector("button")?.textContent;
+          expect(await page.evaluate(there)).toBe("New code in 30 seconds");
           await page.evaluate(() => document.body.append((globalThis as unknown as { kept: Element }).kept));
           expect(await resend(page).innerText()).toBe("New code in 25 seconds");
           await page.clock.runFor(1_000);
@@ -682,6 +684,45 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", { timeout: 30_000 },
         await style("width:200px");
         expect(await width()).toBe(200);
       }));
+
+    test.each([
+      ["dark on white", "#1b1d21", "#ffffff"],
+      ["dark on grey", "#1b1d21", "#f0f0f0"],
+      ["light on black", "#eceef0", "#0f1113"],
+      ["light on grey", "#eceef0", "#22262b"],
+    ])("%s, its texts have a contrast of 4.5 to 1 and its borders one of 3", (_, ink, ground) =>
+      pages.on(`<otp-input next-retry-at="${at(0)}"></otp-input>`, async (page) => {
+        await page.evaluate(([color, background]) => Object.assign(document.body.style, { color, background }), [ink, ground]);
+        const contrast = (selector: string, of: string) =>
+          page
+            .locator(`otp-input ${selector}`)
+            .first()
+            .evaluate(
+              (one, [name, ground]) => {
+                const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
+                const luminance = (...layers: string[]) => {
+                  for (const layer of layers) {
+                    canvas.fillStyle = layer;
+                    canvas.fillRect(0, 0, 1, 1);
+                  }
+                  const [red = 0, green = 0, blue = 0] = [...canvas.getImageData(0, 0, 1, 1).data].map((byte) => ((byte / 255 + 0.055) / 1.055) ** 2.4);
+                  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+                };
+                const [above = 0, below = 0] = [luminance(ground, getComputedStyle(one).getPropertyValue(name)), luminance(ground)].sort((a, b) => b - a);
+                return (above + 0.05) / (below + 0.05);
+              },
+              [of, ground] as const,
+            );
+        expect(await contrast("[part~=box]", "border-top-color")).toBeGreaterThan(3);
+        expect(await contrast("button", "color")).toBeGreaterThan(4.5);
+        for (const status of ["invalid", "valid", "pending"]) {
+          await element(page, (otp, told) => void (otp.status = told), status);
+          expect(await contrast("p", "color")).toBeGreaterThan(4.5);
+        }
+        await element(page, (otp) => void (otp.nextRetryAt = "2100-01-01"));
+        expect(Number(await resend(page).evaluate((one) => getComputedStyle(one).opacity))).toBeGreaterThan(0.7);
+      }),
+    );
 
     test("it takes the page's colours and its custom properties", () =>
       pages.on("<otp-input value=1 status=invalid></otp-input>", async (page) => {

@@ -92,8 +92,8 @@ export async function addScript(page: Page): Promise<void> {
 export const field = (page: Page) => page.getByRole("textbox");
 
 /** Reads of, or does to, the only element of the page. */
-export function element<T>(page: Page, run: (otp: OtpInputElement) => T): Promise<T> {
-  return page.locator("otp-input").evaluate(run as (otp: Element) => T) as Promise<T>;
+export function element<T, A = undefined>(page: Page, run: (otp: OtpInputElement, given: A) => T, given?: A): Promise<T> {
+  return page.locator("otp-input").evaluate(run as (otp: Element, given: unknown) => T, given) as Promise<T>;
 }
 
 /** Keeps what the element fires. */
