@@ -34,7 +34,7 @@ afterAll(() => rm(project, { recursive: true, force: true }));
 /** What a runner prints over the project; rejects with it where a test fails. */
 async function printed(program: string, args: readonly string[], options = ""): Promise<string> {
   const path = program === "" ? [] : [join(root, "node_modules", program)];
-  const env = { ...process.env, NODE_OPTIONS: options, NO_COLOR: "1", VITEST: undefined, NODE_ENV: "test", NODE_TEST_CONTEXT: undefined };
+  const env = { ...process.env, NODE_OPTIONS: options, NO_COLOR: "1", VITEST: undefined, NODE_ENV: "test" as const, NODE_TEST_CONTEXT: undefined };
   const { stdout, stderr } = await run(process.execPath, [...path, ...args], { cwd: project, env });
   return stdout + stderr;
 }
