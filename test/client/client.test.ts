@@ -78,7 +78,11 @@ describe("a client of a real service", () => {
     expect(await client.retry({ authentication_uuid })).toMatchObject({ status: "denied", next_retry_at: "2026-03-01T12:00:30.000Z", remaining_retry: 4 });
     clock.advance(30_000);
     expect(await client.retry({ authentication_uuid })).toMatchObject({ status: "approved", remaining_retry: 3 });
-    expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({ authentication_uuid, status: "valid", phone_number: numberOf(1) });
+    expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({
+      authentication_uuid,
+      status: "valid",
+      phone_number: numberOf(1),
+    });
     expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({ status: "already_validated" });
     expect(await client.lookup({ phone_number: numberOf(1) })).toEqual({ phone_number: numberOf(1), country_code: "FR", line_type: "Mobile" });
   });
