@@ -27,6 +27,7 @@ export type { Cap, GrowingCap, Limits, Policy, PolicyOverride, SpamOverride, Spe
 export type { IpInfo } from "./domain/signals.js";
 export type { CellRule, JudgingRule, SpamAttempt, SpamRule, SpamVerdict } from "./domain/spam.js";
 export type { SpamPolicy } from "./domain/spam-policy.js";
+export { type ParsedPhoneNumber, type ParsePhoneNumberOptions, type PhoneNumberFault, parsePhoneNumber } from "./domain/typed-number.js";
 export type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
 export type {
   CustomerChange,

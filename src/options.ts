@@ -4,7 +4,7 @@ import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
 import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
-import type { NumberRules } from "./domain/phone-number.js";
+import { canonicalNumber, type NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import { isGuessable, isPublished } from "./domain/secret.js";
 import type { IpInfo } from "./domain/signals.js";
@@ -555,7 +555,9 @@ export function readOptions(options: VerifierOptions): Settings {
   if (faults.length > 0) throw invalidOptions(faults);
 
   const { index: blocked } = readList({ numbers: read.blockedNumbers });
-  const testNumbers = new Map(read.testNumbers.map((entry) => (typeof entry === "string" ? [entry, undefined] : [entry.number, entry])));
+  const testNumbers = new Map(
+    read.testNumbers.map((entry) => (typeof entry === "string" ? [canonicalNumber(entry), undefined] : [canonicalNumber(entry.number), entry])),
+  );
   return {
     secrets: read.secret,
     pepper: read.pepper,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { toAsciiDigits } from "./digits.js";
 import { described, Uuid } from "./fields.js";
 
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
@@ -38,13 +39,3 @@ export const CheckResponse = z.strictObject({
     "Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no more tries. `expired_auth`, `already_validated`: it has ended; neither proves anything.",
   ),
 }) satisfies z.ZodType<CheckResponse>;
-
-/** Unicode keeps the decimal digits of a script in runs of ten, zero first; neighbouring runs make one run whose length is a multiple of ten. */
-function toAsciiDigits(text: string): string {
-  return text.replace(/(?![0-9])\p{Nd}/gu, (digit) => {
-    const point = digit.codePointAt(0) as number;
-    let start = point;
-    while (/\p{Nd}/u.test(String.fromCodePoint(start - 1))) start--;
-    return String((point - start) % 10);
-  });
-}

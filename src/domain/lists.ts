@@ -1,11 +1,11 @@
 import ipaddr from "ipaddr.js";
 import { printableForm } from "../contract/authentication.js";
 import { addressKey } from "./ip.js";
-import { maskNumber } from "./phone-number.js";
+import { canonicalNumber, maskNumber } from "./phone-number.js";
 
 /** Numbers, addresses and devices that are blocked, or safe. */
 export interface List {
-  /** In canonical E.164 form, or prefixes of it that end in `*`. */
+  /** In E.164 form, or prefixes of the canonical form that end in `*`. */
   readonly numbers?: readonly string[] | undefined;
   /** IPv4 and IPv6, for example `203.0.113.0/24`; an address alone stands for itself. */
   readonly cidrs?: readonly string[] | undefined;
@@ -130,6 +130,9 @@ interface Entries {
   find(text: string): string | undefined;
 }
 
+/** What a number with a trunk prefix after its country code looks like; most others need not be parsed, which costs more than all else here. */
+const mayHaveTrunk = /^\+\d{1,3}[08]/;
+
 function numberEntries(): Entries {
   const whole = new Set<string>();
   const prefixes = prefixEntries();
@@ -137,7 +140,7 @@ function numberEntries(): Entries {
     add(entry) {
       if (!/^\+[1-9](\d{1,14}|\d{0,14}\*)$/.test(entry)) return false;
       if (entry.endsWith("*")) prefixes.add(entry.slice(0, -1), entry);
-      else whole.add(entry);
+      else whole.add(mayHaveTrunk.test(entry) ? canonicalNumber(entry) : entry);
       return true;
     },
     find(number) {

@@ -24,10 +24,15 @@ export interface NumberRules {
 }
 
 /** Tested before the costly parse: "E.164 as `+` and digits" (contract.md, wire rule 10). */
-const e164 = /^\+[1-9]\d{1,14}$/;
+export const e164 = /^\+[1-9]\d{1,14}$/;
+
+/** The canonical form of a number in E.164 form: a trunk prefix after the country code (`+330612345678`) is no part of it. */
+export function canonicalNumber(number: string): string {
+  return parsePhoneNumberFromString(number)?.number ?? number;
+}
 
 /** The number, or `undefined` when it is not one. */
-export function parsePhoneNumber(input: string, rules: NumberRules): PhoneNumber | undefined {
+export function phoneNumberOf(input: string, rules: NumberRules): PhoneNumber | undefined {
   if (!e164.test(input)) return undefined;
   const parsed = parsePhoneNumberFromString(input);
   const number = parsed?.number ?? input;

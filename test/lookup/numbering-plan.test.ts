@@ -3,7 +3,7 @@ import examples from "libphonenumber-js/examples.mobile.json" with { type: "json
 import { getCountryCallingCode } from "libphonenumber-js/max";
 import { expect, it } from "vitest";
 import type { LineType } from "../../src/contract/lookup.js";
-import { type NumberRules, parsePhoneNumber } from "../../src/domain/phone-number.js";
+import { type NumberRules, phoneNumberOf } from "../../src/domain/phone-number.js";
 
 /** Google's own port of libphonenumber: another's parser over another's copy of the metadata. */
 const google = PhoneNumberUtil.getInstance();
@@ -50,7 +50,7 @@ function theirs(number: string): string {
 }
 
 function ours(number: string): string {
-  const phone = parsePhoneNumber(number, rules);
+  const phone = phoneNumberOf(number, rules);
   return phone === undefined ? "invalid" : `${phone.country ?? "no country"} ${phone.lineType}`;
 }
 

@@ -302,3 +302,56 @@ describe("the number in the record of a check that was valid", () => {
     expect(await both.verifier.check({ ...of, check_code })).toMatchObject({ status: "valid", phone_number });
   });
 });
+
+describe("a number with a trunk zero after its country code is its canonical form everywhere", () => {
+  const typed = phone_number.replace("+33", "+330");
+
+  it("in lookup, history, unlock and erase", async () => {
+    const { verifier, create, customer } = setUp({ policy: onePerTenMinutes });
+    const of = { customer_uuid: customer, phone_number: typed };
+    expect(await verifier.lookup(of)).toMatchObject({ phone_number });
+    await create();
+    expect(await verifier.history(of)).toHaveLength(1);
+    expect(await verifier.unlock(of)).toMatchObject({ unlocked: true });
+    expect((await create({ phone_number: typed })).status).toBe("pending");
+    expect(await verifier.erase(of)).toMatchObject({ erased: 2 });
+  });
+
+  it("in testNumbers, with and without a code", async () => {
+    const { create, check, box } = setUp({ testNumbers: [{ number: typed, code: "424242" }] });
+    const { authentication_uuid } = await create();
+    expect(box.messages).toEqual([]);
+    expect(await check(authentication_uuid, "424242")).toMatchObject({ status: "valid", phone_number });
+    const { create: other } = setUp({ countries: ["GB"], testNumbers: [typed] });
+    expect((await other()).status).toBe("pending");
+  });
+
+  it.each<[string, Partial<VerifierOptions>]>([
+    ["blockedNumbers", { blockedNumbers: [typed] }],
+    ["lists.block", { lists: { block: { numbers: [typed] } } }],
+    ["lists.block, a function", { lists: { block: () => ({ numbers: [typed] }) } }],
+  ])("in %s", async (_name, options) => {
+    const { create } = setUp(options);
+    expect(await faultOf(create())).toBe("blocked_number");
+    expect((await create({ phone_number: numberOf(2) })).status).toBe("pending");
+  });
+
+  it("in callbacks that tell it whole", async () => {
+    const posted: string[] = [];
+    const callbacks = {
+      worker: false,
+      fullNumber: true,
+      allowOrigins: ["http://127.0.0.1:1"],
+      sender: {
+        async post({ body }: { body: string }) {
+          posted.push(body);
+          return { status: 200 };
+        },
+      },
+    };
+    const { create, verifier } = setUp({ callbacks });
+    await create({ phone_number: typed, callback_url: "http://127.0.0.1:1/hook" });
+    await verifier.flush();
+    expect(posted.map((body) => JSON.parse(body).data.phone_number)).toEqual([phone_number]);
+  });
+});

@@ -4,14 +4,14 @@ declare module "google-libphonenumber" {
     getCountryCode(): number | undefined;
   }
   export const PhoneNumberType: Readonly<Record<string, number>>;
-  export const PhoneNumberFormat: { readonly E164: number };
+  export const PhoneNumberFormat: { readonly E164: number; readonly INTERNATIONAL: number; readonly NATIONAL: number; readonly RFC3966: number };
   export class PhoneNumberUtil {
     static getInstance(): PhoneNumberUtil;
     getSupportedRegions(): string[];
     getSupportedGlobalNetworkCallingCodes(): number[];
     getExampleNumberForType(region: string, type: number): Parsed | null;
     getExampleNumberForNonGeoEntity(callingCode: number): Parsed | null;
-    parse(number: string): Parsed;
+    parse(number: string, region?: string): Parsed;
     format(number: Parsed, format: number): string;
     isValidNumber(number: Parsed): boolean;
     getNumberType(number: Parsed): number;

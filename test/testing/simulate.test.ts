@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { fromIoredis, redisStore } from "../../adapters/store/redis/index.js";
-import { destinationFault, parsePhoneNumber } from "../../src/domain/phone-number.js";
+import { destinationFault, phoneNumberOf } from "../../src/domain/phone-number.js";
 import type { SpamAttempt, SpamRule } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
@@ -46,7 +46,7 @@ describe("the world", () => {
   test.each(world.countries)("every number of $code is one that messages are sent to", (country) => {
     const numbers = [country.subscriber, country.number].flatMap((draw) => Array.from({ length: 100 }, () => draw(random)));
     for (const number of numbers) {
-      const phone = parsePhoneNumber(number, rules);
+      const phone = phoneNumberOf(number, rules);
       expect(phone, number).toMatchObject({ number, country: country.code });
       expect(destinationFault(phone!, { countries: "all", blocked: () => false }), number).toBeUndefined();
     }

@@ -1,4 +1,4 @@
-import { destinationFault, isRefusedLine, type PhoneNumber, parsePhoneNumber } from "../../domain/phone-number.js";
+import { destinationFault, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../../domain/phone-number.js";
 import { VerifierError } from "../../errors.js";
 import type { LookupFacts } from "../../ports/lookup-provider.js";
 import type { Network } from "../../ports/sms-sender.js";
@@ -7,7 +7,7 @@ import type { Account } from "./account.js";
 
 /** The number, parsed once a request. Throws `invalid_phone_number`. */
 export function readNumber({ settings }: BaseParts, phoneNumber: string): PhoneNumber {
-  const phone = parsePhoneNumber(phoneNumber, settings.numberRules);
+  const phone = phoneNumberOf(phoneNumber, settings.numberRules);
   if (phone !== undefined) return phone;
   throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
 }
@@ -48,5 +48,5 @@ export function blockedNumber(): VerifierError {
 
 /** What the numbering plan says of a number that was accepted before. */
 export function readAgain({ settings }: BaseParts, number: string): PhoneNumber | undefined {
-  return parsePhoneNumber(number, { ...settings.numberRules, validation: "possible" });
+  return phoneNumberOf(number, { ...settings.numberRules, validation: "possible" });
 }

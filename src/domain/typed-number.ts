@@ -1,0 +1,105 @@
+import { isSupportedCountry, type CountryCode as KnownCountry, parsePhoneNumberFromString, validatePhoneNumberLength } from "libphonenumber-js/max";
+import { toAsciiDigits } from "../contract/digits.js";
+import type { CountryCode } from "./countries.js";
+import { e164 } from "./phone-number.js";
+
+export interface ParsePhoneNumberOptions {
+  /** The country that a number without a country code is read in, ISO 3166-1 alpha-2: where the user is, or says to be. Default: none, and such a number is `country_needed`. */
+  readonly country?: CountryCode | (string & {}) | undefined;
+  /** `"possible"` takes numbers of a length that the country has; as the verifier's option of this name. Default `"valid"`. */
+  readonly phoneValidation?: "valid" | "possible" | undefined;
+}
+
+/**
+ * Why what was typed is no phone number: `not_a_number` (letters, or no digits), `country_needed` (no country code, and no `country` was given), `unknown_country` (no country has this code, or `country` is none),
+ * `too_short`, `too_long`, or `invalid` (of a right length, but of no range that its country has given out).
+ */
+export type PhoneNumberFault = "not_a_number" | "country_needed" | "unknown_country" | "too_short" | "too_long" | "invalid";
+
+export type ParsedPhoneNumber =
+  | {
+      readonly ok: true;
+      /** Canonical E.164 form: what `createAuthentication` takes. */
+      readonly phone_number: string;
+      /** ISO 3166-1 alpha-2; absent for global ranges such as satellite networks, and where a number that is only possible does not tell. */
+      readonly country_code?: string;
+    }
+  | { readonly ok: false; readonly reason: PhoneNumberFault };
+
+/** No number that people type is longer, in characters. */
+const longestInput = 250;
+
+/** What stands between digits: spaces, dashes, dots, slashes, brackets, tildes of every script, and marks that nobody sees. */
+const separators = /[\s\p{Pd}\p{Cf}\p{Zs}\u2212\u30fc.\uff0e\u00b7\u2024\u30fb\uff65/\uff0f()\uff08\uff09[\]\uff3b\uff3d~\u223c\uff5e]/gu;
+
+/** A trunk zero in brackets, as in `+33 (0)6 12 34 56 78`: to be dialled within the country only. */
+const bracketedZero = /[([\uff08\uff3b]\s*0\s*[)\]\uff09\uff3d]/u;
+
+/**
+ * Reads a phone number as people type it, in any usual form: `06 12 34 56 78` with `country: "FR"`, `+33 (0)6.12.34.56.78`, `0033612345678`, `tel:+33-6-12-34-56-78`, full-width digits and those of other scripts.
+ * Answers the canonical E.164 form, or why there is none. Never throws.
+ */
+export function parsePhoneNumber(input: string, { country, phoneValidation = "valid" }: ParsePhoneNumberOptions = {}): ParsedPhoneNumber {
+  if (typeof input !== "string") return { ok: false, reason: "not_a_number" };
+  if (input.length > longestInput) return { ok: false, reason: "too_long" };
+  const typed = toAsciiDigits(withoutLink(input));
+  const number = digitsOf(typed);
+  if (number === undefined) return { ok: false, reason: "not_a_number" };
+  const inCountry = country?.toUpperCase();
+  const readings: Reading[] = [];
+  if (!number.startsWith("+") && inCountry !== undefined && isSupportedCountry(inCountry)) readings.push({ text: number, country: inCountry });
+  for (const form of [number, digitsOf(typed.replace(bracketedZero, "")) ?? number])
+    if (/^(?:\+|00)/.test(form)) readings.push({ text: form.replace(/^(?:\+|00)/, "+") });
+  if (readings.length === 0) return { ok: false, reason: inCountry === undefined ? "country_needed" : "unknown_country" };
+  const parsed = readings.flatMap(
+    ({ text, country: defaultCountry }) => parsePhoneNumberFromString(text, { ...(defaultCountry && { defaultCountry }), extract: false }) ?? [],
+  );
+  const found = parsed.find((one) => one.isValid()) ?? (phoneValidation === "possible" ? parsed.find((one) => one.isPossible()) : undefined);
+  if (found === undefined) return { ok: false, reason: faultOf(readings.at(-1) as Reading) };
+  if (!e164.test(found.number)) return { ok: false, reason: "too_long" };
+  return { ok: true, phone_number: found.number, ...(found.country !== undefined && { country_code: found.country }) };
+}
+
+/** One way to read what was typed: international, or within a country. */
+interface Reading {
+  readonly text: string;
+  readonly country?: KnownCountry;
+}
+
+/** What a `tel:` link (RFC 3966) says; anything else as it is. */
+function withoutLink(input: string): string {
+  const [, link] = /^\s*tel:(?:\/\/)?(.*)$/isu.exec(input) ?? [];
+  if (link === undefined) return input;
+  const [number = "", ...parameters] = decoded(link).split(";");
+  const context = parameters.find((parameter) => /^phone-context=\+\d+$/i.test(parameter))?.split("=")[1];
+  return context === undefined || number.trim().startsWith("+") ? number : `${context}${number}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Digits alone, with a `+` before them where one was typed; `undefined`: there is something else. */
+function digitsOf(typed: string): string | undefined {
+  const plain = typed.replace(separators, "").replace(/[\uff0b\ufe62]/gu, "+");
+  const [, plus = "", digits] = /^(\++(?:00)?)?(\d+)$/.exec(plain) ?? [];
+  return digits === undefined ? undefined : `${plus === "" ? "" : "+"}${digits}`;
+}
+
+function faultOf({ text, country }: Reading): PhoneNumberFault {
+  switch (validatePhoneNumberLength(text, country)) {
+    case "INVALID_COUNTRY":
+      return "unknown_country";
+    case "TOO_SHORT":
+    case "NOT_A_NUMBER":
+      return "too_short";
+    case "TOO_LONG":
+      return "too_long";
+    default:
+      return "invalid";
+  }
+}
