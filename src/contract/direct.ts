@@ -102,11 +102,13 @@ export interface RetryAnswer extends Readonly<RetryResponse>, Pick<Standing, "re
 /** What `check` answers: the fields of the wire, and how it stands. **Only `valid` is success.** */
 export type CheckAnswer =
   | (CheckFields & {
+      /** The code is right, now and only now. */
       readonly status: "valid";
       /** The number that is proven, in canonical E.164 form: bind what you unlock to it. Also where the same idempotency key answers again. */
       readonly phone_number: string;
     })
   | (CheckFields & {
+      /** Why nothing is proven: `invalid`, a wrong code; `without_attempt`, no code was sent; `rate_limited`, no more tries; `expired_auth`; `already_validated`, which is not success. */
       readonly status: Exclude<CheckStatus, "valid">;
       /** The number in canonical E.164 form. Absent on `already_validated` and `expired_auth`, and where create was refused: it is kept no longer than it is needed. */
       readonly phone_number?: string;
