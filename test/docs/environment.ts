@@ -11,6 +11,7 @@ const standIns: Readonly<Record<string, string>> = {
   PHONEPROOF_API_KEY: generateApiKey().key,
   TWILIO_FROM: "+15005550006",
   TWILIO_ACCOUNT_SID: `AC${random(16)}`,
+  TWILIO_FROM: "+15005550006",
   UPSTASH_REDIS_REST_URL: "https://stand-in.upstash.example",
   WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
 };
