@@ -2,6 +2,6 @@
 export function required(name: string): string {
   const value = process.env[name];
   if (value) return value;
-  const mend = name.startsWith("PHONEPROOF_") ? `make one: export ${name}="$(openssl rand -base64 32)"` : "take it from the provider's console";
+  const mend = /^(PHONEPROOF|SESSION)_/.test(name) ? `make one: export ${name}="$(openssl rand -base64 32)"` : "take it from the provider's console";
   throw new Error(`${name} is not set; ${mend}`);
 }

@@ -1,64 +1,13 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import type { Readable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { mapStore } from "../../examples/map-store.js";
 import { storeContract } from "../../src/testing/index.js";
 import { mongoServer } from "../support/mongo.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
+import { type Example, nextDev, tsx } from "./process.js";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
 const apiKey = randomBytes(32).toString("base64");
 const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
-
-interface Example {
-  readonly url: string;
-  /** The code of the last message shown, once there is one. */
-  code(): Promise<string>;
-  stop(): Promise<void>;
-}
-
-/** Runs a program until it says where it listens. */
-async function start(args: readonly string[], env: Readonly<Record<string, string>>, listening: RegExp): Promise<Example> {
-  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, args, {
-    cwd: root,
-    env: {
-      NODE_ENV: "development",
-      PATH: process.env.PATH,
-      NEXT_TELEMETRY_DISABLED: "1",
-      PHONEPROOF_SECRET: randomBytes(32).toString("base64"),
-      PHONEPROOF_API_KEY: apiKey,
-      PORT: "0",
-      ...env,
-    },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let printed = "";
-  const seen = (pattern: RegExp) =>
-    new Promise<string>((resolve, reject) => {
-      const look = () => {
-        const match = pattern.exec(printed)?.[1];
-        if (match !== undefined) resolve(match);
-      };
-      child.stdout.on("data", look);
-      child.stderr.on("data", look);
-      child.on("exit", () => reject(new Error(`it ended:\n${printed}`)));
-      look();
-    });
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed += chunk));
-  return {
-    url: await seen(listening),
-    code: () => seen(/Your verification code is (\d{6})/),
-    async stop() {
-      if (child.exitCode !== null) return;
-      const ended = once(child, "exit");
-      child.kill();
-      await ended;
-    },
-  };
-}
 
 const running: Example[] = [];
 afterAll(async () => {
@@ -77,13 +26,12 @@ async function verifies(example: Example): Promise<void> {
   };
   const { status, authentication_uuid } = await post("/v1/authentication", { phone_number: "+33612345678" });
   expect(status).toBe("pending");
-  expect(await post("/v1/check", { authentication_uuid, check_code: await example.code() })).toEqual({ authentication_uuid, status: "valid" });
+  expect(await post("/v1/check", { authentication_uuid, check_code: await example.code("+33612345678") })).toEqual({ authentication_uuid, status: "valid" });
   expect((await fetch(example.url)).status).not.toBe(500);
   await example.stop();
 }
 
-const program = (file: string, env: Readonly<Record<string, string>> = {}) =>
-  start(["node_modules/tsx/dist/cli.mjs", `examples/${file}`], env, /listening on (http:\S+)/);
+const program = (file: string, env: Readonly<Record<string, string>> = {}) => tsx(file, { PHONEPROOF_API_KEY: apiKey, ...env });
 
 it("an example without a secret ends with the words that make one", async () => {
   await expect(program("express.ts", { PHONEPROOF_SECRET: "" })).rejects.toThrow(
@@ -116,9 +64,7 @@ describe("each example verifies a number", () => {
   });
 
   it("examples/next", async () => {
-    await verifies(
-      await start(["node_modules/next/dist/bin/next", "dev", "examples/next", "--hostname", "127.0.0.1", "--port", "0"], {}, /Local:\s+(http:\S+)/),
-    );
+    await verifies(await nextDev("next", { PHONEPROOF_API_KEY: apiKey }));
   });
 });
 

@@ -1,0 +1,131 @@
+import { randomBytes } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import express, { type NextFunction, type Request, type Response } from "express";
+import { parsePhoneNumber, VerifierError } from "phoneproof";
+import { wordsForEnded, wordsForFault, wordsForRefused, wordsForTyped } from "../words.js";
+import { type Answer, codePage, numberPage, problemPage, welcomePage } from "./pages.js";
+import { verifier } from "./verifier.js";
+
+interface Session {
+  /** The code that this browser has asked for. Its id never leaves the server. */
+  pending?: { readonly authentication_uuid: string; readonly phone_number: string; answer: Answer };
+  /** The number that this browser has proven. */
+  phone_number?: string;
+}
+
+const sessions = new Map<string, Session>(); // use the sessions of your app
+const cookie = { httpOnly: true, sameSite: "lax", secure: process.env.NODE_ENV === "production" } as const;
+
+function readCookie(request: Request, name: string): string | undefined {
+  const pairs = (request.headers.cookie ?? "").split("; ").map((pair) => pair.split("="));
+  return pairs.find(([key]) => key === name)?.[1];
+}
+
+function sessionOf(request: Request): Session {
+  return sessions.get(readCookie(request, "session") ?? "") ?? {};
+}
+
+/** A new session under a new id in the place of the old one, so that nobody who knew the old id has a part in it. */
+function beginSession(request: Request, response: Response, session: Session): void {
+  sessions.delete(readCookie(request, "session") ?? "");
+  const id = randomBytes(24).toString("base64url");
+  sessions.set(id, session);
+  response.cookie("session", id, { ...cookie, maxAge: 30 * 86_400_000 });
+}
+
+/** A random name for this browser, kept for a year: caps and spam rules count by it. */
+function deviceOf(request: Request, response: Response): string {
+  const known = readCookie(request, "device") ?? "";
+  const device = /^[\w-]{24}$/.test(known) ? known : randomBytes(18).toString("base64url");
+  response.cookie("device", device, { ...cookie, maxAge: 365 * 86_400_000 });
+  return device;
+}
+
+const field = (request: Request, name: string) => String(request.body?.[name] ?? "");
+
+const app = express();
+app.set("trust proxy", false); // behind proxies of yours: how many, so that request.ip is the user's and not one that anybody can claim
+app.use(express.static(fileURLToPath(new URL("public", import.meta.url))));
+app.use("/phoneproof", express.static(fileURLToPath(new URL(".", import.meta.resolve("phoneproof/otp-input")))));
+app.use(express.urlencoded({ extended: false }));
+
+app.use((request, response, pass) => {
+  response.set("cache-control", "no-store"); // "back" asks again, and shows how things are by then
+  const { origin = "" } = request.headers;
+  const ours = URL.canParse(origin) && new URL(origin).host === request.host;
+  if (request.method === "POST" && !ours) response.status(403).send(problemPage("This form is not one of this site."));
+  else pass();
+});
+
+app.get("/", (request, response) => {
+  const { phone_number, pending } = sessionOf(request);
+  const { ended } = request.query;
+  if (phone_number !== undefined) response.send(welcomePage(phone_number));
+  else response.send(numberPage({ problem: ended === undefined ? "" : wordsForEnded(String(ended)), waiting: pending !== undefined }));
+});
+
+app.post("/sign-up", async (request, response) => {
+  const [phone, country] = [field(request, "phone"), field(request, "country")];
+  const again = (problem: string) => void response.status(400).send(numberPage({ problem, phone, country }));
+  const parsed = parsePhoneNumber(phone, { country });
+  if (!parsed.ok) return again(wordsForTyped(parsed.reason));
+  try {
+    const device_id = deviceOf(request, response);
+    const answer = await verifier.createAuthentication({ phone_number: parsed.phone_number, device_type: "WEB", device_id, ip: request.ip });
+    const refused = wordsForRefused(answer);
+    if (refused !== undefined) return again(refused);
+    const { authentication_uuid, phone_number } = answer;
+    beginSession(request, response, { pending: { authentication_uuid, phone_number, answer } });
+    response.redirect(303, "/code");
+  } catch (error) {
+    again(wordsForFault(error));
+  }
+});
+
+app.get("/code", (request, response) => {
+  const { pending, phone_number } = sessionOf(request);
+  if (pending !== undefined) response.send(codePage(pending));
+  else response.redirect(303, phone_number === undefined ? "/?ended=no_session" : "/");
+});
+
+app.post("/code", async (request, response) => {
+  const session = sessionOf(request);
+  if (session.pending === undefined) return response.redirect(303, "/code");
+  const { authentication_uuid } = session.pending;
+  const checked = await verifier.check({ authentication_uuid, check_code: field(request, "code") });
+  if (checked.status === "valid") beginSession(request, response, { phone_number: checked.phone_number }); // find the account of this number here, or make it
+  response.redirect(303, checked.status === "valid" ? "/" : next(session, checked));
+});
+
+app.post("/resend", async (request, response) => {
+  const session = sessionOf(request);
+  if (session.pending === undefined) return response.redirect(303, "/code");
+  const { authentication_uuid } = session.pending;
+  response.redirect(303, next(session, await verifier.retry({ authentication_uuid })));
+});
+
+/** The code form while a code may still be typed, else the first one. */
+function next(session: Session, answer: Answer): string {
+  if (session.pending !== undefined && answer.remaining_checks > 0) {
+    session.pending.answer = answer;
+    return "/code";
+  }
+  delete session.pending;
+  return `/?ended=${answer.status === "invalid" ? "rate_limited" : answer.status}`;
+}
+
+app.post("/sign-out", (request, response) => {
+  beginSession(request, response, {});
+  response.redirect(303, "/");
+});
+
+app.use((error: unknown, _request: Request, response: Response, pass: NextFunction) => {
+  if (!(error instanceof VerifierError)) return pass(error);
+  console.error(error.message);
+  response.status(error.status).send(problemPage("Something went wrong. Try again in a moment."));
+});
+
+const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => {
+  console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});

@@ -1,0 +1,71 @@
+"use server"; // Next.js refuses an action whose Origin is another site
+
+import { headers } from "next/headers";
+import { redirect } from "next/navigation";
+import { parsePhoneNumber } from "phoneproof";
+import { type Answer, deviceId, pending, proven } from "../lib/session";
+import { verifier } from "../lib/verifier";
+import { wordsForFault, wordsForRefused, wordsForTyped } from "../lib/words";
+
+export interface NumberState {
+  readonly problem?: string;
+  readonly phone?: string;
+  readonly country?: string;
+}
+
+/**
+ * The user's address. Trust the header that your own proxy writes, and no other: anybody can send one.
+ * A proxy adds the address that it sees at the end of x-forwarded-for, so behind one proxy it is the last; `next start` alone writes it where there is none.
+ */
+async function address(): Promise<string | undefined> {
+  return (await headers()).get("x-forwarded-for")?.split(",").at(-1)?.trim();
+}
+
+export async function sendCode(_before: NumberState, form: FormData): Promise<NumberState> {
+  const [phone, country] = [String(form.get("phone") ?? ""), String(form.get("country") ?? "")];
+  const parsed = parsePhoneNumber(phone, { country });
+  if (!parsed.ok) return { problem: wordsForTyped(parsed.reason), phone, country };
+  try {
+    const device_id = await deviceId();
+    const answer = await verifier.createAuthentication({ phone_number: parsed.phone_number, device_type: "WEB", device_id, ip: await address() });
+    const refused = wordsForRefused(answer);
+    if (refused !== undefined) return { problem: refused, phone, country };
+    const { authentication_uuid, phone_number } = answer;
+    await pending.write({ authentication_uuid, phone_number, answer: told(answer) });
+  } catch (error) {
+    return { problem: wordsForFault(error), phone, country };
+  }
+  redirect("/code");
+}
+
+/** Checks the code, or sends another one where the form asks for it. */
+export async function answerCode(_before: Answer, form: FormData): Promise<Answer> {
+  const asked = await pending.read();
+  if (asked === undefined) redirect("/?ended=no_session");
+  const { authentication_uuid } = asked;
+  const checked = form.has("resend")
+    ? await verifier.retry({ authentication_uuid })
+    : await verifier.check({ authentication_uuid, check_code: String(form.get("code") ?? "") });
+  if (checked.status === "valid") {
+    await pending.forget();
+    await proven.write(checked.phone_number); // find the account of this number here, or make it
+    redirect("/");
+  }
+  if (checked.remaining_checks === 0) {
+    await pending.forget();
+    redirect(`/?ended=${checked.status === "invalid" ? "rate_limited" : checked.status}`);
+  }
+  const answer = told(checked);
+  await pending.write({ ...asked, answer });
+  return answer;
+}
+
+/** What the page may know: not the id. */
+function told({ status, remaining_checks, remaining_retry, next_retry_at, carrier_refused }: Answer): Answer {
+  return { status, remaining_checks, remaining_retry, ...(next_retry_at && { next_retry_at }), ...(carrier_refused && { carrier_refused }) };
+}
+
+export async function signOut(): Promise<void> {
+  await proven.forget();
+  redirect("/");
+}

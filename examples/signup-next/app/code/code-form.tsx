@@ -1,0 +1,62 @@
+"use client";
+
+import type { OtpInputAttributes, OtpInputElement } from "phoneproof/otp-input";
+import { type DetailedHTMLProps, type HTMLAttributes, useActionState, useEffect, useRef } from "react";
+import type { Answer } from "../../lib/session";
+import { answerCode } from "../actions";
+import "phoneproof/otp-input";
+
+declare module "react" {
+  namespace JSX {
+    interface IntrinsicElements {
+      "otp-input": DetailedHTMLProps<HTMLAttributes<OtpInputElement>, OtpInputElement> & OtpInputAttributes;
+    }
+  }
+}
+
+/** `<otp-input>` says in words what the status means, counts the tries, and counts down to the next message. */
+export function CodeForm({ answer }: { answer: Answer }) {
+  const [state, act, busy] = useActionState(answerCode, answer);
+  const field = useRef<OtpInputElement>(null);
+  const resend = useRef<HTMLFormElement>(null);
+
+  useEffect(() => {
+    if (field.current === null) return;
+    field.current.answer = state;
+    field.current.focus();
+  }, [state]);
+
+  return (
+    <>
+      {state.carrier_refused && (
+        <p className="problem" role="alert">
+          The network did not take the new message. An earlier code is still good.
+        </p>
+      )}
+      <form action={act}>
+        <otp-input
+          ref={field}
+          name="code"
+          label="Code"
+          required
+          onotp-complete={() => field.current?.form?.requestSubmit()}
+          onotp-resend={() => resend.current?.requestSubmit()}
+        >
+          <noscript>
+            <label htmlFor="code">Code</label>
+            <input id="code" name="code" inputMode="numeric" autoComplete="one-time-code" required />
+          </noscript>
+        </otp-input>
+        <button type="submit" disabled={busy}>
+          Continue
+        </button>
+      </form>
+      <form action={act} ref={resend} id="resend">
+        <input type="hidden" name="resend" value="yes" />
+        <noscript>
+          <button type="submit">Send a new code</button>
+        </noscript>
+      </form>
+    </>
+  );
+}

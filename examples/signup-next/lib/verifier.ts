@@ -1,0 +1,14 @@
+import { after } from "next/server";
+import { lazyVerifier } from "phoneproof";
+import { memoryStore } from "phoneproof/memory";
+import { consoleSender } from "phoneproof/senders/console";
+import { required } from "./required";
+
+/** Built when it is first used: `next build` imports this file before there is a secret. */
+export const verifier = lazyVerifier(() => ({
+  store: memoryStore({ name: "verifier" }), // one per process, although Next.js loads this file more than once; or redisStore, mongoStore
+  sender: consoleSender(), // prints the codes; in production a carrier
+  secret: required("PHONEPROOF_SECRET"),
+  countries: ["FR", "GB", "US"], // who may get messages; "all" is an invitation to fraud
+  callbacks: { waitUntil: (work) => after(() => work) },
+}));

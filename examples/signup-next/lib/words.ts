@@ -1,0 +1,1 @@
+export { wordsForEnded, wordsForFault, wordsForRefused, wordsForTyped } from "../../words";
