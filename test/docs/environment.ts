@@ -9,7 +9,6 @@ const standIns: Readonly<Record<string, string>> = {
   PORT: "0",
   PHONEPROOF_SECRET: randomBytes(32).toString("base64"),
   PHONEPROOF_API_KEY: generateApiKey().key,
-  TWILIO_FROM: "+15005550006",
   TWILIO_ACCOUNT_SID: `AC${random(16)}`,
   TWILIO_FROM: "+15005550006",
   UPSTASH_REDIS_REST_URL: "https://stand-in.upstash.example",
