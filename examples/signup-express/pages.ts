@@ -43,7 +43,8 @@ ${waiting ? '<p><a href="/code">I have a code</a></p>' : ""}`,
 
 /** The code form. `<otp-input>` says in words what the status means, counts the tries, and counts down to the next message. */
 export function codePage({ phone_number, answer }: { readonly phone_number: string; readonly answer: Answer }): string {
-  const told = { ...answer, created_at: new Date().toISOString() }; // its clock: that of the page may be off
+  const { status, remaining_checks, remaining_retry, next_retry_at } = answer; // not the id, which answers hold too
+  const told = { status, remaining_checks, remaining_retry, next_retry_at, created_at: new Date().toISOString() }; // when it is by our clock: that of the page may be off
   return page(
     "Type the code",
     `<p>It was sent to <strong>${escaped(phone_number)}</strong>. <a href="/">Change</a></p>
