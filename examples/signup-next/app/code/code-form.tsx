@@ -26,6 +26,14 @@ export function CodeForm({ answer }: { answer: Answer }) {
     field.current.focus();
   }, [state]);
 
+  // React does not attach events of custom elements to what a server has rendered.
+  useEffect(() => {
+    const ended = new AbortController();
+    field.current?.addEventListener("otp-complete", () => field.current?.form?.requestSubmit(), ended);
+    field.current?.addEventListener("otp-resend", () => resend.current?.requestSubmit(), ended);
+    return () => ended.abort();
+  }, []);
+
   return (
     <>
       {state.carrier_refused && (
@@ -34,14 +42,7 @@ export function CodeForm({ answer }: { answer: Answer }) {
         </p>
       )}
       <form action={act}>
-        <otp-input
-          ref={field}
-          name="code"
-          label="Code"
-          required
-          onotp-complete={() => field.current?.form?.requestSubmit()}
-          onotp-resend={() => resend.current?.requestSubmit()}
-        >
+        <otp-input ref={field} name="code" label="Code" required>
           <noscript>
             <label htmlFor="code">Code</label>
             <input id="code" name="code" inputMode="numeric" autoComplete="one-time-code" required />
