@@ -167,6 +167,12 @@ export function compose(options: VerifierOptions): Composed {
     (request) =>
       handle(inTime(clock, request));
   if (settings.deliver) outbox.start();
+  const { receiptProviders = [] } = options.sender;
+  if (settings.receiptBase === undefined && receiptProviders.length > 0)
+    logger.warn(
+      { providers: receiptProviders },
+      "the sender's carriers could tell what became of each message, and nobody takes it: set receipts: { baseUrl, sources } and mount verifier.receipts, or give the sender receipts: false",
+    );
   return {
     operations: scope.resolve(tokens.operations),
     accounts,

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { isMistyped } from "./domain/api-key.js";
 import { isHttp } from "./domain/callback-url.js";
-import { type CountryCode, countryCodes } from "./domain/countries.js";
+import { type CountryCode, countryCodes, countryFault } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
 import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
+import { optionFaults, plainWords } from "./domain/option-faults.js";
 import { canonicalNumber, type NumberRules } from "./domain/phone-number.js";
-import { defaultPolicy, defined, guessBudgetFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
+import { defaultPolicy, defined, guessBudgetFault, lifetimeFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import { isGuessable, isPublished } from "./domain/secret.js";
 import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
@@ -242,11 +243,14 @@ function makeSchemas() {
   /** Seconds in, milliseconds out. */
   const duration = (byDefault: number, schema = seconds) => schema.default(byDefault).transform(milliseconds);
 
+  const orUncalled = (mend: string) => ({
+    error: ({ input }: { readonly input?: unknown }) => (typeof input === "function" ? `${mend}; it is a function: pass what that answers` : mend),
+  });
   /** An object of the user's, passed on as it is. */
   const methods = <T extends object>(what: string, names: readonly (keyof T & string)[]) =>
     z.custom<T>(
       (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as T)[name] === "function"),
-      `must be ${what}: an object with the methods ${names.join(", ")}`,
+      orUncalled(`must be ${what}: an object with the methods ${names.join(", ")}`),
     );
 
   const told =
@@ -286,6 +290,7 @@ function makeSchemas() {
   const PolicyChange = object({
     codeLength: whole.min(4, "must be 4 to 10").max(10, "must be 4 to 10"),
     lifetime: seconds,
+    longLifetime: flag,
     tombstone: seconds,
     checks: whole.min(1, "must be 1 or more: the check budget cannot be switched off"),
     retryCooldowns: z.array(secondsOrNone, "must be a list of seconds").max(20, "must have at most 20 entries"),
@@ -359,7 +364,7 @@ function makeSchemas() {
     revoke: object({ customer_uuid, key_id }),
   };
 
-  const country = text.regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"');
+  const country = text.superRefine(told(countryFault));
   const registeredText = object({
     text: text.refine((one) => one.includes("{code}"), "must contain {code}"),
     ids: object({ entity: text.min(1).optional(), template: text.min(1).optional() })
@@ -418,7 +423,7 @@ function makeSchemas() {
           z.literal("store"),
           methods<Customers>("a customer source", ["findByKeyDigest", "find"]),
         ],
-        'must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find',
+        orUncalled('must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find'),
       )
       .optional(),
     lookup: methods<LookupProvider>("a lookup provider", ["lookup"]).optional(),
@@ -459,7 +464,9 @@ function makeSchemas() {
     }).prefault({}),
     challenge: methods<Challenge>("a challenge, for example turnstileChallenge({ secret })", ["verify"]).optional(),
     receipts: object({
-      baseUrl: z.url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com" }),
+      baseUrl: z
+        .url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com", abort: true })
+        .superRefine(told(baseUrlFault)),
       sources: z.array(receiptSource, "must be a list"),
     }).optional(),
     callbacks: object({
@@ -504,6 +511,12 @@ function keyFault(key: string): string | undefined {
     return "is 64 hexadecimal digits: the digest of a key is written sha256: and these, and no key looks like one (generateApiKey() makes one)";
   if (isMistyped(key)) return "is mistyped: its last six characters are a checksum, and not that of the others";
   return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
+}
+
+/** Carriers are told `baseUrl`, then a path and a query of ours, and sign these to the letter. */
+function baseUrlFault(baseUrl: string): string | undefined {
+  const part = /[?#]/.exec(baseUrl)?.[0];
+  return part && `must end with what stands before /receipts: it has a ${part === "?" ? "query" : "fragment"}, and carriers would post elsewhere`;
 }
 
 function isProduction(): boolean {
@@ -613,8 +626,8 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
   call: Call,
   given: unknown,
 ): z.output<CustomerCalls[Call]> {
-  const parsed = schemas().CustomerCalls[call].safeParse(given);
-  if (!parsed.success) throw new VerifierError("bad_request", faultsOf(parsed.error, [], "the argument").join("; "));
+  const parsed = schemas().CustomerCalls[call].safeParse(given, { error: plainWords });
+  if (!parsed.success) throw new VerifierError("bad_request", optionFaults(parsed.error, [], "the argument").join("; "));
   const { policy: change } = parsed.data as { readonly policy?: PolicyOverride | null };
   const policy = withOverride(settings.policy, change ?? {});
   const faults = change ? [...policyFaults("policy", policy, settings.message), ...spendFaults("policy", policy, sender)] : [];
@@ -624,8 +637,13 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
 
 function policyFaults(path: string, policy: Policy, message: MessageTemplate): string[] {
   const guess = guessBudgetFault(policy);
+  const lifetime = lifetimeFault(policy);
   const template = templateFault(message, policy.codeLength);
-  return [...(guess === undefined ? [] : [`${path}: ${guess}`]), ...(template === undefined ? [] : [`message.${template}`])];
+  return [
+    ...(guess === undefined ? [] : [`${path}: ${guess}`]),
+    ...(lifetime === undefined ? [] : [`${path}.${lifetime}`]),
+    ...(template === undefined ? [] : [`message.${template}`]),
+  ];
 }
 
 /** Countries that are allowed, and that the sender has nobody to send from in. */
@@ -677,32 +695,11 @@ function beforeSendFaults(looks: boolean, { lookup, sender }: { readonly lookup?
 }
 
 function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: plainWords });
   if (parsed.success) return parsed.data;
-  throw invalidOptions(faultsOf(parsed.error, root, "options"));
-}
-
-/** `whole`: what is at fault where no part of it is. */
-function faultsOf({ issues }: z.ZodError, root: readonly string[], whole: string): string[] {
-  return issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || whole} ${message}`);
+  throw invalidOptions(optionFaults(parsed.error, root, "options"));
 }
 
 function invalidOptions(faults: readonly string[]): VerifierError {
   return new VerifierError("invalid_options", `phoneproof: ${faults.join("; ")}`);
-}
-
-interface Leaf {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
-
-/** A union says which of its branches failed for the right reason: the one whose faults lie deeper than the union itself. */
-function leaves(issue: z.core.$ZodIssue): Leaf[] {
-  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not an option" }));
-  if (issue.code !== "invalid_union") return [issue];
-  const inner = issue.errors.flat();
-  const deep = inner.filter(({ path }) => path.length > 0);
-  const deeper = deep.length > 0 ? deep : inner.filter(({ code }) => code === "too_small");
-  if (deeper.length === 0) return [issue];
-  return deeper.flatMap((one) => leaves({ ...one, path: [...issue.path, ...one.path] } as z.core.$ZodIssue));
 }

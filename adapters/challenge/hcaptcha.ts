@@ -1,4 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
+import { requireOptions } from "../kit/option-fault.js";
 import { requireText, type SiteverifyOptions, siteverify } from "./siteverify.js";
 
 export interface HcaptchaChallengeOptions extends SiteverifyOptions {
@@ -13,6 +14,7 @@ export interface HcaptchaChallengeOptions extends SiteverifyOptions {
  */
 export function hcaptchaChallenge(options: HcaptchaChallengeOptions): Challenge {
   const name = "hcaptchaChallenge";
+  requireOptions(name, options);
   const fields = options.siteKey === undefined ? {} : { sitekey: requireText(name, "siteKey", options.siteKey, "Leave it out for any of your sites.") };
   return siteverify(options, { name, url: "https://api.hcaptcha.com", fields });
 }

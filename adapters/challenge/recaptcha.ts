@@ -1,4 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
+import { requireOptions } from "../kit/option-fault.js";
 import { optionFault, requireText, type SiteverifyOptions, siteverify } from "./siteverify.js";
 
 export interface RecaptchaChallengeOptions extends SiteverifyOptions {
@@ -16,6 +17,7 @@ export interface RecaptchaChallengeOptions extends SiteverifyOptions {
  */
 export function recaptchaChallenge(options: RecaptchaChallengeOptions): Challenge {
   const name = "recaptchaChallenge";
+  requireOptions(name, options);
   const { minScore } = options;
   if (minScore !== undefined && !(typeof minScore === "number" && minScore >= 0 && minScore <= 1))
     throw optionFault(name, "minScore", "must be a number from 0 to 1", "Leave it out for 0.5.");

@@ -1,4 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
+import { requireOptions } from "../kit/option-fault.js";
 import { requireText, type SiteverifyOptions, siteverify } from "./siteverify.js";
 
 export interface TurnstileChallengeOptions extends SiteverifyOptions {
@@ -13,6 +14,7 @@ export interface TurnstileChallengeOptions extends SiteverifyOptions {
  */
 export function turnstileChallenge(options: TurnstileChallengeOptions): Challenge {
   const name = "turnstileChallenge";
+  requireOptions(name, options);
   const action = options.action === undefined ? undefined : requireText(name, "action", options.action, "Leave it out for any action.");
   return siteverify(options, {
     name,

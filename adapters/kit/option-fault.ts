@@ -16,3 +16,8 @@ export function requireText(owner: string, option: string, value: unknown, mend:
     throw optionFault(owner, option, value === undefined ? "is missing" : "must be a non-empty string", mend);
   return value;
 }
+
+/** @throws TypeError where what is made of options was called without them. */
+export function requireOptions(owner: string, options: unknown): void {
+  if (typeof options !== "object" || options === null) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
+}

@@ -1,7 +1,7 @@
 import type { LookupFacts, LookupProvider } from "../../src/ports/lookup-provider.js";
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { pick } from "../kit/json.js";
-import { optionFault, requireText } from "../kit/option-fault.js";
+import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
 import type { CarrierAnswer } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
@@ -46,6 +46,7 @@ type Placeholder = (typeof placeholders)[number];
  */
 export function httpLookup(options: HttpLookupOptions): LookupProvider {
   const name = "httpLookup";
+  requireOptions(name, options);
   const { headers = {}, form, json } = options;
   const url = requireText(name, "url", options.url, 'Pass the source\'s address, for example "https://hlr.example/v1/{number_digits}".');
   if (!URL.canParse(fill(url, () => "0"))) throw optionFault(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");

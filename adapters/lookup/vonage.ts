@@ -1,5 +1,6 @@
 import type { LookupProvider } from "../../src/ports/lookup-provider.js";
 import { isRecord, pick } from "../kit/json.js";
+import { requireOptions } from "../kit/option-fault.js";
 import { digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./provider.js";
@@ -31,6 +32,7 @@ const told = new Set<unknown>(["OK", "PARTIAL_SUCCESS"]);
  */
 export function vonageLookup(options: VonageLookupOptions): LookupProvider {
   const name = "vonageLookup";
+  requireOptions(name, options);
   const authorization = applicationToken(name, options.applicationId, options.privateKey);
   return lookupOver(name, options, {
     url: "https://api-eu.vonage.com",

@@ -1,7 +1,7 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { requireText } from "../kit/option-fault.js";
+import { requireOptions, requireText } from "../kit/option-fault.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, malformed, openUrlSecret, readReport, type StatusWords } from "./kit/report.js";
@@ -40,6 +40,7 @@ const provider = "africastalking";
  */
 export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsSender {
   const name = "africasTalkingSender";
+  requireOptions(name, options);
   const username = requireText(name, "username", options.username, "Pass the app's username, or sandbox.");
   const apiKey = requireText(name, "apiKey", options.apiKey, "Pass the app's API key of the dashboard.");
   return carrierSender(name, options, {

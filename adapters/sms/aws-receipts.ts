@@ -1,6 +1,6 @@
 import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
 import { parseJson, pick } from "../kit/json.js";
-import { optionFault, requireText } from "../kit/option-fault.js";
+import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
 import type { Fetch } from "../kit/transport.js";
 import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sns.js";
@@ -41,6 +41,7 @@ const words: StatusWords = new Map([
  */
 export function awsReceipts(options: { readonly topicArn: string | readonly string[]; readonly fetch?: Fetch; readonly tolerance?: number }): ReceiptSource {
   const name = "awsReceipts";
+  requireOptions(name, options);
   const mend = 'Pass the ARN of the event destination\'s topic, for example "arn:aws:sns:eu-west-1:123456789012:sms-events".';
   const arns = typeof options.topicArn === "string" || options.topicArn === undefined ? [options.topicArn] : options.topicArn;
   const topics = arns.map((arn) => {

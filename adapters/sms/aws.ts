@@ -1,7 +1,7 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { errorToken, failureOf, withCode } from "../kit/error-code.js";
 import { isRecord, pick } from "../kit/json.js";
-import { optionFault, requireText } from "../kit/option-fault.js";
+import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
 import type { CarrierRequest } from "../kit/request.js";
 import { connectionCode, neverConnected } from "../kit/transport.js";
 import { contextKey } from "./aws-receipts.js";
@@ -72,6 +72,7 @@ const longestLife = 259_200;
  */
 export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSender {
   const name = "awsSender";
+  requireOptions(name, options);
   if ("client" in options) return clientSender(name, options);
   const { credentials, configurationSet } = options;
   const region = requireText(name, "region", options.region, 'Pass the region, for example "eu-west-1"; or client and command of the AWS SDK.');

@@ -3,7 +3,7 @@ import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sen
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
-import { optionFault, requireText } from "../kit/option-fault.js";
+import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
 import type { CarrierAnswer } from "../kit/request.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
@@ -52,6 +52,7 @@ export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "ext
  */
 export function httpSender(options: HttpSenderOptions): SmsSender {
   const name = "httpSender";
+  requireOptions(name, options);
   const provider = requireProvider(name, options.provider);
   const { url, headers = {}, form, json, body, receiptsById = false } = options;
   const templates = openTemplates(name, options);

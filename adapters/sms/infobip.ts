@@ -1,7 +1,7 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { isRecord, pick } from "../kit/json.js";
-import { requireText } from "../kit/option-fault.js";
+import { requireOptions, requireText } from "../kit/option-fault.js";
 import { digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
@@ -32,6 +32,7 @@ export const infobipVariables: Variables = {
  */
 export function infobipSender(options: InfobipSenderOptions): SmsSender {
   const name = "infobipSender";
+  requireOptions(name, options);
   const url = requireText(name, "baseUrl", options.baseUrl, "Pass the account's own address of the Infobip portal, https://xxxxx.api.infobip.com.");
   const key = requireText(name, "apiKey", options.apiKey, "Pass an API key of the Infobip portal with the scope sms:message:send.");
   return carrierSender(name, options, {

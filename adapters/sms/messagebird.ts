@@ -1,7 +1,7 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { requireText } from "../kit/option-fault.js";
+import { requireOptions, requireText } from "../kit/option-fault.js";
 import { digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
@@ -28,6 +28,7 @@ export const messageBirdVariables: Variables = {
  */
 export function messageBirdSender(options: MessageBirdSenderOptions): SmsSender {
   const name = "messageBirdSender";
+  requireOptions(name, options);
   const key = requireText(name, "accessKey", options.accessKey, "Pass the live access key of the dashboard.");
   return carrierSender(name, options, {
     provider: "messagebird",
@@ -77,6 +78,7 @@ const skew = 5;
  * @throws TypeError when `signingKey` is missing.
  */
 export function messageBirdReceipts(options: { readonly signingKey: string | readonly string[] }): ReceiptSource {
+  requireOptions("messageBirdReceipts", options);
   const keys = openSecrets("messageBirdReceipts", "signingKey", options.signingKey, "Pass the signing key of the dashboard (Developers, API settings).");
   return {
     provider: "messagebird",

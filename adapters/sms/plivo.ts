@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { requireText } from "../kit/option-fault.js";
+import { requireOptions, requireText } from "../kit/option-fault.js";
 import { basicAuth, digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
@@ -37,6 +37,7 @@ const longestExpiry = 10_799;
  */
 export function plivoSender(options: PlivoSenderOptions): SmsSender {
   const name = "plivoSender";
+  requireOptions(name, options);
   const id = requireText(name, "authId", options.authId, "Pass the Auth ID of the Plivo console.");
   const token = requireText(name, "authToken", options.authToken, "Pass the Auth Token of the Plivo console.");
   const { powerpackUuid } = options;
@@ -93,6 +94,7 @@ const words: StatusWords = new Map([
  * @throws TypeError when `authToken` is missing.
  */
 export function plivoReceipts(options: { readonly authToken: string | readonly string[]; readonly acceptV2?: boolean }): ReceiptSource {
+  requireOptions("plivoReceipts", options);
   const tokens = openSecrets("plivoReceipts", "authToken", options.authToken, "Pass the Auth Token of the Plivo console.");
   return {
     provider: "plivo",

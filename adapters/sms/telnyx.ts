@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { optionFault, requireText } from "../kit/option-fault.js";
+import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
@@ -29,6 +29,7 @@ export const telnyxVariables: Variables = {
  */
 export function telnyxSender(options: TelnyxSenderOptions): SmsSender {
   const name = "telnyxSender";
+  requireOptions(name, options);
   const key = requireText(name, "apiKey", options.apiKey, "Pass an API key (KEY…) of the Telnyx portal.");
   const { messagingProfileId } = options;
   return carrierSender(name, options, {
@@ -87,6 +88,7 @@ const ed25519Prefix = Buffer.from("302a300506032b6570032100", "hex");
  */
 export function telnyxReceipts(options: { readonly publicKey: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
   const name = "telnyxReceipts";
+  requireOptions(name, options);
   const keys = openSecrets(name, "publicKey", options.publicKey, "Pass the public key of the Telnyx portal (Keys & Credentials).").map((key) =>
     readKey(name, key),
   );

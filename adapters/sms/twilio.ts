@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { requireText } from "../kit/option-fault.js";
+import { requireOptions, requireText } from "../kit/option-fault.js";
 import { basicAuth } from "../kit/spelling.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
@@ -44,6 +44,7 @@ const longestValidity = 36_000;
  */
 export function twilioSender(options: TwilioSenderOptions): SmsSender {
   const name = "twilioSender";
+  requireOptions(name, options);
   const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
   const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
   const { messagingServiceSid } = options;
@@ -98,6 +99,7 @@ const words: StatusWords = new Map([
  * @throws TypeError when `authToken` is missing.
  */
 export function twilioReceipts(options: { readonly authToken: string | readonly string[] }): ReceiptSource {
+  requireOptions("twilioReceipts", options);
   const tokens = openSecrets("twilioReceipts", "authToken", options.authToken, "Pass the auth token of the Twilio console; an API key's secret signs nothing.");
   return {
     provider: "twilio",

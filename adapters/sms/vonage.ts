@@ -1,7 +1,7 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { isRecord, pick } from "../kit/json.js";
-import { optionFault, requireText } from "../kit/option-fault.js";
+import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
 import { basicAuth, digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
@@ -43,6 +43,7 @@ const longestTtl = 604_800;
  */
 export function vonageSender(options: VonageSenderOptions): SmsSender {
   const name = "vonageSender";
+  requireOptions(name, options);
   const authorization = openAuthorization(name, options);
   if (options.conversions === true && options.apiKey === undefined)
     throw optionFault(name, "conversions", "needs apiKey and apiSecret", "Vonage's Conversion API takes nothing else.");
@@ -131,6 +132,7 @@ const words: StatusWords = new Map([
  */
 export function vonageReceipts(options: { readonly signatureSecret: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
   const name = "vonageReceipts";
+  requireOptions(name, options);
   const secrets = openSecrets(
     name,
     "signatureSecret",

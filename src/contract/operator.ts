@@ -8,8 +8,9 @@ const limit = "must be a whole number from 1 to 1,000";
 
 export const HistoryRequest = z.object({ ...NumberRequest.shape, limit: z.int(limit).min(1, limit).max(1_000, limit).default(50) });
 
+const dateOrTimestamp = "must be a Date, or a timestamp such as 2026-03-01T12:00:00Z";
 const time = z
-  .union([z.iso.datetime({ offset: true }), z.date()], "must be a Date, or a timestamp such as 2026-03-01T12:00:00Z")
+  .union([z.iso.datetime({ offset: true, error: dateOrTimestamp }), z.date(dateOrTimestamp)], dateOrTimestamp)
   .transform((one) => new Date(one).getTime())
   .refine((ms) => ms >= 0, "must be after 1970");
 

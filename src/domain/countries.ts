@@ -249,3 +249,70 @@ export const countryCodes = [
 
 /** A country or territory by ISO 3166-1 alpha-2, in capitals: `"GB"`, not `"UK"`. */
 export type CountryCode = (typeof countryCodes)[number];
+
+const known: ReadonlySet<string> = new Set(countryCodes);
+
+/** What is often written in place of a code: other abbreviations, codes of languages, codes that were given up; and of the codes of three letters those most met with. */
+const meant: Readonly<Record<string, CountryCode>> = {
+  ...{ UK: "GB", EN: "GB", EL: "GR", SP: "ES", JA: "JP", KO: "KR", ZH: "CN", CS: "CZ", DA: "DK", FX: "FR", TP: "TL", AN: "CW", DD: "DE" },
+  ...{
+    USA: "US",
+    GBR: "GB",
+    ENG: "GB",
+    FRA: "FR",
+    DEU: "DE",
+    GER: "DE",
+    ESP: "ES",
+    ITA: "IT",
+    PRT: "PT",
+    NLD: "NL",
+    BEL: "BE",
+    CHE: "CH",
+    AUT: "AT",
+    IRL: "IE",
+  },
+  ...{
+    POL: "PL",
+    SWE: "SE",
+    NOR: "NO",
+    DNK: "DK",
+    FIN: "FI",
+    GRC: "GR",
+    TUR: "TR",
+    UKR: "UA",
+    ROU: "RO",
+    HUN: "HU",
+    CZE: "CZ",
+    CAN: "CA",
+    MEX: "MX",
+    BRA: "BR",
+  },
+  ...{
+    ARG: "AR",
+    AUS: "AU",
+    NZL: "NZ",
+    IND: "IN",
+    PAK: "PK",
+    IDN: "ID",
+    JPN: "JP",
+    KOR: "KR",
+    CHN: "CN",
+    SGP: "SG",
+    ARE: "AE",
+    SAU: "SA",
+    ISR: "IL",
+    EGY: "EG",
+  },
+  ...{ MAR: "MA", NGA: "NG", KEN: "KE", ZAF: "ZA" },
+};
+
+/** What is wrong with a country's code, if anything. */
+export function countryFault(code: string): string | undefined {
+  if (known.has(code)) return undefined;
+  const capitals = code.trim().toUpperCase();
+  const mend = meant[capitals] ?? (known.has(capitals) ? capitals : undefined);
+  const words = 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"';
+  return mend === undefined
+    ? `${words}, and of a country with numbers of its own, which ${JSON.stringify(code)} is not`
+    : `${words}: for ${JSON.stringify(code)} say "${mend}"`;
+}

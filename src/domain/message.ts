@@ -89,10 +89,21 @@ export function templateFault(template: MessageTemplate, codeLength: number): st
   const code = "0".repeat(codeLength);
   const longest: readonly Recipient[] = [{}, { deviceType: "ANDROID", appRealm: "1".repeat(11) }, { deviceType: "WEB" }];
   const variants = [
-    ...texts.map(([name, one]) => ({ path: name === "" ? "text" : `text.${name}`, written: { ...template, text: one, registered: {} }, to: {} })),
-    ...Object.keys(template.registered).map((country) => ({ path: `registered.${country}.text`, written: template, to: { country } })),
+    ...texts.map(([name, one]) => ({
+      path: name === "" ? "text" : `text.${name}`,
+      raw: typeof one === "string" ? one : undefined,
+      written: { ...template, text: one, registered: {} },
+      to: {},
+    })),
+    ...Object.entries(template.registered).map(([country, one]) => ({
+      path: `registered.${country}.text`,
+      raw: one?.text,
+      written: template,
+      to: { country },
+    })),
   ];
-  for (const { path, written, to } of variants) {
+  for (const { path, raw, written, to } of variants) {
+    if (raw?.includes("{{code}}")) return `${path} has {{code}}, and phones would show the inner braces: say {code}`;
     for (const recipient of longest) {
       const fault = textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
       if (fault !== undefined) return `${path} ${fault}`;

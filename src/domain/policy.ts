@@ -45,8 +45,10 @@ export interface Limits {
 export interface Policy {
   /** Digits of a code, 4 to 10. */
   readonly codeLength: number;
-  /** From creation; a retry does not extend it. */
+  /** From creation; a retry does not extend it. At most a day, unless `longLifetime` is set. */
   readonly lifetime: number;
+  /** Whether codes may live for longer than a day, which is mostly a number of milliseconds. */
+  readonly longLifetime: boolean;
   /** How long a record stays after its expiry, so that answers stay exact. */
   readonly tombstone: number;
   /** Wrong codes per authentication. */
@@ -86,6 +88,7 @@ const day = 24 * hour;
 export const defaultPolicy: Policy = {
   codeLength: 6,
   lifetime: 10 * minute,
+  longLifetime: false,
   tombstone: day,
   checks: 5,
   retryCooldowns: [30, 60, 90, 120],
@@ -121,6 +124,12 @@ function changed<T extends object>(value: T, change: Change<T>): T {
 /** A copy without what is `undefined`: that is as good as absent. */
 export function defined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Partial<T>;
+}
+
+/** What is wrong with a lifetime: one above a day is mostly meant in milliseconds. */
+export function lifetimeFault({ lifetime, longLifetime }: Policy): string | undefined {
+  if (lifetime <= day || longLifetime) return undefined;
+  return `lifetime is in seconds: ${lifetime} of them are ${(lifetime / day).toFixed(1)} days; say ${lifetime / 1000} if you meant milliseconds, or set longLifetime: true beside it if codes shall live for more than a day`;
 }
 
 /** The most sends one number can get in 24 hours: the tightest of its caps, each counted as often as its window fits into a day. */

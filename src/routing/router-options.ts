@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { CountryCode } from "../domain/countries.js";
+import { type CountryCode, countryFault } from "../domain/countries.js";
+import { optionFaults, plainWords } from "../domain/option-faults.js";
 import { systemClock } from "../engine/clock/system-clock.js";
 import { consoleLogger } from "../engine/console-logger.js";
 import type { Clock } from "../ports/clock.js";
@@ -81,8 +82,8 @@ const methods = <T>(what: string, names: readonly (keyof T & string)[]) =>
     (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
     `must be ${what}: an object with the methods ${names.join(", ")}`,
   );
-const listOf = (pattern: RegExp, mend: string) =>
-  z.array(z.string(mend).regex(pattern, mend), "must be a list").min(1, "must not be empty: leave it out for a route that takes all");
+const listOf = (one: z.ZodType<string>) => z.array(one, "must be a list").min(1, "must not be empty: leave it out for a route that takes all");
+const written = (pattern: RegExp, mend: string) => z.string(mend).regex(pattern, mend);
 /** Whole milliseconds, of seconds. */
 const seconds = z
   .number("must be a number of seconds")
@@ -95,25 +96,29 @@ const money = z.number("must be a number").min(0, "must be 0 or more").max(1e9, 
 const above0 = z.number("must be a number").positive("must be more than 0");
 const share = above0.max(1, "must be at most 1");
 
-const iso2 = 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"';
+const country = z.string("must be a string").superRefine((code, { addIssue }) => {
+  const message = countryFault(code);
+  if (message !== undefined) addIssue({ code: "custom", message });
+});
+const countryOrDefault = z.string().superRefine((code, { addIssue }) => {
+  const message = code === "default" ? undefined : countryFault(code);
+  if (message !== undefined) addIssue({ code: "custom", message: `${message}; or "default"` });
+});
 
 const RouteSchema = z.strictObject(
   {
     name: z.string("must be a string").regex(/^[\w.:-]{1,64}$/, "must be 1 to 64 letters, digits, dots, colons, hyphens or underscores"),
     sender: methods<SmsSender>("an SMS sender", ["send"]),
     countries: z
-      .union([z.literal("all"), listOf(/^[A-Z]{2}$/, iso2)], 'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR"]')
+      .union([z.literal("all"), listOf(country)], 'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR"]')
       .transform((countries) => (countries === "all" ? undefined : new Set(countries)))
       .prefault("all"),
-    prefixes: listOf(/^\+[1-9]\d{0,14}$/, 'must be the beginning of a number in E.164 form, for example "+3361"').optional(),
-    networks: listOf(/^\d{3}(-\d{2,3})?$/, 'must be MCC or MCC-MNC, for example "208" or "208-01"').optional(),
+    prefixes: listOf(written(/^\+[1-9]\d{0,14}$/, 'must be the beginning of a number in E.164 form, for example "+3361"')).optional(),
+    networks: listOf(written(/^\d{3}(-\d{2,3})?$/, 'must be MCC or MCC-MNC, for example "208" or "208-01"')).optional(),
     priority: z.number("must be a number; lower goes first").default(1),
     weight: above0.max(1_000_000, "must be at most 1000000").default(1),
     price: z
-      .union(
-        [money, z.record(z.string().regex(/^([A-Z]{2}|default)$/), money, 'must name countries by ISO 3166-1 alpha-2 codes, for example "FR", or "default"')],
-        "must be a number, or one for each country: { default: 0.08, FR: 0.05 }",
-      )
+      .union([money, z.record(countryOrDefault, money)], "must be a number, or one for each country: { default: 0.08, FR: 0.05 }")
       .transform((price): Prices => (typeof price === "number" ? { default: price } : price))
       .prefault({}),
   },
@@ -174,15 +179,7 @@ export type HealthSettings = RouterSettings["health"];
 
 /** Checks the options and fills in the defaults; an explicit `undefined` is as if left out. Throws a `TypeError` that names each option's path and the mend. */
 export function readRouterOptions(options: RouterOptions): RouterSettings {
-  const parsed = RouterSchema.safeParse(options);
-  if (!parsed.success) throw new TypeError(`router: ${parsed.error.issues.flatMap(sentences).join("; ")}`);
+  const parsed = RouterSchema.safeParse(options, { error: plainWords });
+  if (!parsed.success) throw new TypeError(`router: ${optionFaults(parsed.error, [], "options").join("; ")}`);
   return parsed.data;
-}
-
-function sentences(issue: z.core.$ZodIssue): string[] {
-  const at = (path: readonly PropertyKey[], message: string) => `${path.join(".") || "options"} ${message}`;
-  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => at([...issue.path, key], "is not an option: remove it or mend its spelling"));
-  if (issue.code !== "invalid_union") return [at(issue.path, issue.message)];
-  const deeper = issue.errors.flat().filter((inner) => inner.path.length > 0 || inner.code === "too_small");
-  return deeper.length === 0 ? [at(issue.path, issue.message)] : deeper.map((inner) => at([...issue.path, ...inner.path], inner.message));
 }

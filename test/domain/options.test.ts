@@ -141,6 +141,7 @@ describe("D5: an explicit `undefined` is as good as absent", () => {
     ({
       codeLength: 7,
       lifetime: 300,
+      longLifetime: true,
       tombstone: 600,
       checks,
       retryCooldowns: [1],

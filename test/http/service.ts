@@ -50,7 +50,7 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
         return { outcome: "accepted" };
       },
     },
-    secret: "a secret of the tests, at least 32 characters",
+    secret: generateApiKey().key,
     countries: ["FR"],
     policy: { spam: noSpamRules },
     customers: [customer, other].map(({ customer_uuid, key }) => ({ customer_uuid, keys: [key] })),

@@ -45,7 +45,7 @@ describe("options that cannot work are told at construction, with the mend", () 
     ["parameters", [{ tag: 0x0424, value: "x" }], "the sender does not write itself"],
     ["parameters", [null], "a list of { tag, value }"],
     ["parameters.IN", { IN: "x" }, "a list of { tag, value }"],
-    ["parameters.in", { in: [] }, "alpha-2 country in capitals"],
+    ["parameters.in", { in: [] }, "alpha-2 code in capitals"],
     ["window", 0, "1 to 1000"],
     ["window", 1001, "1 to 1000"],
     ["messagesPerSecond", 0, "messages above 0"],
@@ -78,7 +78,7 @@ it.each([
   ["from", "", "non-empty string"],
   ["from", 60777, "neither text, a map nor a function"],
   ["from", {}, "is an empty map"],
-  ["from.fr", { fr: "Acme" }, "alpha-2 country in capitals"],
+  ["from.fr", { fr: "Acme" }, "alpha-2 code in capitals"],
 ])("%s as with the senders over HTTP: %j", (name, from, problem) => {
   const build = () => smppSender({ ...good, from } as SmppOptions);
   expect(build).toThrow(`smppSender: option ${name} `);

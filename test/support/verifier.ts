@@ -41,7 +41,7 @@ export function logger(): Logger & { readonly lines: LogLine[] } {
   return { lines, info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-export const secret = "a secret of the tests, long enough to be one";
+export const secret = "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6";
 export const start = Date.parse("2026-03-01T12:00:00.000Z");
 
 /** A policy under which a number is soon at its cap. */

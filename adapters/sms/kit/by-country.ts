@@ -1,4 +1,4 @@
-import type { CountryCode } from "../../../src/domain/countries.js";
+import { type CountryCode, countryFault } from "../../../src/domain/countries.js";
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
 
 /** One value for each country, by ISO 3166-1 alpha-2, with `default` for the rest. */
@@ -9,7 +9,8 @@ export function forCountry<T>(map: ReadonlyMap<string, T>, { country }: SmsMessa
   return (country === undefined ? undefined : map.get(country)) ?? map.get("default");
 }
 
-/** Whether it is the key of such a map. */
-export function isCountryKey(key: string): boolean {
-  return key === "default" || /^[A-Z]{2}$/.test(key);
+/** What is wrong with the key of such a map, if anything. */
+export function countryKeyFault(key: string): string | undefined {
+  const fault = key === "default" ? undefined : countryFault(key);
+  return fault === undefined ? undefined : `${fault}; or "default"`;
 }

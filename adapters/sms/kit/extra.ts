@@ -1,26 +1,27 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
 import { isRecord } from "../../kit/json.js";
 import { optionFault } from "../../kit/option-fault.js";
-import { type ByCountry, forCountry, isCountryKey } from "./by-country.js";
+import { type ByCountry, countryKeyFault, forCountry } from "./by-country.js";
 
 export type Fields<V = unknown> = Readonly<Record<string, V>>;
 
 /** Further fields of a carrier's request: the same for every message, or by country with `default` for the rest, or a rule. They go before our own words for validity and registration, never before text and number. */
 export type Extra<V = unknown> = Fields<V> | ByCountry<Fields<V>> | ((message: SmsMessage) => Fields<V> | undefined);
 
+const mend = 'Pass for example { field: "value" }, { IN: { field: "value" } } or a function of the message.';
+
 /** @throws TypeError unless it is a record, a map of them by country, or a function. */
 export function openExtra<V>(sender: string, extra: Extra<V> | undefined): (message: SmsMessage) => Fields<V> {
   if (extra === undefined) return () => ({});
   if (typeof extra === "function") return (message) => extra(message) ?? {};
-  if (!isRecord(extra))
-    throw optionFault(
-      sender,
-      "extra",
-      "is no record of fields",
-      'Pass for example { field: "value" }, { IN: { field: "value" } } or a function of the message.',
-    );
+  if (!isRecord(extra)) throw optionFault(sender, "extra", "is no record of fields", mend);
   const entries = Object.entries(extra);
-  if (entries.length === 0 || !entries.every(([key, value]) => isCountryKey(key) && isRecord(value))) return () => extra as Fields<V>;
+  const isByCountry = entries.length > 0 && entries.every(([key, value]) => /^([A-Z]{2,3}|default)$/.test(key) && isRecord(value));
+  if (!isByCountry) return () => extra as Fields<V>;
+  for (const [country] of entries) {
+    const fault = countryKeyFault(country);
+    if (fault !== undefined) throw optionFault(sender, `extra.${country}`, fault, mend);
+  }
   const byCountry = new Map(entries as [string, Fields<V>][]);
   return (message) => forCountry(byCountry, message) ?? {};
 }

@@ -1,6 +1,6 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
 import { optionFault, requireText } from "../../kit/option-fault.js";
-import { type ByCountry, forCountry, isCountryKey } from "./by-country.js";
+import { type ByCountry, countryKeyFault, forCountry } from "./by-country.js";
 
 /**
  * Whom a message comes from: a sender id of up to 11 letters and digits, or a number; one for each country, with `default` for the rest; or a rule.
@@ -46,7 +46,8 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
   const byCountry = new Map(Object.entries(from));
   if (byCountry.size === 0) throw optionFault(sender, "from", "is an empty map", mend);
   for (const [country, id] of byCountry) {
-    if (!isCountryKey(country)) throw optionFault(sender, `from.${country}`, 'is neither an ISO 3166-1 alpha-2 country in capitals nor "default"', mend);
+    const fault = countryKeyFault(country);
+    if (fault !== undefined) throw optionFault(sender, `from.${country}`, fault, mend);
     read(`from.${country}`, id);
   }
   return { of: (message) => forCountry(byCountry, message), has: (country) => byCountry.has(country) || byCountry.has("default") };

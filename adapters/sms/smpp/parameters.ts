@@ -1,6 +1,6 @@
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
-import { type ByCountry, forCountry, isCountryKey } from "../kit/by-country.js";
+import { type ByCountry, countryKeyFault, forCountry } from "../kit/by-country.js";
 import { tags } from "./pdu.js";
 
 /** An optional parameter (TLV) of submit_sm that a message centre wants beside those of SMPP 3.4. */
@@ -60,8 +60,8 @@ function chooser(option: SmppParameters | undefined): (message: SmsMessage) => r
     throw new Error(`smppSender: option \`parameters\` must be ${mend}; or such a list for each country; or a function of the message`);
   const byCountry = new Map(Object.entries(option as ByCountry<readonly SmppParameter[]>));
   for (const [country, parameters] of byCountry) {
-    if (!isCountryKey(country))
-      throw new Error(`smppSender: option \`parameters.${country}\` must be named by an ISO 3166-1 alpha-2 country in capitals, or "default"`);
+    const fault = countryKeyFault(country);
+    if (fault !== undefined) throw new Error(`smppSender: option \`parameters.${country}\` ${fault}`);
     if (!areParameters(parameters)) throw new Error(`smppSender: option \`parameters.${country}\` must be ${mend}`);
   }
   return (message) => forCountry(byCountry, message);

@@ -69,9 +69,13 @@ const oldestWire = 9;
  * @throws TypeError when an option is wrong; the message names it and the mend.
  */
 export function mongoStore(options: MongoStoreOptions): MongoStore {
-  const { db, prefix = "phoneproof_" } = options;
+  const { db, prefix = "phoneproof_" } = options ?? {};
   if (typeof db?.collection !== "function" || typeof db.command !== "function" || typeof db.databaseName !== "string") {
-    throw new TypeError("mongoStore: option `db` is not a Db of the mongodb driver; pass `client.db()`, not the client, a connection or a collection");
+    const what =
+      db === undefined
+        ? "is missing: call mongoStore({ db: client.db() })"
+        : "is not a Db of the mongodb driver; pass `client.db()`, not the client, a connection or a collection";
+    throw new TypeError(`mongoStore: option \`db\` ${what}`);
   }
   if (typeof prefix !== "string" || !/^(?!system\.)[\w.-]{1,64}$/.test(prefix)) {
     throw new TypeError(

@@ -1,0 +1,319 @@
+import { readdirSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { plivoReceipts } from "../../adapters/sms/plivo.js";
+import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { redisStore } from "../../adapters/store/redis/index.js";
+import { countryCodes } from "../../src/domain/countries.js";
+import { createVerifier, VerifierError } from "../../src/index.js";
+import { readOptions } from "../../src/options.js";
+import { router } from "../../src/routing/router.js";
+import { neededOptions } from "../support/options.js";
+import { logger, setUp } from "../support/verifier.js";
+
+/** What people get wrong without noticing: each is a fault that names the path and the mend. */
+
+const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
+const digest = "0123456789abcdef".repeat(4);
+const twilio = (more: object = {}) => twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "ACME", ...more });
+const receipts = (more: object = {}) => ({ receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "token" })], ...more } });
+
+function faultOf(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "no fault";
+}
+const fault = (options: object) => faultOf(() => readOptions({ ...neededOptions, ...options }));
+
+describe("options that look right and are not", () => {
+  it.each<[object, string]>([
+    [{ countries: ["FR", "UK"] }, 'countries.1 must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "UK" say "GB"'],
+    [{ countries: ["EN"] }, 'for "EN" say "GB"'],
+    [{ countries: ["EL"] }, 'for "EL" say "GR"'],
+    [{ countries: ["USA"] }, 'for "USA" say "US"'],
+    [{ countries: ["FRA"] }, 'for "FRA" say "FR"'],
+    [{ countries: ["fr"] }, 'for "fr" say "FR"'],
+    [
+      { countries: ["XX"] },
+      'countries.0 must be an ISO 3166-1 alpha-2 code in capitals, for example "FR", and of a country with numbers of its own, which "XX" is not',
+    ],
+    [
+      { message: { registered: { UK: { text: "{code}" } } } },
+      'message.registered.UK must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "UK" say "GB"',
+    ],
+    [
+      { policy: { lifetime: 600_000 } },
+      "policy.lifetime is in seconds: 600000 of them are 6.9 days; say 600 if you meant milliseconds, or set longLifetime: true beside it",
+    ],
+    [
+      { customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 300_000 } }] },
+      "customers.0.policy.lifetime is in seconds: 300000 of them are 3.5 days; say 300",
+    ],
+    [{ message: { text: "Your code is {{code}}" } }, "message.text has {{code}}, and phones would show the inner braces: say {code}"],
+    [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
+    [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
+    [customer(digest), "customers.0.keys.0 is 64 hexadecimal digits: the digest of a key is written sha256: and these"],
+    [
+      { sender: twilio({ from: { FR: "ACME" } }), countries: ["FR", "GB"] },
+      "sender has nobody to send from in GB, which countries allows: add them, or a default",
+    ],
+    [
+      { sender: twilio(), ...receipts({ sources: [] }) },
+      "receipts.sources has none of twilio, whose receipts the sender asks for: add it (phoneproof/senders/twilio)",
+    ],
+    [
+      receipts({ sources: ["a", "b"].map((authToken) => twilioReceipts({ authToken })) }),
+      "receipts.sources has more than one source of twilio: give one of them all its secrets",
+    ],
+    [
+      { customers: async () => [] },
+      'customers must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find; it is a function: pass what that answers',
+    ],
+    [{ store: memoryStore }, "store must be a store, for example memoryStore(): an object with the methods"],
+    [{ sender: twilioSender }, "the methods send; it is a function: pass what that answers"],
+    [
+      receipts({ baseUrl: "https://otp.example/?tenant=1" }),
+      "receipts.baseUrl must end with what stands before /receipts: it has a query, and carriers would post elsewhere",
+    ],
+    [receipts({ baseUrl: "https://otp.example/#x" }), "receipts.baseUrl must end with what stands before /receipts: it has a fragment"],
+    [receipts({ baseUrl: "https://otp.example?" }), "it has a query"],
+    [receipts({ baseUrl: "otp.example" }), "receipts.baseUrl must be the public address of this app, for example https://api.example.com"],
+  ])("%j", (options, words) => {
+    expect(fault(options)).toContain(words);
+  });
+
+  it("what is meant so is taken: every country, a longer life, one source for each carrier", () => {
+    expect(fault({ countries: countryCodes })).toBe("no fault");
+    expect(fault({ policy: { lifetime: 86_400 } })).toBe("no fault");
+    expect(fault({ policy: { lifetime: 600_000, longLifetime: true } })).toBe("no fault");
+    expect(fault({ policy: { longLifetime: true }, customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 600_000 } }] })).toBe(
+      "no fault",
+    );
+    expect(fault(customer(`sha256:${digest}`))).toBe("no fault");
+    expect(fault(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no fault");
+    expect(fault(receipts({ sources: [twilioReceipts({ authToken: "a" }), plivoReceipts({ authToken: "b" })] }))).toBe("no fault");
+  });
+
+  it.each<[() => unknown, string]>([
+    [
+      () => twilio({ from: { UK: "ACME" } }),
+      'twilioSender: option from.UK must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "UK" say "GB"; or "default"',
+    ],
+    [() => twilio({ extra: { UK: { a: "b" } } }), 'option extra.UK must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "UK" say "GB"'],
+    [
+      () => router({ routes: [{ name: "a", sender: twilio(), countries: ["UK"] as never }] }),
+      'router: routes.0.countries.0 must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "UK" say "GB"',
+    ],
+    [
+      () => router({ routes: [{ name: "a", sender: twilio(), price: { default: 1, USA: 2 } as never }] }),
+      'router: routes.0.price.USA must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "USA" say "US"; or "default"',
+    ],
+    [() => mongoStore(undefined as never), "mongoStore: option `db` is missing: call mongoStore({ db: client.db() })"],
+    [() => redisStore(undefined as never), "redisStore: option `client` is missing: call redisStore({ client })"],
+    [() => redisStore({} as never), "redisStore: option `client`"],
+  ])("%s", (make, words) => {
+    expect(faultOf(make)).toContain(words);
+  });
+});
+
+describe("a sender whose receipts nobody takes", () => {
+  const told = (options: object) => {
+    const log = logger();
+    createVerifier({ ...neededOptions, store: memoryStore(), callbacks: { worker: false }, statistics: false, logger: log, ...options });
+    return log.lines.map(({ level, fields, message }) => [level, fields, message]);
+  };
+
+  it("is told of once, when the verifier is built, with the mend", () => {
+    const words = expect.stringContaining("set receipts: { baseUrl, sources } and mount verifier.receipts, or give the sender receipts: false");
+    expect(told({ sender: twilio() })).toEqual([["warn", { providers: ["twilio"] }, words]]);
+    expect(told({ sender: router({ routes: [{ name: "a", sender: twilio() }] }) })).toEqual([["warn", { providers: ["twilio"] }, words]]);
+  });
+
+  it("not so where it asks for none, or they are taken", () => {
+    expect(told({ sender: twilio({ receipts: false }) })).toEqual([]);
+    expect(told({ sender: twilio(), ...receipts() })).toEqual([]);
+    expect(told({})).toEqual([]);
+  });
+});
+
+/** What no message of ours says, and zod's own do. */
+const raw = /Invalid|Unrecognized|Too (small|big)|expected|received|>=|<=|ZodError|undefined \(|Cannot |is not a function|is not iterable/;
+const odd: readonly unknown[] = [
+  null,
+  0,
+  -1,
+  1.5,
+  Number.NaN,
+  Infinity,
+  1e300,
+  "",
+  "x",
+  true,
+  [],
+  [null],
+  [[]],
+  {},
+  { x: {} },
+  { default: 5 },
+  () => 1,
+  new Date(),
+  5n,
+  Symbol("s"),
+];
+
+describe("no message of zod's own reaches a user", () => {
+  const full = {
+    ...neededOptions,
+    pepper: "p".repeat(32),
+    lookup: { lookup: async () => ({}), price: 0 },
+    lookupBeforeSend: true,
+    policy: {
+      codeLength: 6,
+      lifetime: 600,
+      longLifetime: false,
+      tombstone: 600,
+      checks: 5,
+      retryCooldowns: [30],
+      acceptPreviousCode: true,
+      maxGuessOdds: 0.001,
+      limits: {
+        perNumber: [{ limit: 1, window: 600 }],
+        perDevice: [{ limit: 1, window: 600 }],
+        numbersPerDevice: [{ limit: 1, window: 600 }],
+        perIp: [],
+        numbersPerIp: [],
+        perCustomer: [{ limit: 1, window: 600, perVerified: 1 }],
+        lookups: [],
+        spend: [],
+      },
+      spam: { range: { mode: "shadow", seeds: [1, 2, 3], perVerified: 2, provenAt: 1 }, crowd: { mode: "off", messages: 1, share: 0.1 } },
+    },
+    message: {
+      text: { default: "{code}" },
+      locale: () => "fr",
+      maxSegments: 1,
+      domain: "a.example",
+      registered: { IN: { text: "{code}", ids: { entity: "1", template: "2" }, autofill: true } },
+    },
+    testNumbers: [{ number: "+447700900123", code: "1234", outcome: "accepted" }],
+    blockedNumbers: ["+447700900*"],
+    spamRules: [{ name: "a", cell: () => "a", seed: 1, perVerified: 1, mode: "shadow" }],
+    lists: { block: { numbers: ["+447700900123"] }, safe: () => ({}), refresh: 30 },
+    receipts: receipts().receipts,
+    callbacks: {
+      allowOrigins: ["http://localhost:3000"],
+      fullNumber: true,
+      worker: false,
+      pollInterval: 5,
+      concurrency: { total: 2, perHost: 1 },
+      waitUntil: () => undefined,
+      sender: { post: async () => ({ status: 200 }) },
+    },
+    statistics: { keep: 600 },
+    docUrl: "https://otp.example/errors",
+  };
+
+  /** Every path into a value, parents first. */
+  function pathsOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
+    const isTree = typeof value === "object" && value !== null && [Object.prototype, Array.prototype].includes(Object.getPrototypeOf(value));
+    return [path, ...(isTree ? Object.entries(value).flatMap(([key, inner]) => pathsOf(inner, [...path, key])) : [])];
+  }
+  function put(value: unknown, [first, ...rest]: readonly string[], change: unknown): unknown {
+    if (first === undefined) return change;
+    const copy: Record<string, unknown> = Array.isArray(value) ? ([...value] as never) : { ...(value as object) };
+    copy[first] = put(copy[first], rest, change);
+    return copy;
+  }
+
+  it("the options as they stand here are sound", () => {
+    expect(faultOf(() => readOptions(full as never))).toBe("no fault");
+  });
+
+  it.each(pathsOf(full).map((path) => [path.join(".") || "the options", path] as const))("%s", (_name, path) => {
+    for (const value of [...odd, undefined]) {
+      try {
+        readOptions(put(full, path, value) as never);
+      } catch (error) {
+        expect(error).toBeInstanceOf(VerifierError);
+        expect((error as Error).message, String(value?.toString)).not.toMatch(raw);
+        expect((error as Error).message).toMatch(/^phoneproof: \S/);
+      }
+    }
+  });
+
+  const routes = [
+    {
+      name: "a",
+      sender: neededOptions.sender,
+      countries: ["FR"],
+      prefixes: ["+3361"],
+      networks: ["208-01"],
+      priority: 1,
+      weight: 1,
+      price: { default: 1, FR: 2 },
+    },
+  ];
+  const routed = {
+    routes,
+    network: () => ({}),
+    cheapestFirst: true,
+    failover: { afterUnknown: true, maxRoutes: 2 },
+    health: { window: 3600, settle: 60, tolerance: { latency: 0.5 } },
+  };
+  it.each(pathsOf(routed).map((path) => [path.join(".") || "the options", path] as const))("of router: %s", (_name, path) => {
+    for (const value of [...odd, undefined])
+      expect(faultOf(() => router(put(routed, path, value) as never))).toMatch(/^(no fault|router: )(?!.*(Invalid|expected|received|Too ))/);
+  });
+
+  it.each(["createAuthentication", "retry", "check", "lookup", "explain", "history", "erase", "unlock", "stats"] as const)("of %s", async (operation) => {
+    const { verifier, customer } = setUp();
+    const sound = {
+      customer_uuid: customer,
+      phone_number: "+33612345678",
+      authentication_uuid: customer,
+      check_code: "123456",
+      ...(operation === "createAuthentication" && {
+        device_type: "WEB",
+        device_id: "a",
+        ip: "203.0.113.1",
+        is_returning_user: true,
+        callback_url: "https://a.example",
+      }),
+      ...(operation === "history" && { limit: 5 }),
+      ...(operation === "stats" && { from: new Date(0), to: new Date(1) }),
+    };
+    for (const path of pathsOf(sound))
+      for (const value of odd) {
+        const message = await (verifier[operation] as (request: unknown) => Promise<unknown>)(put(sound, path, value)).then(
+          () => "",
+          (error: Error) => error.message,
+        );
+        expect(message).not.toMatch(raw);
+      }
+  });
+});
+
+describe("what is called with no options at all says what it needs", () => {
+  const folders = ["adapters/sms", "adapters/lookup", "adapters/challenge", "adapters/http"];
+  const files = folders.flatMap((folder) =>
+    readdirSync(new URL(`../../${folder}`, import.meta.url))
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => `${folder}/${name}`),
+  );
+  it.each([...files, "adapters/sms/smpp/index.ts"])("%s", async (file) => {
+    const exported = Object.entries((await import(`../../${file}`)) as Record<string, unknown>);
+    for (const [name, make] of exported) {
+      if (typeof make !== "function" || !/(Sender|Receipts|Lookup|Challenge|Chain|Handlers?|Plugin)$/.test(name)) continue;
+      for (const given of make.length === 0 ? [[], [{}]] : [[], [{}], [null]]) {
+        const message = faultOf(() => make(...given));
+        expect(`${name}(${JSON.stringify(given[0])}): ${message}`).not.toMatch(
+          /Cannot (read|destructure|convert)|is not (a function|iterable)|undefined \(reading/,
+        );
+      }
+    }
+  });
+});
