@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { manifest, modules, root, run } from "./built.js";
 import { passed } from "./smoke.js";
 
-test("the ESM and the CommonJS copy share one memory store", async () => {
+test("the ESM and the CommonJS copy share the memory stores that have a name", async () => {
   const printed = await run(
     "module",
     `
@@ -15,10 +15,10 @@ test("the ESM and the CommonJS copy share one memory store", async () => {
     import { memoryStore as one } from "phoneproof/memory";
     const { memoryStore: other } = createRequire(import.meta.url)("phoneproof/memory");
     const keepUntil = Date.now() + 60_000;
-    await one().put("key", "value", keepUntil);
-    console.log(one === other, await other().get("key"));`,
+    await one({ name: "shared" }).put("key", "value", keepUntil);
+    console.log(one === other, await other({ name: "shared" }).get("key"), await other().get("key"));`,
   );
-  expect(printed).toBe("false value\n");
+  expect(printed).toBe("false value undefined\n");
 });
 
 test("VerifierError is one class, whichever CommonJS subpath it comes from: chunks are shared in ESM alone", () => {

@@ -84,7 +84,10 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./webhooks": { exports: ["WebhookError", "verifyWebhook"], loads: [] },
   "./router": { exports: ["router"], loads: ["zod"] },
   "./senders/console": { exports: ["consoleSender"], loads: [] },
-  "./testing": { exports: ["fixedClock", "scenarios", "senderContract", "simulate", "storeContract"], loads: [] },
+  "./testing": {
+    exports: ["createTestVerifier", "fixedClock", "scenarios", "senderContract", "simulate", "storeContract"],
+    loads: ["ipaddr.js", "libphonenumber-js/max", "reflect-metadata/lite", "tsyringe", "zod"],
+  },
 };
 
 /** Imports one subpath and prints its names and every package that a file of ours asks for. */
