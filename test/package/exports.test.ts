@@ -119,6 +119,12 @@ test("package.json names the subpaths listed here, and no others", () => {
   expect(modules.sort()).toEqual(Object.keys(surface).sort());
 });
 
+/** `typesVersions` has one pattern for all of them: `"dist/*.d.ts"`. */
+test("each subpath's declarations stand under its own name, where old module resolution looks for them", () => {
+  const types = modules.map((subpath) => [subpath, (manifest.exports[subpath] as { import: { types: string } }).import.types]);
+  expect(types).toEqual(modules.map((subpath) => [subpath, `./dist/${subpath === "." ? "index" : subpath.slice(2)}.d.ts`]));
+});
+
 test("every file that package.json names is there", () => {
   const files = Object.values(manifest.exports).flatMap((target) => (typeof target === "string" ? target : Object.values(target).flatMap(Object.values)));
   expect(files.filter((file) => !existsSync(join(root, file as string)))).toEqual([]);
