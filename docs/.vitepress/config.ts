@@ -38,7 +38,7 @@ export default defineConfig({
           page("Callbacks and receipts", "callbacks"),
         ],
       },
-      { text: "Build", items: [page("Front end", "front-end"), page("Testing", "testing"), page("Frameworks", "frameworks")] },
+      { text: "Build", items: [page("Front end", "front-end"), page("Testing", "testing"), page("Frameworks", "frameworks"), page("Runtimes", "runtimes")] },
       {
         text: "Run",
         items: [

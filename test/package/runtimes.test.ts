@@ -5,17 +5,14 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
 import { verifyWebhook } from "../../adapters/callback/webhooks.js";
 import { receiver } from "../support/receiver.js";
 import { root } from "./built.js";
-
-/** Exact versions, so that a new release of a runtime does not decide about ours. */
-const packages = { Bun: "bun@1.4.5", Deno: "deno@2.9.6", Workers: "miniflare@4.20260730.0" } as const;
-type Runtime = keyof typeof packages;
+import { missing, type Runtime, runFile, runtimeOf, runtimes } from "./programs.js";
+import { startWorker, type Worker } from "./worker.js";
 
 /** What `about` of runtimes/service.js answers. */
 interface About {
@@ -33,42 +30,6 @@ interface Service {
   /** The callbacks that arrived. */
   readonly received: readonly { readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>; readonly body: string }[];
   stop(): Promise<void>;
-}
-
-/** What a command prints with an npm package on its path; `undefined` where the registry cannot be reached and nothing is cached. */
-async function withPackage(name: string, command: readonly string[]): Promise<string | undefined> {
-  // Without a network, npm would spend more than a minute on its retries.
-  const env = process.env.CI ? process.env : { ...process.env, npm_config_fetch_retries: "0" };
-  try {
-    const { stdout } = await promisify(execFile)("npx", ["--yes", `--package=${name}`, "--", ...command], { env, timeout: 100_000 });
-    return stdout.trim();
-  } catch (error) {
-    if (process.env.CI) throw error;
-    return undefined;
-  }
-}
-
-/** How npm tells the path of that runtime's program, of miniflare's folder for Workers. */
-const locate: Readonly<Record<Runtime, readonly string[]>> = {
-  Bun: ["bun", "-p", "process.execPath"],
-  Deno: ["deno", "eval", "console.log(Deno.execPath())"],
-  Workers: ["node", "-p", `process.env.PATH.split(path.delimiter).map((bin) => path.join(bin, "../miniflare")).find(fs.existsSync)`],
-};
-
-const paths = new Map<Runtime, Promise<string | undefined>>();
-
-/** That path, asked for once. */
-function pathOf(runtime: Runtime): Promise<string | undefined> {
-  const path = paths.get(runtime) ?? withPackage(packages[runtime], locate[runtime]);
-  paths.set(runtime, path);
-  return path;
-}
-
-/** Arguments that run a file. All that the package needs of Deno's permissions: the network; and for https callbacks the certificates, which are found through `sys` and `env`. */
-const runFile = { Bun: ["--no-install"], Deno: ["run", "--no-prompt", "--no-lock", "--allow-net=127.0.0.1", "--allow-sys", "--allow-env"] } as const;
-
-function missing(runtime: Runtime): string {
-  return `the package on ${runtime} was not tried: it comes as the npm package ${packages[runtime]}; connect to the npm registry and run again`;
 }
 
 /** A program that prints its origin, and a receiver on loopback that it may call. */
@@ -93,55 +54,19 @@ async function startProgram(program: string, args: readonly string[]): Promise<S
   };
 }
 
-/** The part of miniflare that is used here. */
-interface Miniflare {
-  readonly ready: Promise<URL>;
-  dispatchFetch(url: string, init?: RequestInit): Promise<Response>;
-  getWorker(): Promise<{ scheduled(event: { cron: string }): Promise<{ readonly outcome: string }> }>;
-  dispose(): Promise<void>;
-}
-
-/** A Worker on workerd, bundled as wrangler does, whose every call outwards is answered here. */
-async function startWorker(folder: string, file: string): Promise<Service & { scheduled(): Promise<string> }> {
-  const bundle = await build({
-    stdin: { contents: `export { worker as default } from "./test/package/runtimes/${file}";`, resolveDir: root },
-    bundle: true,
-    format: "esm",
-    platform: "browser",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["node:*", "cloudflare:*"],
-    logLevel: "error",
-    write: false,
-  });
-  const miniflare = (await import(pathToFileURL(join(folder, "dist/src/index.js")).href)) as {
-    readonly Miniflare: new (options: object) => Miniflare;
-    readonly Response: typeof Response;
-  };
+/** A Worker whose every call outwards is answered here. */
+async function startCallingWorker(folder: string, file: string): Promise<Service & Pick<Worker, "scheduled">> {
   const received: { headers: Record<string, string>; body: string }[] = [];
-  const workerd = new miniflare.Miniflare({
-    modules: true,
-    script: bundle.outputFiles[0]?.text,
-    compatibilityDate: "2026-07-01",
-    compatibilityFlags: ["nodejs_compat"],
-    async outboundService(request: Request) {
-      received.push({ headers: Object.fromEntries(request.headers), body: await request.text() });
-      return new miniflare.Response();
-    },
+  const worker = await startWorker(folder, file, async (request) => {
+    received.push({ headers: Object.fromEntries(request.headers), body: await request.text() });
   });
-  await workerd.ready;
-  return {
-    fetch: (path, init) => workerd.dispatchFetch(`http://127.0.0.1${path}`, init),
-    callback_url: "https://hooks.example.com/statuses",
-    received,
-    stop: () => workerd.dispose(),
-    scheduled: async () => (await (await workerd.getWorker()).scheduled({ cron: "* * * * *" })).outcome,
-  };
+  return { ...worker, callback_url: "https://hooks.example.com/statuses", received };
 }
 
 const start: Readonly<Record<Runtime, (path: string) => Promise<Service>>> = {
   Bun: (path) => startProgram(path, [...runFile.Bun, "test/package/runtimes/bun.js"]),
   Deno: (path) => startProgram(path, [...runFile.Deno, "test/package/runtimes/deno.js"]),
-  Workers: (path) => startWorker(path, "worker.js"),
+  Workers: (path) => startCallingWorker(path, "worker.js"),
 };
 
 async function aboutOf(service: Service): Promise<About> {
@@ -186,15 +111,15 @@ const refusals = [
   { what: "malformed JSON", key: true, body: `{"phone_number":`, status: 400, code: "bad_request" },
 ] as const;
 
-describe.each(Object.keys(packages) as Runtime[])("the built package on %s", (runtime) => {
+describe.each(Object.keys(runtimes) as Runtime[])("the built package on %s", (runtime) => {
   let service: Service | undefined;
   beforeAll(async () => {
-    const path = await pathOf(runtime);
-    if (path === undefined) console.warn(`SKIPPED: ${missing(runtime)}`);
+    const path = await runtimeOf(runtime);
+    if (path === undefined) console.warn(`SKIPPED: ${missing(runtimes[runtime])}`);
     else service = await start[runtime](path);
   });
   afterAll(() => service?.stop());
-  const running = ({ skip }: TestContext): Service => service ?? skip(missing(runtime));
+  const running = ({ skip }: TestContext): Service => service ?? skip(missing(runtimes[runtime]));
 
   test("verifies a number and looks it up", async (context) => {
     const service = running(context);
@@ -249,17 +174,17 @@ describe.each(Object.keys(packages) as Runtime[])("the built package on %s", (ru
 });
 
 test("a verifier in a Worker's global scope delivers its callbacks from a scheduled event", async ({ skip, onTestFinished }) => {
-  const folder = await pathOf("Workers");
-  if (folder === undefined) return skip(missing("Workers"));
-  const service = await startWorker(folder, "worker-scheduled.js");
+  const folder = await runtimeOf("Workers");
+  if (folder === undefined) return skip(missing(runtimes.Workers));
+  const service = await startCallingWorker(folder, "worker-scheduled.js");
   onTestFinished(() => service.stop());
   await expectCallback(service, "+33612345678", async () => expect(await service.scheduled()).toBe("ok"));
 });
 
 /** Both have node:https made anew, and a `lookup` that it passed over would leave callbacks unguarded. */
 test.for(["Bun", "Deno"] as const)("callbacks on %s go to no name that resolves to an inner address", async (runtime, { skip, onTestFinished }) => {
-  const program = await pathOf(runtime);
-  if (program === undefined) return skip(missing(runtime));
+  const program = await runtimeOf(runtime);
+  if (program === undefined) return skip(missing(runtimes[runtime]));
   const cache = join(root, "node_modules/.cache");
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "phoneproof-runtimes-"));

@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mongoServer } from "../support/mongo.js";
+import { redisIsInstalled, startRedis } from "../support/redis.js";
+import { password, startPeer, systemId } from "../support/smpp.js";
+import { startUpstash } from "../support/upstash.js";
+import { root } from "./built.js";
+import { missing, type Runtime, runtimeOf, runtimes } from "./programs.js";
+import { startWorker } from "./worker.js";
+
+/** The rows of the table in docs/runtimes.md whose first cell is a part: what each runtime can, by the columns of its head. */
+const table = readFileSync(join(root, "docs/runtimes.md"), "utf8")
+  .split("<!-- parts: ")[1]!
+  .split("\n\n")[0]!
+  .split("\n")
+  .slice(1)
+  .map((row) =>
+    row
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+const [head = [], , ...rows] = table;
+
+const hasRedis = redisIsInstalled("test/package/runtime-parts.test.ts");
+const stops: (() => unknown)[] = [];
+/** Where the servers are, as JSON. */
+let servers: string | undefined;
+beforeAll(async () => {
+  const mongo = await mongoServer("test/package/runtime-parts.test.ts");
+  if (!hasRedis || mongo === undefined) return;
+  const redis = await startRedis();
+  const upstash = await startUpstash(redis.url);
+  const smpp = await startPeer();
+  const carrier = createServer((request, response) => {
+    request.resume();
+    response.writeHead(201, { "content-type": "application/json" }).end(JSON.stringify({ sid: "SM0123456789abcdef0123456789abcdef", status: "queued" }));
+  }).listen(0, "127.0.0.1");
+  await once(carrier, "listening");
+  stops.push(() => carrier.close(), smpp.stop, upstash.close, redis.stop, mongo.stop);
+  servers = JSON.stringify({
+    redis: redis.url,
+    upstash: { url: upstash.url, token: upstash.token },
+    mongo: mongo.url,
+    smpp: { port: smpp.port, systemId, password },
+    carrier: `http://127.0.0.1:${(carrier.address() as AddressInfo).port}`,
+  });
+});
+afterAll(async () => {
+  for (const stop of stops) await stop();
+});
+
+/** What parts.js found on that runtime: `"works"` for each part, or why not. */
+async function found(runtime: "Node" | Runtime, program: string, given: string): Promise<Readonly<Record<string, string>>> {
+  if (runtime === "Workers") {
+    const worker = await startWorker(program, "worker-parts.js");
+    try {
+      return (await (await worker.fetch("/", { method: "POST", body: given })).json()) as Record<string, string>;
+    } finally {
+      await worker.stop();
+    }
+  }
+  const args = { Node: [], Bun: ["--no-install"], Deno: ["run", "--no-prompt", "--no-lock", "--allow-all"] }[runtime];
+  const { stdout } = await promisify(execFile)(program, [...args, "test/package/runtimes/parts-program.js", given], { cwd: root });
+  return JSON.parse(stdout) as Record<string, string>;
+}
+
+describe("docs/runtimes.md", () => {
+  test.for(["Node", "Bun", "Deno", "Workers"] as const)("says what the parts of the package can on %s", async (runtime, { skip }) => {
+    const program = runtime === "Node" ? process.execPath : await runtimeOf(runtime);
+    if (program === undefined) return skip(missing(runtimes[runtime as Runtime]));
+    if (servers === undefined) return skip("it needs redis-server and MongoDB");
+    const parts = await found(runtime, program, servers);
+    const column = head.indexOf(runtime);
+    const told = Object.fromEntries(rows.map((cells) => [cells[0], /^yes\b/.test(cells[column] ?? "") ? "works" : expect.not.stringMatching(/^works$/)]));
+    expect(parts).toEqual(told);
+  });
+});
+
+describe("on Workers", () => {
+  test("a connection serves no request after the one that opened it", async ({ skip }) => {
+    const folder = await runtimeOf("Workers");
+    if (folder === undefined) return skip(missing(runtimes.Workers));
+    if (servers === undefined) return skip("it needs redis-server and MongoDB");
+    const worker = await startWorker(folder, "worker-kept.js");
+    try {
+      const ask = async () => (await worker.fetch("/", { method: "POST", body: servers as string })).json();
+      expect(await ask()).toBe("PONG");
+      expect(await ask()).toBe("Error: Command timed out");
+    } finally {
+      await worker.stop();
+    }
+  });
+
+  test("httpServerHandler hands requests to a server of node:http", async ({ skip }) => {
+    const folder = await runtimeOf("Workers");
+    if (folder === undefined) return skip(missing(runtimes.Workers));
+    const worker = await startWorker(folder, "worker-server.js");
+    try {
+      const answer = await worker.fetch("/v1/check", { method: "POST", body: "{}" });
+      expect({ status: answer.status, fault: await answer.json() }).toMatchObject({ status: 403, fault: { code: "forbidden" } });
+    } finally {
+      await worker.stop();
+    }
+  });
+});
