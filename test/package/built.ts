@@ -8,6 +8,10 @@ export const root = join(import.meta.dirname, "../..");
 
 /** Kept short: what these tests need of package.json. */
 export const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly bin: Readonly<Record<string, string>>;
+  readonly main: string;
+  readonly module: string;
+  readonly types: string;
   readonly exports: Readonly<Record<string, string | Readonly<Record<"import" | "require", Readonly<Record<"types" | "default", string>>>>>>;
 };
 

@@ -1,0 +1,173 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { manifest, modules, nameOf } from "./built.js";
+import { missing, runFile, runtimeOf, runtimes } from "./programs.js";
+import { command, makeClone, makeProject, packOverLeavings, registryAnswers, sameAsHere, startCommand } from "./projects.js";
+import { passed } from "./smoke.js";
+
+const minutes = 60_000;
+const folder = await mkdtemp(join(await realpath(tmpdir()), "phoneproof-packed-"));
+const seconds: Record<string, number> = {};
+
+/** Makes, installs and drives, and keeps how long it took. */
+async function timed<T>(project: string, work: () => Promise<T>): Promise<T> {
+  const started = performance.now();
+  const result = await work();
+  seconds[project] = Math.round((performance.now() - started) / 100) / 10;
+  return result;
+}
+
+/** The files of a project that does what smoke.cjs does. */
+const plain = { "smoke.cjs": "smoke.cjs", "run/main.js": "projects/main.js" };
+
+let reachable = false;
+let tarball: string;
+let files: readonly string[];
+/** Its minute is spent beside the other projects. */
+let fromGit: Promise<string>;
+beforeAll(async () => {
+  reachable = await registryAnswers();
+  if (!reachable) return;
+  const clone = await makeClone(join(folder, "clone"));
+  fromGit = timed("from git+file:///clone", async () =>
+    makeProject(join(folder, "from-git"), "module", plain, [`git+file://${await makeClone(join(folder, "git"))}`]),
+  );
+  fromGit.catch(() => undefined);
+  ({ tarball, files } = await timed("npm pack in the clone", () => packOverLeavings(clone)));
+}, 10 * minutes);
+beforeEach(({ skip }) => {
+  if (!reachable) skip(missing("phoneproof's dependencies"));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+  console.log(
+    Object.entries(seconds)
+      .map(([project, took]) => `${took.toFixed(1).padStart(6)} s  ${project}`)
+      .join("\n"),
+  );
+});
+
+describe("what npm pack packs, in a clone with a demo's command and leavings of an older build", () => {
+  test("holds every file that package.json names, documents, licences and what operators import", () => {
+    const { bin, main, module, types } = manifest;
+    const targets = Object.values(manifest.exports).flatMap((target) => (typeof target === "string" ? target : Object.values(target).flatMap(Object.values)));
+    const named = [...targets, ...Object.values(bin), main, module, types].map((file) => file.replace("./", ""));
+    expect(named.length).toBeGreaterThan(4 * modules.length);
+    const others = ["README.md", "CHANGELOG.md", "LICENSE", "package.json", "dist/LICENSES.txt", "docs/runtimes.md", "observability/alerts.yml"];
+    expect([...named, ...others].filter((file) => !files.includes(file))).toEqual([]);
+  });
+
+  test("and nothing but that", () => {
+    expect(files).not.toContain("dist/gone.js");
+    expect(files.filter((file) => !/^(dist|docs|observability)\/|^(README\.md|CHANGELOG\.md|LICENSE|llms\.txt|package\.json|openapi\.json)$/.test(file))).toEqual([]);
+  });
+
+  test("has the command of this build", { timeout: minutes }, async () => {
+    const project = await makeProject(join(folder, "command"), "module", {}, [tarball]);
+    expect(await command(project, "npx", ["--no-install", "phoneproof", "--help"])).toContain("phoneproof dev");
+  });
+});
+
+/** Every subpath, loaded by its name. */
+const names = modules.map(nameOf);
+const declarations = { "consumer.ts": "declarations/consumer.ts", "consumer.cts": "declarations/consumer.cts", "program.ts": "projects/program.ts" };
+const typescript = () => Promise.all(["typescript", "@types/node", "@opentelemetry/api"].map(sameAsHere));
+
+/** Compiles all three files and answers what the emitted program prints. */
+async function compileAndRun(project: string, options: readonly string[]): Promise<string> {
+  const strict = ["--strict", "--skipLibCheck", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "ES2022", "--types", "node"];
+  await command(project, "npx", ["--no-install", "tsc", ...strict, ...options, "--outDir", "out", ...Object.keys(declarations)]);
+  return command(project, process.execPath, ["out/program.js"]);
+}
+
+/** Creates and checks by requests to a started project. `codeTo` finds the code of the one message. */
+async function verifies(origin: string, key: string, code: () => Promise<string>): Promise<void> {
+  const post = async (path: string, fields: object): Promise<Readonly<Record<string, string>>> => {
+    const response = await fetch(origin + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": key },
+      body: JSON.stringify({ customer_uuid: "5f0c7f3e-1d2b-4c3a-9e8f-7a6b5c4d3e2f", ...fields }),
+    });
+    return (await response.json()) as Record<string, string>;
+  };
+  const created = await post("/v1/authentication", { phone_number: "+33612345678" });
+  expect(created).toMatchObject({ status: "pending" });
+  const { authentication_uuid } = created;
+  expect(await post("/v1/check", { authentication_uuid, check_code: await code() })).toEqual({ authentication_uuid, status: "valid" });
+}
+
+describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
+  test("of ES modules: JavaScript and TypeScript run, and every subpath loads", () =>
+    timed("ES modules, TypeScript and JavaScript", async () => {
+      const project = await makeProject(join(folder, "esm"), "module", { ...plain, ...declarations }, [tarball, ...(await typescript())]);
+      expect(await command(project, process.execPath, ["run/main.js", ...names])).toBe(passed);
+      expect(await compileAndRun(project, ["--module", "Node16"])).toBe("pending valid\n");
+    }));
+
+  test("of CommonJS: JavaScript and TypeScript run, and every subpath loads, its types by the resolution of old, node10", () =>
+    timed("CommonJS, TypeScript (node10) and JavaScript", async () => {
+      const project = await makeProject(join(folder, "cjs"), undefined, { "smoke.cjs": "smoke.cjs", "run/main.cjs": "projects/main.cjs", ...declarations }, [
+        tarball,
+        ...(await typescript()),
+      ]);
+      expect(await command(project, process.execPath, ["run/main.cjs", ...names])).toBe(passed);
+      expect(await compileAndRun(project, ["--module", "CommonJS", "--moduleResolution", "node10", "--esModuleInterop"])).toBe("pending valid\n");
+    }));
+
+  test("of Next.js: it builds and verifies a number", () =>
+    timed("Next.js, built and started", async () => {
+      const packages = await Promise.all(["next", "react", "react-dom", "typescript", "@types/node", "@types/react"].map(sameAsHere));
+      const project = await makeProject(join(folder, "next"), undefined, { ".": "projects/next" }, [tarball, ...packages]);
+      const key = `pp_${randomBytes(24).toString("hex")}`;
+      const env = { PHONEPROOF_SECRET: randomBytes(32).toString("base64"), PHONEPROOF_API_KEY: key };
+      const next = join(project, "node_modules/next/dist/bin/next");
+      await command(project, process.execPath, [next, "build"], env);
+      const app = startCommand(project, process.execPath, [next, "start", "--hostname", "127.0.0.1", "--port", "0"], env);
+      try {
+        await verifies(await app.seen(/Local:\s+(http:\S+)/), key, () => app.seen(/verification code is (\d{6})/));
+      } finally {
+        await app.stop();
+      }
+    }));
+
+  /** Bun installs by itself. `deno install` makes a link to a tarball and does not unpack it: npm installs there. */
+  test.for(["Bun", "Deno"] as const)("of %s: it serves and verifies a number", (runtime, { skip }) =>
+    timed(runtime, async () => {
+      const program = await runtimeOf(runtime);
+      if (program === undefined) return skip(missing(runtimes[runtime]));
+      const entry = `${runtime.toLowerCase()}.js`;
+      const served = { "service.js": "runtimes/service.js", [entry]: `runtimes/${entry}` };
+      const project = await makeProject(join(folder, runtime), "module", served, runtime === "Deno" ? [tarball] : []);
+      if (runtime === "Bun") await command(project, program, ["add", tarball]);
+      const app = startCommand(project, program, [...runFile[runtime], entry]);
+      try {
+        const origin = await app.seen(/(http:\S+)/);
+        const about = async () => (await (await fetch(`${origin}/about`)).json()) as { api_key: string; messages: { code: string }[] };
+        await verifies(origin, (await about()).api_key, async () => (await about()).messages[0]?.code ?? "");
+      } finally {
+        await app.stop();
+      }
+    }),
+  );
+});
+
+describe("installed from the clone itself", { timeout: 10 * minutes }, () => {
+  test("npm install git+file:///clone, where nothing is built: it is what npm pack packs, and runs", async () => {
+    const project = await fromGit;
+    expect(await command(project, process.execPath, ["run/main.js"])).toBe(passed);
+    const installed = await readdir(join(project, "node_modules/phoneproof"), { recursive: true });
+    // Shared chunks are named after their content, in which the paths of the build stand.
+    const lasting = files.filter((file) => !/-[\w-]{8}\.(d\.ts|d\.cts|js)$/.test(file));
+    expect(lasting.length).toBeGreaterThan(4 * modules.length);
+    expect(lasting.filter((file) => !installed.includes(file))).toEqual([]);
+  });
+
+  test("npm install /clone, which was built: a link to it, and runs", () =>
+    timed("from /clone", async () => {
+      const project = await makeProject(join(folder, "from-folder"), "module", plain, [join(folder, "clone")]);
+      expect(await command(project, process.execPath, ["run/main.js"])).toBe(passed);
+    }));
+});

@@ -1,0 +1,116 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { root } from "./built.js";
+
+/** As in a shell of the user's: without what npm and vitest tell their children. */
+const shell: NodeJS.ProcessEnv = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_)|VITEST|NODE_ENV$|NODE_OPTIONS$|INIT_CWD$)/.test(name))),
+  NEXT_TELEMETRY_DISABLED: "1",
+};
+
+/** What the command prints. Rejects with all that it said when it fails. */
+export async function command(cwd: string, program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+  try {
+    return (await promisify(execFile)(program, args, { cwd, env: { ...shell, ...env }, maxBuffer: 1 << 26 })).stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${program} ${args.join(" ")} failed in ${cwd}\n${stdout}\n${stderr}`);
+  }
+}
+
+/** A repository with what a commit of all files here would hold. */
+export async function makeClone(folder: string): Promise<string> {
+  const { stdout } = await promisify(execFile)("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"], { cwd: root });
+  const { stdout: deleted } = await promisify(execFile)("git", ["ls-files", "-z", "--deleted"], { cwd: root });
+  const gone = new Set(deleted.split("\0"));
+  for (const file of stdout.split("\0").filter((name) => name !== "" && !gone.has(name))) await cp(join(root, file), join(folder, file));
+  await command(folder, "git", ["init", "--quiet"]);
+  await command(folder, "git", ["add", "--all"]);
+  const settings = { "user.name": "test", "user.email": "test@example.com", "commit.gpgsign": "false", "core.hooksPath": "/dev/null" };
+  await command(folder, "git", [...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]), "commit", "--quiet", "--message=all"]);
+  return folder;
+}
+
+interface Packed {
+  readonly tarball: string;
+  /** Paths in the package. */
+  readonly files: readonly string[];
+}
+
+/** What is in `dist` before: a file that is made anew, the one whose presence tells that all was built, and one that is made no more. */
+const leavings = ["dist/dev.js", "dist/index.d.ts", "dist/gone.js"];
+
+/** `npm pack` in a clone that has the command of a demo and leavings of an older build. Dependencies are the ones installed here. */
+export async function packOverLeavings(clone: string): Promise<Packed> {
+  await symlink(join(root, "node_modules"), join(clone, "node_modules"));
+  await mkdir(join(clone, "dist"));
+  for (const file of leavings) await writeFile(join(clone, file), "of an older build");
+  const [packed] = JSON.parse(await command(clone, "npm", ["pack", "--json"])) as [{ filename: string; files: { path: string }[] }];
+  return { tarball: join(clone, packed.filename), files: packed.files.map(({ path }) => path) };
+}
+
+/** A project with these files (their paths in it, and where they are here), and these packages installed. */
+export async function makeProject(
+  folder: string,
+  type: "module" | undefined,
+  files: Readonly<Record<string, string>>,
+  packages: readonly string[],
+): Promise<string> {
+  await mkdir(folder);
+  await writeFile(join(folder, "package.json"), JSON.stringify({ name: "project", private: true, type }));
+  for (const [file, source] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, file)), { recursive: true });
+    await cp(join(root, "test/package", source), join(folder, file), { recursive: true });
+  }
+  await command(folder, "npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", ...packages]);
+  return folder;
+}
+
+/** Whether packages can be installed at all. With CI=true it fails where they cannot. */
+export async function registryAnswers(): Promise<boolean> {
+  // Without a network, npm would spend more than a minute on its retries.
+  const asked = command(root, "npm", ["view", "zod", "version"], process.env.CI ? {} : { npm_config_fetch_retries: "0" });
+  return asked.then(
+    () => true,
+    (error) => (process.env.CI ? Promise.reject(error) : false),
+  );
+}
+
+/** `name@version`, in the version that is installed here. */
+export async function sameAsHere(name: string): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(root, "node_modules", name, "package.json"), "utf8")) as { version: string };
+  return `${name}@${version}`;
+}
+
+/** A program that was started. */
+export interface Started {
+  /** What the first group matched in what was printed, as soon as it is there. Rejects when the program ends before. */
+  seen(pattern: RegExp): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export function startCommand(cwd: string, program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Started {
+  const child = spawn(program, args, { cwd, env: { ...shell, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = once(child, "exit");
+  let printed = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed += chunk));
+  return {
+    seen: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const match = pattern.exec(printed)?.[1];
+          if (match !== undefined) resolve(match);
+        };
+        for (const stream of [child.stdout, child.stderr]) stream.on("data", look);
+        ended.then(() => reject(new Error(`${program} ${args.join(" ")} ended:\n${printed}`)), reject);
+        look();
+      }),
+    async stop() {
+      child.kill();
+      await ended;
+    },
+  };
+}
