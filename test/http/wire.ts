@@ -24,6 +24,17 @@ const encodings: [name: string, pack: (bytes: Buffer) => Buffer][] = [
   ...("zstdCompressSync" in zlib ? [["zstd", zlib.zstdCompressSync] as [string, typeof gzipSync]] : []),
 ];
 
+/** Node 22 takes a zstd body that was cut short for whole: it is refused for what then lacks in it. */
+function passesForWhole(name: string, body: Buffer): boolean {
+  if (name !== "zstd" || !("zstdDecompressSync" in zlib)) return false;
+  try {
+    (zlib.zstdDecompressSync as typeof gzipSync)(body);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 let drawn = 0;
 /** A French mobile number that no other test has. */
 const freshNumber = () => `+3361${String((++drawn * 1_237_717) % 10_000_000).padStart(7, "0")}`;
@@ -489,7 +500,8 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         test("a body that does not unpack is bad_request in our shape, and 403 without a key", async () => {
           const whole = pack(Buffer.from(valid()));
           for (const broken of [Buffer.from("not packed at all"), whole.subarray(0, -4), Buffer.concat([whole.subarray(0, 8), whole.subarray(12)])]) {
-            expect((await refused(() => postRaw(broken, packed()), 400, "bad_request")).message).toBe(notSupported);
+            const { message } = await refused(() => postRaw(broken, packed()), 400, "bad_request");
+            if (!(unpacks && passesForWhole(name, broken))) expect(message).toBe(notSupported);
             await refused(() => postRaw(broken, { ...json, "content-encoding": name }), 403, "forbidden");
           }
         });

@@ -1,0 +1,59 @@
+/** The core of the suite under each Node from 20 on but the one that runs here, which `npm test` tries: `npm run test:nodes`, or `npm run test:nodes -- 22 26`. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { root } from "./package/built.js";
+import { missing, nodeOf } from "./package/programs.js";
+
+/** What needs no other program: the specification's rows, the rules, races and faults, the memory store, and the wire over every framework but Next.js. */
+const core = [
+  "test/spec",
+  "test/domain",
+  "test/engine",
+  "test/store/memory.test.ts",
+  "test/callbacks/verify-webhook.test.ts",
+  "test/http/wire.test.ts",
+  "test/http/mounting.test.ts",
+];
+
+/** The figures of vitest's JSON report that are told. */
+interface Report {
+  readonly testResults: readonly unknown[];
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly numPendingTests: number;
+}
+
+const own = process.versions.node.split(".")[0];
+const asked = process.argv.slice(2);
+const versions = asked.length > 0 ? asked : ["20", "22", "24", "26"].filter((version) => version !== own);
+const rows: string[] = [];
+
+/** Runs the core under one Node, and says how it went. Tells all that vitest said when it fails. */
+async function runUnder(version: string): Promise<void> {
+  const node = await nodeOf(version);
+  if (node === undefined) return void rows.push(`Node ${version}: ${missing(`node@${version}`)}`);
+  const report = join(root, `test-results/node-${version}.json`);
+  const started = performance.now();
+  const vitest = [join(root, "node_modules/vitest/vitest.mjs"), "run", "--reporter=dot", "--reporter=json", `--outputFile.json=${report}`, "--maxWorkers=1"];
+  const child = spawn(node, [...vitest, ...core], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  const [said, complained, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  const seconds = ((performance.now() - started) / 1000).toFixed(0);
+  if (status !== 0) {
+    process.exitCode = 1;
+    console.error(`${said}\n${complained}\nfailed (${status}): the core of the suite under Node ${version}`);
+  }
+  const { testResults, numPassedTests, numFailedTests, numPendingTests } = JSON.parse(await readFile(report, "utf8")) as Report;
+  rows.push(`Node ${version}: ${testResults.length} files, ${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests} skipped, ${seconds} s`);
+}
+
+await mkdir(join(root, "test-results"), { recursive: true });
+const waiting = [...versions];
+async function next(): Promise<void> {
+  for (let version = waiting.shift(); version !== undefined; version = waiting.shift()) await runUnder(version);
+}
+await Promise.all(Array.from({ length: Math.min(availableParallelism(), 2) }, next));
+console.log(rows.sort().join("\n"));
