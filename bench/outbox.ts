@@ -140,8 +140,8 @@ async function oneReceiver(): Promise<Row[]> {
   const api = verifier([well], {});
   const took = await lateness(well, 400, () => Promise.all(times(400).map(() => api.create(greedy, `${well.origin}/`))));
   return [
-    atMost("H4: 400 creates, one receiver with 100 ms latency, 16 at a time", took, (400 * 100) / 16 + 1_000, " ms"),
-    atMost("H4: connections for 400 callbacks", well.connections, 16, ""),
+    atMost("400 creates, one receiver with 100 ms latency, 16 at a time", took, (400 * 100) / 16 + 1_000, " ms"),
+    atMost("connections for 400 callbacks", well.connections, 16, ""),
   ];
 }
 
@@ -160,13 +160,13 @@ async function hangingNames(count: number): Promise<Row[]> {
   const fresh = await lateness(well, 1, () => api.create(modest, `${well.origin}/`));
   return [
     atMost(
-      `D11: another customer's event, with ${count} on 50 hosts whose names hang`,
+      `another customer's event, with ${count} on 50 hosts whose names hang`,
       fresh,
       1_000,
       " ms",
       ` (share of one customer: ${asked / 2} look-ups at a time)`,
     ),
-    atMost("D11: the host's own look-up meanwhile", lookup, 1_000, " ms"),
+    atMost("the host's own look-up meanwhile", lookup, 1_000, " ms"),
   ];
 }
 
@@ -176,9 +176,9 @@ for (const [name, measure] of Object.entries({
   D3a: fortyHosts,
   D3b: deadReceiver,
   D3d: twentyWorkers,
-  H4: oneReceiver,
-  "D11-200": () => hangingNames(200),
-  "D11-800": () => hangingNames(800),
+  receiver: oneReceiver,
+  "names-200": () => hangingNames(200),
+  "names-800": () => hangingNames(800),
 })) {
   if (only.length === 0 || only.includes(name)) print(name, await measure());
 }

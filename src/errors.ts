@@ -3,7 +3,7 @@ import type { Fault, FaultCode } from "./contract/fault.js";
 /** `invalid_options`: the verifier was built or called in a way that no request can cause; the message names the option and the mend. */
 export type VerifierErrorCode = FaultCode | "invalid_options";
 
-/** One code, one HTTP status (contract.md, wire rules 5 and 6). */
+/** One code, one HTTP status (docs/contract.md#values-and-faults). */
 const statuses: Readonly<Partial<Record<VerifierErrorCode, number>>> = {
   forbidden: 403,
   not_found: 404,

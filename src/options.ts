@@ -681,7 +681,7 @@ function spendFaults(path: string, policy: Policy, { plan, unpriced = [] }: SmsS
   return [`${path}.limits.spend ${mend}`];
 }
 
-/** "Without a price nothing can be held to a ceiling": a lookup's, which counts towards it. */
+/** Without a price nothing can be held to a ceiling (docs/contract.md#lookup-ceiling): a lookup's, which counts towards it. */
 function lookupPriceFaults(path: string, policy: Policy, lookup: LookupProvider | undefined): string[] {
   if (policy.limits.spend.length === 0 || lookup === undefined || soundPrice(lookup.price) !== undefined) return [];
   return [`${path}.limits.spend needs to know what a lookup costs: give lookup, or each provider of its chain, a price; 0 where it costs nothing`];

@@ -10,7 +10,7 @@ export function queryOf(target: string): string {
   return /\?[^#]*/.exec(target)?.[0] ?? "";
 }
 
-/** Whether a path is a handler's root (`/v1`) or under it: "all paths start with /v1" (spec.md). */
+/** Whether a path is a handler's root (`/v1`) or under it (docs/contract.md#routes). */
 export function isUnder(root: string, path: string): boolean {
   return path.startsWith(root) && (path.length === root.length || path[root.length] === "/");
 }

@@ -21,8 +21,8 @@ export interface GuardOptions {
 }
 
 /**
- * "https only, no redirects, no address outside the public internet (decided on the address actually connected to, literals in every spelling included), exact origins can be allowed for development" (contract.md,
- * Delivery-status callbacks).
+ * "https only, no redirects, no address outside the public internet (decided on the address actually connected to, literals in every spelling included), exact origins can be allowed for development"
+ * (docs/contract.md#callback-url).
  *
  * The URL is judged for literals; names are resolved here, every address they have must be public, and those very addresses are connected to. Connections are kept for the next callback: those of allowed origins apart, so that
  * each of the others was made under the guard. Where the runtime has no sockets, `fetch` posts without following redirects, and the platform's own walls stand in for the look at addresses.

@@ -8,17 +8,17 @@ export type DeviceType = (typeof deviceTypes)[number];
 export const authenticationStatuses = ["pending", "rate_limited", "spam_detected"] as const;
 export type AuthenticationStatus = (typeof authenticationStatuses)[number];
 
-/** "1–128 printable characters, else their own `invalid_*` code" (contract.md, Life of an authentication, Fields). */
+/** "1–128 printable characters, else their own `invalid_*` code" (docs/contract.md#device-fields). */
 export const printableForm = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 const printable = z.string("must be a string").regex(printableForm, "must be 1 to 128 printable characters");
 
-/** "`app_realm` is the 11-character SMS Retriever hash" (contract.md, wire rule 12). */
+/** "`app_realm` is the 11-character SMS Retriever hash" (docs/contract.md#app-realm). */
 const realm = z.string("must be a string").regex(/^[A-Za-z0-9+/]{11}$/, "must be the 11-character SMS Retriever hash of the app (A-Z a-z 0-9 + /)");
 
 /** A challenge provider's token, opaque to us. */
 const proof = z.string("must be a string").min(1, "must be 1 to 8192 characters").max(8192, "must be 1 to 8192 characters");
 
-/** Request body of Create authentication (spec.md, Endpoints 1). Unknown fields are left out. */
+/** Request body of Create authentication (docs/contract.md#create-authentication). Unknown fields are left out. */
 export const CreateAuthenticationRequest = z.object({
   customer_uuid: described(Uuid, "The caller's customer identifier."),
   phone_number: PhoneNumber,
@@ -47,7 +47,7 @@ export const createFormatFaults: Readonly<Record<string, CallerFaultCode>> = {
   os_version: "invalid_os_version",
 };
 
-/** What Create authentication answers (spec.md, Resources: Authentication). */
+/** What Create authentication answers (docs/contract.md#exact-fields). */
 export interface AuthenticationResponse {
   /** Unique identifier of the authentication; used in retry and check. */
   authentication_uuid: string;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { described, Timestamp, Uuid } from "./fields.js";
 
-/** "`status` one of `submitted`, `in_transit`, `delivered`, `undeliverable`, `unknown`" (contract.md, Delivery-status callbacks). */
+/** What becomes of a message (docs/contract.md#callback-body). */
 export const deliveryStatuses = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
@@ -24,8 +24,7 @@ export interface DeliveryStatusData {
 }
 
 /**
- * "POST to `callback_url`, JSON `{ type: "delivery_status", timestamp, data: { authentication_uuid, attempt, phone_number, status, … } }` … with a `sequence` per authentication: the events of one send are told in their order, and none
- * after a final one" (contract.md, Delivery-status callbacks).
+ * What is posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are told in their order, and none after a final one" (docs/contract.md#callback-order).
  */
 export interface DeliveryStatusEvent {
   /** Kind of the event: there is one. */

@@ -9,7 +9,7 @@ export type CheckStatus = (typeof checkStatuses)[number];
 const separators = /[\s\p{Pd}]/gu;
 
 /**
- * "surrounding and inner spaces and hyphens are dropped, Unicode decimal digits are read as ASCII. Any other string up to 64 characters is a wrong code; empty or longer is `bad_request`" (contract.md, wire rule 9).
+ * "surrounding and inner spaces and hyphens are dropped, Unicode decimal digits are read as ASCII. Any other string up to 64 characters is a wrong code … empty or longer is `bad_request`" (docs/contract.md#check-code).
  */
 export const CheckCode = z
   .string("must be a string: the code the user entered, in quotes")
@@ -17,7 +17,7 @@ export const CheckCode = z
   .transform((typed) => toAsciiDigits(typed.replace(separators, "")))
   .pipe(z.string().min(1, "must not be empty"));
 
-/** Request body of Check (spec.md, Endpoints 3). */
+/** Request body of Check (docs/contract.md#check-operation). */
 export const CheckRequest = z.object({
   authentication_uuid: described(Uuid, "Returned by Create authentication."),
   check_code: described(CheckCode, "The code the user entered."),
@@ -25,7 +25,7 @@ export const CheckRequest = z.object({
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;
 
-/** What Check answers (spec.md, Resources: Check result). */
+/** What Check answers (docs/contract.md#exact-fields). */
 export interface CheckResponse {
   /** The authentication that was checked. */
   authentication_uuid: string;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { described } from "./fields.js";
 
-/** Codes of faults the caller can act on; they answer 400 and no other code does. contract.md, wire rule 5. */
+/** Codes of faults the caller can act on; they answer 400 and no other code does (docs/contract.md#caller-faults). */
 export const callerFaultCodes = [
   "bad_request",
   "invalid_phone_number",
@@ -21,13 +21,13 @@ export const callerFaultCodes = [
   "internal_server_error",
 ] as const;
 
-/** Codes of the other HTTP failures. contract.md, wire rule 6: "403 … 404 unknown route, 405 + Allow, 413 over 16 KiB, 500, 503 + Retry-After"; and 408, a body that does not come. */
+/** Codes of the other HTTP failures (docs/contract.md#other-faults). */
 export const transportFaultCodes = ["forbidden", "not_found", "method_not_allowed", "request_timeout", "payload_too_large", "unavailable"] as const;
 
 export type CallerFaultCode = (typeof callerFaultCodes)[number];
 export type FaultCode = CallerFaultCode | (typeof transportFaultCodes)[number];
 
-/** "exactly `{ "code", "message", "doc_url" }`, all strings" (contract.md, wire rule 5). */
+/** The body of a fault, "all strings" (docs/contract.md#caller-faults). */
 export interface Fault {
   /** What went wrong, for programs. */
   code: FaultCode;

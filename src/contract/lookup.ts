@@ -16,7 +16,7 @@ export const lineTypes = [
 ] as const;
 export type LineType = (typeof lineTypes)[number];
 
-/** Input of Lookup (spec.md, Endpoints 4): the path's phone_number and the customer-uuid header. */
+/** Input of Lookup (docs/contract.md#lookup): the path's phone_number and the customer-uuid header. */
 export const LookupRequest = z.object({
   customer_uuid: described(Uuid, "The caller's customer identifier."),
   phone_number: PhoneNumber,
@@ -24,9 +24,9 @@ export const LookupRequest = z.object({
 export type LookupRequest = z.infer<typeof LookupRequest>;
 
 /**
- * Response of Lookup (spec.md, Resources: Phone lookup result).
+ * Response of Lookup.
  *
- * "Lookup answers `phone_number`, `country_code`, `line_type` always, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (contract.md, wire rule 4).
+ * "Lookup answers `phone_number`, `country_code`, `line_type` always, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (docs/contract.md#lookup).
  */
 export interface LookupResponse {
   /** Carrier of the number, where a provider knows it. */

@@ -4,14 +4,14 @@ import { described, Timestamp, Uuid } from "./fields.js";
 export const retryStatuses = ["approved", "denied", "no_attempt", "rate_limited", "expired_auth", "already_validated"] as const;
 export type RetryStatus = (typeof retryStatuses)[number];
 
-/** Request body of Retry (spec.md, Endpoints 2). */
+/** Request body of Retry (docs/contract.md#retry-operation). */
 export const RetryRequest = z.object({
   authentication_uuid: described(Uuid, "Returned by Create authentication."),
   customer_uuid: described(Uuid, "The caller's customer identifier."),
 });
 export type RetryRequest = z.infer<typeof RetryRequest>;
 
-/** What Retry answers (spec.md, Resources: Retry result). */
+/** What Retry answers (docs/contract.md#exact-fields). */
 export interface RetryResponse {
   /** The authentication the retry belongs to. */
   authentication_uuid: string;

@@ -1,5 +1,5 @@
 /*
- * "32 random bytes with a recognisable prefix" (contract.md, Customers and keys), and a checksum, as GitHub's tokens have one: `pp_`, the bytes as 43 digits of base 62, and the CRC-32 of these digits as six more. Secret scanners
+ * "32 random bytes with a recognisable prefix" (docs/contract.md#api-keys), and a checksum, as GitHub's tokens have one: `pp_`, the bytes as 43 digits of base 62, and the CRC-32 of these digits as six more. Secret scanners
  * and people know a key by it, and one that was mistyped is refused without asking anyone.
  */
 

@@ -7,7 +7,7 @@ import type { Origin } from "./spam-rules.js";
 
 /**
  * What is known of a send: `undecided` (under way, or accepted without a second write: it reads as "may have been sent"), `accepted`, or `unknown` for good (timed out, crashed).
- * "Unknown counts as sent"; a rejected send is taken out of the record: "that code is dead, earlier ones live on" (contract.md, send outcome).
+ * "Unknown counts as sent"; a rejected send is taken out of the record: "that code is dead, earlier ones live on" (docs/contract.md#send-outcome).
  */
 export type SendState = "undecided" | "accepted" | "unknown";
 
@@ -41,7 +41,7 @@ export interface KeyedCheck {
 
 /** A delivery status on its way to `callback_url`. */
 export interface OutboxEvent {
-  /** 1 for the first event of the authentication; with its id the `webhook-id`, "constant over redeliveries" (contract.md, Delivery-status callbacks). */
+  /** 1 for the first event of the authentication; with its id the `webhook-id`, "constant over redeliveries" (docs/contract.md#callback-signature). */
   readonly sequence: number;
   /** The send it is about. */
   readonly attempt: number;
@@ -52,7 +52,7 @@ export interface OutboxEvent {
   readonly tries: number;
   /** When the next delivery is due; of one that was given up, when that was. */
   readonly nextAt: number;
-  /** Why it was given up; "what is given up is kept visible". */
+  /** Why it was given up (docs/contract.md#dead-letters). */
   readonly dead?: string;
   readonly route?: string;
   readonly error?: string;
@@ -109,7 +109,7 @@ export interface Authentication {
   readonly keptIds: readonly string[];
 }
 
-/** The record "keeps its last three codes with the outcome of their sends" (contract.md, live codes). */
+/** The record "keeps its last three codes with the outcome of their sends" (docs/contract.md#live-codes). */
 const keptSends = 3;
 
 /** How many decisions a record keeps. */
@@ -122,7 +122,7 @@ export function withDecision(auth: Authentication, decision: Decision): Authenti
 
 /**
  * Adds a send that is about to be made; the write that holds it precedes the message. Every send but the first uses up a retry.
- * "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown` event" (architecture.md, rule 7): `settleBy`.
+ * "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown` event" (docs/contract.md#outbox): `settleBy`.
  */
 export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, route?: string): Authentication {
   const attempt = auth.attempts + 1;
@@ -162,17 +162,17 @@ export function isVoid(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts === 0;
 }
 
-/** "No code was or may have been handed to a carrier" (contract.md, while a send is under way). */
+/** "no code was or may have been handed to a carrier" (docs/contract.md#send-under-way). */
 export function nothingSent(auth: Authentication): boolean {
   return auth.sent === 0;
 }
 
-/** "every route rejects on create" (contract.md, Life of an authentication): a message was tried, and surely none was sent. */
+/** A message was tried, and surely none was sent (docs/contract.md#every-route-rejects). */
 export function isCarrierRefused(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts > 0 && nothingSent(auth);
 }
 
-/** "now ≥ expires_at" (contract.md, Check and Retry rows). */
+/** "now ≥ `expires_at`" (docs/contract.md#check-order). */
 export function isExpired(auth: Authentication, now: number): boolean {
   return now >= auth.expiresAt;
 }
@@ -182,13 +182,13 @@ export function isForgotten(auth: { readonly keepUntil: number }, now: number): 
   return now >= auth.keepUntil;
 }
 
-/** "The record stays 24 h more (option), without its codes" (contract.md, lifetime). */
+/** "The record stays 24 h more, without its codes" (docs/contract.md#tombstone). */
 export function withoutCodes(auth: Authentication): Authentication {
   return { ...auth, sends: auth.sends.map((send) => ({ ...send, digest: "" })) };
 }
 
 /**
- * Whether the number is still needed: "numbers in records are kept as short as delivery needs them". A retry sends to it until it was verified or has expired, and callbacks that tell it whole (`fullNumber`) until they are delivered.
+ * Whether the number is still needed: "kept as short as delivery needs them" (docs/contract.md#sealed-number). A retry sends to it until it was verified or has expired, and callbacks that tell it whole (`fullNumber`) until they are delivered.
  * A check under an idempotency key that was answered `valid` is answered so again, with the number that it proved, for as long as the record lives.
  */
 export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {

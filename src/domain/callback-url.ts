@@ -4,7 +4,7 @@ import { isPublicAddress } from "./ip.js";
 const ports: ReadonlySet<string> = new Set(["", "443", "8443"]);
 
 /**
- * "https only, no redirects, no address outside the public internet (… literals in every spelling included), exact origins can be allowed for development" (contract.md, Delivery-status callbacks).
+ * "https only, no redirects, no address outside the public internet (… literals in every spelling included), exact origins can be allowed for development" (docs/contract.md#callback-url).
  * Answers what is wrong with a callback_url, or `undefined`. Names are resolved, and judged, when a callback is delivered.
  */
 export function callbackUrlFault(url: string, allowOrigins: readonly string[]): string | undefined {

@@ -3,7 +3,7 @@ import { day, hour } from "./time.js";
 
 /** What is known of a cell over some length: a range, a country, an address … */
 export interface CellCount {
-  /** Messages of authentications that are not verified, without the one that is asked about. "*Open* is sent and not verified, retries included" (contract.md, Limits). */
+  /** Messages of authentications that are not verified, without the one that is asked about. "*Open* is sent and not verified, retries included" (docs/contract.md#open). */
   readonly open: number;
   /** Messages, without the one that is asked about. */
   readonly sent: number;

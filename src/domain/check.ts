@@ -10,14 +10,13 @@ export interface CheckDecision {
   readonly proved?: Send;
 }
 
-/** "created `rate_limited`, or 5 wrong → `rate_limited`" (contract.md, Check). */
+/** "created `rate_limited`, or 5 wrong → `rate_limited`" (docs/contract.md#check-order). */
 export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
   return auth.wrongChecks >= policy.checks;
 }
 
 /**
- * "which are live is a pure rule: the newest two whose send was not rejected (late messages), under the one budget. With `acceptPreviousCode: false` the newest one known accepted, and any newer one still
- * undecided" (contract.md, live codes).
+ * "Live are the newest two whose send was not rejected … With `acceptPreviousCode: false` it is the newest one known accepted, and any newer one still undecided" (docs/contract.md#live-codes).
  */
 function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
   if (policy.acceptPreviousCode) return auth.sends.slice(-2);
@@ -26,8 +25,8 @@ function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
 }
 
 /**
- * "Check, first row that holds: unknown → `invalid_auth_uuid` (400) · now ≥ expires_at → `expired_auth` · validated → `already_validated` · created `rate_limited`, or 5 wrong → `rate_limited` ·
- * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (contract.md). `match` finds the one of the live sends whose code was typed; it is asked only where the code is looked at.
+ * "The first row that holds: unknown → `invalid_auth_uuid` (400) · now ≥ `expires_at` → `expired_auth` · validated → `already_validated` · created `rate_limited`, or 5 wrong → `rate_limited` ·
+ * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (docs/contract.md#check-order). `match` finds the one of the live sends whose code was typed; it is asked only where the code is looked at.
  */
 export function decideCheck(auth: Authentication, match: (live: readonly Send[]) => Send | undefined, now: number, policy: Policy): CheckDecision {
   const refused = refusal(auth, policy, now);

@@ -47,7 +47,7 @@ export interface Moment {
   readonly skew: number;
 }
 
-/** Where a count over `length` milliseconds begins: "a limit holds in every window of its length" (contract.md, Limits), also where the clocks of several processes differ; each may be `skew` off, so it reaches back twice that further. */
+/** Where a count over `length` milliseconds begins: "A limit holds in every window of its length" (docs/contract.md#every-window), also where the clocks of several processes differ; each may be `skew` off, so it reaches back twice that further. */
 export function sinceOf({ now, skew }: Moment, length: number): number {
   return now - length - 2 * skew;
 }

@@ -31,7 +31,7 @@ export interface KeptCustomer {
 /** `active`; `ending`: until another one has taken its place; `ended`; `revoked`. */
 export type KeyStatus = "active" | "ending" | "ended" | "revoked";
 
-/** "two active at once with an overlap for rotation" (contract.md, Customers and keys). */
+/** "two active at once with an overlap for rotation" (docs/contract.md#key-rotation). */
 export const mostUsableKeys = 2;
 
 /** Keys that are over and still shown, the newest. */
@@ -76,7 +76,7 @@ export function withKeyInPlaceOf(customer: KeptCustomer, id: string | undefined,
   return withKey({ ...customer, keys: customer.keys.map((one) => (one === old ? { ...old, endsAt } : one)) }, key, now);
 }
 
-/** "revocable at once" (contract.md, Customers and keys): for good, however often it is asked for. `undefined`: there is no such key. */
+/** "revocable at once" (docs/contract.md#key-revocation): for good, however often it is asked for. `undefined`: there is no such key. */
 export function withoutKey(customer: KeptCustomer, id: string, now: number): KeptCustomer | undefined {
   const key = customer.keys.find((one) => one.id === id);
   if (key === undefined || key.revokedAt !== undefined) return key && customer;

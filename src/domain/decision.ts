@@ -1,7 +1,7 @@
-/** `enforce` refuses, `shadow` decides, records and lets through, `off` is not asked. contract.md, Limits. */
+/** `enforce` refuses, `shadow` decides, records and lets through, `off` is not asked (docs/contract.md#modes). */
 export type RuleMode = "enforce" | "shadow" | "off";
 
-/** One rule that fired, or one route that was tried (`mode` `route`). "Every decision is recorded with rule, value and threshold and can be asked for by authentication id (`explain`)" (contract.md, Limits). */
+/** One rule that fired, or one route that was tried (`mode` `route`). "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). */
 export interface Decision {
   /** Milliseconds since the epoch. */
   readonly at: number;

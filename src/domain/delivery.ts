@@ -2,10 +2,10 @@ import type { DeliveryStatus } from "../contract/callback.js";
 import type { Authentication, OutboxEvent } from "./authentication.js";
 import { day, hour, minute, second } from "./time.js";
 
-/** "the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (contract.md, Delivery-status callbacks): the waits after the first, second … failed delivery, in milliseconds. */
+/** "the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (docs/contract.md#callback-ladder): the waits after the first, second … failed delivery, in milliseconds. */
 export const deliveryLadder: readonly number[] = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
-/** "15 s timeout" (contract.md, Delivery-status callbacks). */
+/** "15 s timeout" (docs/contract.md#callback-ladder). */
 export const deliveryTimeout = 15 * second;
 
 /** How long a worker holds a record: some time in line, one delivery, the store calls around it, and clocks that differ. */
@@ -14,13 +14,13 @@ export const leaseTime = minute;
 /** What must be left of a lease for a delivery to start: its time limit, and the write that settles it. */
 export const deliveryMargin = deliveryTimeout + 5 * second;
 
-/** "while it has undelivered events, until 7 days after the last delivery step" (contract.md, lifetime). */
+/** "while it has undelivered events, until 7 days after the last delivery step" (docs/contract.md#tombstone). */
 const keptUndelivered = 7 * day;
 
 /** What a receiver answered; `retryAfter` in milliseconds. */
 export type DeliveryAnswer = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
 
-/** Adds a delivery status in the same write as the change that caused it; nothing where no callback was asked for, and "none after a final one" (contract.md, Delivery-status callbacks). */
+/** Adds a delivery status in the same write as the change that caused it (docs/contract.md#callback-stored); nothing where no callback was asked for, and "none after a final one" (docs/contract.md#callback-order). */
 export function withEvent(
   auth: Authentication,
   event: Pick<OutboxEvent, "attempt" | "status" | "route" | "error"> & { readonly at?: number },
@@ -42,7 +42,7 @@ function isOver({ sends, outbox }: Authentication, { attempt, status }: Pick<Out
   return (known !== undefined && isFinal(known) && known !== status) || outbox.some((told) => told.attempt === attempt && isFinal(told.status));
 }
 
-/** "the events of one send are told in their order" (contract.md, Delivery-status callbacks): of each send the first event that is neither delivered nor given up. */
+/** "the events of one send are told in their order" (docs/contract.md#callback-order): of each send the first event that is neither delivered nor given up. */
 function heads({ outbox }: Authentication): readonly OutboxEvent[] {
   const waiting = outbox.filter(({ dead }) => dead === undefined);
   return waiting.filter(({ attempt }, index) => waiting.findIndex((other) => other.attempt === attempt) === index);
@@ -62,7 +62,7 @@ export function needsWork(auth: Authentication, now: number): boolean {
  * Settles a delivery on the record as it then is; `undefined` where the event is gone, or another try of it was settled meanwhile: the answer of a worker whose lease ended is fenced off.
  * `tries`: those of the event that was delivered. `jitter` is from 0 up to 1.
  *
- * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is honoured where it asks for longer than the ladder does, and never shortens the three days … what is given up is kept visible" (contract.md, Delivery-status callbacks).
+ * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is honoured where it asks for longer than the ladder does, up to a day, and never shortens the three days" (docs/contract.md#callback-answers).
  */
 export function settleDelivery(
   auth: Authentication,
@@ -113,7 +113,7 @@ export function deadEvent(auth: Authentication, sequence: number): OutboxEvent |
 }
 
 /**
- * "`wakeAt` is when it next needs work" (architecture.md, rule 6): when the next event is due, or a send that was left over is to be settled; `undefined` when it needs none.
+ * "`wakeAt` is when it next needs work" (docs/contract.md#outbox): when the next event is due, or a send that was left over is to be settled; `undefined` when it needs none.
  * `leaseUntil`: the writer delivers what is due, so no other worker is to take it before then.
  */
 export function wakeAt(auth: Authentication, now: number, leaseUntil: number | undefined): number | undefined {

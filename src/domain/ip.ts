@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** What the caps count an address by: IPv4 whole, also where an IPv6 address stands for it, "IPv6 by /64" (contract.md, Limits). `ip` must be an IP address. */
+/** What the caps count an address by: IPv4 whole, also where an IPv6 address stands for it, "IPv6 by /64" (docs/contract.md#address-key). `ip` must be an IP address. */
 export function addressKey(ip: string): string {
   if (plainIpv4.test(ip)) return ip;
   const address = ipaddr.parse(ip);
@@ -15,7 +15,7 @@ export function addressKey(ip: string): string {
 /** The one spelling of an IPv4 address that is its own key. */
 const plainIpv4 = /^(?:(?:0|[1-9]\d{0,2})\.){3}(?:0|[1-9]\d{0,2})$/;
 
-/** The surroundings of an address, by its key: IPv4 by /16, "IPv6 /32" (contract.md, strange network). */
+/** The surroundings of an address, by its key: IPv4 by /16, "IPv6 /32" (docs/contract.md#spam-strange-network). */
 export function networkOf(key: string): string {
   const [, first = "", second = ""] = twoParts.exec(key) ?? [];
   return `${first}.${second}`;

@@ -12,7 +12,7 @@ export interface Left {
   readonly seconds: number;
 }
 
-/** "5 wrong codes per authentication" and "4 (5 sends)" less what is used up, for `explain` (contract.md, checks and retries). */
+/** "5 wrong codes per authentication" (docs/contract.md#checks) and "4 (5 sends)" (docs/contract.md#retries) less what is used up, for `explain`. */
 export function leftOf(auth: Authentication, now: number, policy: Policy): Left {
   return {
     checks: checksLeft(auth, now, policy),

@@ -42,7 +42,7 @@ export function registeredText({ registered }: MessageTemplate, { country }: Pic
 }
 
 /**
- * "ANDROID with `app_realm`: the hash is the last token. WEB (and IOS) with a configured domain: last line `@domain #code` … Text and language come from a template option" (contract.md, Messages).
+ * "ANDROID with `app_realm`: the hash is the last token. WEB (and IOS) with a configured domain: last line `@domain #code`" (docs/contract.md#autofill).
  */
 export function messageText(template: MessageTemplate, code: string, recipient: Recipient): string {
   const registered = registeredText(template, recipient);
@@ -80,7 +80,7 @@ export function segmentCount(text: string): number {
 }
 
 /**
- * "a text that would cost a second segment is a configuration fault, not a surprise" (contract.md, Messages). Answers what is wrong with a template for codes of `codeLength` digits, with the path of the text at fault.
+ * "a text that would cost a second segment is a configuration fault, not a surprise" (docs/contract.md#one-segment). Answers what is wrong with a template for codes of `codeLength` digits, with the path of the text at fault.
  */
 export function templateFault(template: MessageTemplate, codeLength: number): string | undefined {
   const { text } = template;

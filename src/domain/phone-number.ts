@@ -3,14 +3,14 @@ import type { LineType } from "../contract/lookup.js";
 
 /** A number, parsed once per request. */
 export interface PhoneNumber {
-  /** "The canonical E.164 form is what limits, sender and lookup see" (contract.md, wire rule 10). */
+  /** "The canonical E.164 form is what limits, sender and lookup see" (docs/contract.md#canonical-form). */
   readonly number: string;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string | undefined;
   readonly lineType: LineType;
   /** A personal (follow-me) number, or one of a global range, satellite networks among them: whoever calls it pays, and nobody knows where it leads. */
   readonly anywhere: boolean;
-  /** "Numbers listed in `testNumbers` are exempt from validity" (contract.md, wire rule 10). */
+  /** "Numbers listed in `testNumbers` are exempt from validity" (docs/contract.md#test-numbers). */
   readonly test: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface NumberRules {
   readonly ambiguousLineType: "Unknown" | "Mobile";
 }
 
-/** Tested before the costly parse: "E.164 as `+` and digits" (contract.md, wire rule 10). */
+/** Tested before the costly parse: "E.164 as `+` and digits" (docs/contract.md#phone-number). */
 export const e164 = /^\+[1-9]\d{1,14}$/;
 
 /** The canonical form of a number in E.164 form: a trunk prefix after the country code (`+330612345678`) is no part of it. */
@@ -81,7 +81,7 @@ export interface DestinationRules {
   readonly blocked: (number: string) => boolean;
 }
 
-/** "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN, personal numbers, satellite and other global ranges, fixed line) → `invalid_line`" (contract.md, Limits). */
+/** "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN, personal numbers, satellite and other global ranges, fixed line) → `invalid_line`" (docs/contract.md#destinations). */
 const refusedLines: ReadonlySet<LineType> = new Set(["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"]);
 
 /** Whether no code is sent to lines of this kind. */
@@ -89,7 +89,7 @@ export function isRefusedLine(lineType: LineType): boolean {
   return refusedLines.has(lineType);
 }
 
-/** "Policy faults answer 400: country not allowed → `unsupported_region` …, line type … → `invalid_line`, block list → `blocked_number`" (contract.md, Limits). Test numbers are only ever blocked. */
+/** "Policy faults answer 400 … country not allowed → `unsupported_region` … line type … → `invalid_line`, block list → `blocked_number`" (docs/contract.md#destinations). Test numbers are only ever blocked. */
 export function destinationFault(phone: PhoneNumber, rules: DestinationRules): "unsupported_region" | "invalid_line" | "blocked_number" | undefined {
   if (rules.blocked(phone.number)) return "blocked_number";
   if (phone.test) return undefined;

@@ -8,7 +8,7 @@ export interface Cap {
   readonly window: number;
 }
 
-/** A cap that grows with what is verified: a fixed one is a lock-out, since one attack then fills it for all. */
+/** A cap that grows with what is verified (docs/contract.md#growing-cap): a fixed one is a lock-out, since one attack then fills it for all. */
 export interface GrowingCap extends Cap {
   /** How many more for each of the customer's users verified within 24 hours. Default 0. */
   readonly perVerified?: number | undefined;
@@ -21,7 +21,7 @@ export interface SpendCeiling {
   readonly per: "hour" | "day";
 }
 
-/** Caps of contract.md's first limits table; all are per customer. An empty list switches a rule off, but for `perNumber`, which must hold at least one. */
+/** The caps (docs/contract.md#caps); all are per customer. An empty list switches a rule off, but for `perNumber`, which must hold at least one. */
 export interface Limits {
   /** Sends to one number, retries included. */
   readonly perNumber: readonly Cap[];
@@ -41,7 +41,7 @@ export interface Limits {
   readonly spend: readonly SpendCeiling[];
 }
 
-/** The numbers behind the rules of contract.md. All durations are seconds. */
+/** The numbers behind the rules of docs/contract.md. All durations are seconds. */
 export interface Policy {
   /** Digits of a code, 4 to 10. */
   readonly codeLength: number;
@@ -84,7 +84,7 @@ const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** Every default of contract.md, "Life of an authentication" and "Limits". */
+/** Every default of docs/contract.md but those of the spam rules. */
 export const defaultPolicy: Policy = {
   codeLength: 6,
   lifetime: 10 * minute,
@@ -138,7 +138,7 @@ export function sendsPerDay(policy: Policy): number {
 }
 
 /**
- * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (contract.md, guess budget). Answers `undefined`, or the arithmetic and what would pass.
+ * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (docs/contract.md#guess-budget). Answers `undefined`, or the arithmetic and what would pass.
  */
 export function guessBudgetFault(policy: Policy): string | undefined {
   const sends = sendsPerDay(policy);

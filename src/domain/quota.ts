@@ -26,16 +26,16 @@ export interface SendSubject {
   readonly attempt: number;
 }
 
-/** Who a create is charged to besides. "missing `ip` or `device_id` skips that rule" (contract.md, Limits). */
+/** Who a create is charged to besides. "A missing `ip` or `device_id` skips that rule" (docs/contract.md#missing-fields). */
 export interface CreateSubject extends SendSubject {
   readonly deviceId?: string | undefined;
   readonly ip?: string | undefined;
 }
 
-/** "Window names hold no number, address or device in clear: a keyed hash" (contract.md, Limits). */
+/** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names). */
 export type Mask = (text: string) => string;
 
-/** Caps that count sends, "retries included": per number and per customer (contract.md, Limits). */
+/** Caps that count sends, "retries included" (docs/contract.md#caps): per number and per customer. */
 export function sendCharges(subject: SendSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
   return chargesOfSend(subject, mask(subject.number), memberOf(subject), policy, moment);
 }
@@ -90,7 +90,7 @@ interface NumberIndex {
 /** How many members a window keeps beyond its largest limit (domain/claim.ts). */
 const keptBeyond = 8;
 
-/** How much longer a record may stay that has a callback: three days of tries, and "7 days after the last delivery step" (contract.md, lifetime). */
+/** How much longer a record may stay that has a callback: three days of tries, and "7 days after the last delivery step" (docs/contract.md#tombstone). */
 const keptForCallbacks = 11 * day;
 
 const indexes = new WeakMap<Policy, NumberIndex>();
@@ -149,7 +149,7 @@ export function liftedClaims({ sends, listed }: NumberNames, members: readonly s
   ];
 }
 
-/** Caps of a create: those of its send, those "per device_id" (contract.md, Limits), and those per ip that the operator has set. */
+/** Caps of a create: those of its send, those "per device_id" (docs/contract.md#caps), and those per ip that the operator has set. */
 export function createCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
   const { customer, deviceId, ip } = subject;
   const { limits } = policy;
@@ -178,7 +178,7 @@ export function guessClaim(customer: string, number: string, wrong: 0 | 1, polic
   return sumClaim(`${customer}:g:${mask(number)}`, wrong, day, moment, most - 1 + wrong);
 }
 
-/** "lookups have a ceiling" (contract.md, Fields). */
+/** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling). */
 export function lookupCharges(customer: string, member: string, policy: Policy, moment: Moment): Charge[] {
   const charges: Charge[] = [];
   lookups(charges, `${customer}:l`, member, policy.limits.lookups, moment);
@@ -206,7 +206,7 @@ export function refusedClaims(
   return claims;
 }
 
-/** "Members come from what is stored (`id/createdAt/attempt`)" (architecture.md, rule 5): one create is never another's, also where an idempotency key gives both the same id; and a send that is tried again counts once. */
+/** "Members come from what is stored (`id/createdAt/attempt`)" (docs/contract.md#members): one create is never another's, also where an idempotency key gives both the same id; and a send that is tried again counts once. */
 function memberOf({ id, createdAt, attempt }: SendSubject): string {
   return `${id}/${createdAt.toString(36)}/${attempt}`;
 }
@@ -303,7 +303,7 @@ export function takenBack(claims: readonly Claim[], sure: boolean, keepShared = 
   });
 }
 
-/** "Every decision is recorded with rule, the value counted and the threshold" (contract.md, Limits). `count`: what was there without what was refused. `roomSince`: as the store tells it. */
+/** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). `count`: what was there without what was refused. `roomSince`: as the store tells it. */
 export function refusalOf({ rule, threshold, claim, value = (counted) => counted }: Charge, count: number, roomSince?: number): Decision {
   const refusal: Decision = { at: claim.now, rule, mode: "enforce", value: value(count), threshold };
   return roomSince === undefined ? refusal : { ...refusal, until: claim.now + roomSince - claim.since };

@@ -11,11 +11,11 @@ export interface RetryResult {
   readonly nextRetryAt: number;
 }
 
-/** "remaining 0 whenever the status is `expired_auth`, `already_validated`, `rate_limited` or `no_attempt`" (contract.md, retries). */
+/** "0 whenever the status is `expired_auth`, `already_validated`, `rate_limited` or `no_attempt`" (docs/contract.md#next-retry). */
 const spent: ReadonlySet<RetryStatus> = new Set(["expired_auth", "already_validated", "rate_limited", "no_attempt"]);
 
 /**
- * "`remaining_retry` = 4 − retries used, and 0 whenever the status is … `next_retry_at` = min(end of the cool-down, `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (contract.md, retries).
+ * "`remaining_retry` = 4 − retries used, and 0 whenever the status is … `next_retry_at` = min(end of the cool-down, `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (docs/contract.md#next-retry).
  */
 export function retryResult(auth: Authentication, status: RetryStatus, policy: Policy): RetryResult {
   const remaining = spent.has(status) ? 0 : remainingRetries(auth, policy);
@@ -23,8 +23,8 @@ export function retryResult(auth: Authentication, status: RetryStatus, policy: P
 }
 
 /**
- * "Retry, first row that holds: unknown → 400 · expired → `expired_auth` · validated → `already_validated` · created `rate_limited`, checks or retries used up → `rate_limited` · nothing sent → `no_attempt` ·
- * cool-down not over → `denied` · a cap or a spam rule refuses → `rate_limited` · no route takes the message → `denied` · else `approved`" (contract.md).
+ * "The first row that holds: unknown → 400 · expired → `expired_auth` · validated → `already_validated` · created `rate_limited`, checks or retries used up → `rate_limited` · nothing sent → `no_attempt` ·
+ * cool-down not over → `denied` · a cap or a spam rule refuses → `rate_limited` · no route takes the message → `denied` · else `approved`" (docs/contract.md#retry-order).
  * Here: everything that the record alone decides. `approved` means that the caps and then the carrier are asked.
  */
 export function decideRetry(auth: Authentication, now: number, policy: Policy): RetryStatus {
@@ -41,7 +41,7 @@ function remainingRetries(auth: Authentication, policy: Policy): number {
   return Math.max(0, policy.retryCooldowns.length - auth.retries);
 }
 
-/** "cool-down 30, 60, 90, 120 s after each send" (contract.md, retries); after a rejected one the same cool-down starts again. */
+/** "cool-down 30, 60, 90, 120 s after each send" (docs/contract.md#retries); after a rejected one the same cool-down starts again. */
 function cooldownEnd(auth: Authentication, policy: Policy): number {
   const seconds = policy.retryCooldowns[auth.retries] ?? 0;
   return auth.lastSendAt + milliseconds(seconds);

@@ -25,8 +25,8 @@ const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "u
 /**
  * Settles a send on the record as it then is; `undefined` when there is nothing to write.
  *
- * "Rejected: that code is dead, earlier ones live on, `remaining_retry` is not used up, the cool-down starts again … Unknown counts as sent" (contract.md, send outcome). The cool-down started with the send; `retries` goes back.
- * An accepted send "writes nothing more, unless there is an event to deliver" (architecture.md, rule 7), or older codes die by it (`acceptPreviousCode: false`).
+ * "Rejected: that code is dead, earlier ones live on, `remaining_retry` is not used up, the cool-down starts again … Unknown counts as sent" (docs/contract.md#send-outcome). The cool-down started with the send; `retries` goes back.
+ * "an accepted send writes nothing more, unless there is an event to deliver" (docs/contract.md#round-trips), or older codes die by it (`acceptPreviousCode: false`).
  */
 export function settleSend(auth: Authentication, attempt: number, report: SendReport, policy: Policy, now: number): Authentication | undefined {
   const { result, route, marks = false, keptId } = report;
@@ -48,7 +48,7 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
     ...(moved && { route, ...(send.route !== undefined && { moved }) }),
     ...(keptId !== undefined && { messageId: keptId }),
   });
-  // A receipt that was quicker than the carrier's answer has told more already: "the events of one send are told in their order".
+  // A receipt that was quicker than the carrier's answer has told more already (docs/contract.md#callback-order).
   return send.delivery === undefined ? withEvent(known, event, now) : known;
 }
 
@@ -89,7 +89,7 @@ export interface DeliveryReport {
 }
 
 /**
- * Settles a carrier's receipt: "idempotent, out of order tolerated, a final status never left". `undefined` when it tells nothing new. Nothing is gated on it: the code lives on whatever it says.
+ * Settles a carrier's receipt: "idempotent, out of order tolerated, a final status never left" (docs/contract.md#receipt-order). `undefined` when it tells nothing new. Nothing is gated on it (docs/contract.md#nothing-gated).
  * The event is told with the carrier's time, by the carrier's clock; one that is still to come, or none, is now.
  */
 export function settleReceipt(auth: Authentication, attempt: number, { status, error, at }: DeliveryReport, now: number): Authentication | undefined {

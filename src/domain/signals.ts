@@ -16,7 +16,7 @@ const vendorId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 
 const suspectKinds: ReadonlySet<string> = new Set(["hosting", "proxy", "vpn", "tor"]);
 
-/** "signals | device_type against the shape of device_id, ip against the caller's country resolver: shadow by default" (contract.md, Limits). In words, what does not fit together, or `undefined`. */
+/** "device_type against the shape of device_id, ip against the caller's country resolver: shadow by default" (docs/contract.md#spam-signals). In words, what does not fit together, or `undefined`. */
 function signalsFault(
   {
     deviceType,

@@ -5,7 +5,7 @@ export interface Switched {
   readonly mode: RuleMode;
 }
 
-/** "A cell refuses a message when open ≥ seed + k × verified" (contract.md, Limits). */
+/** "A cell refuses a message when open ≥ seed + k × verified" (docs/contract.md#open). */
 export interface Credit extends Switched {
   /** Messages that may be open where nobody has verified yet. */
   readonly seed: number;
@@ -13,7 +13,7 @@ export interface Credit extends Switched {
   readonly perVerified: number;
 }
 
-/** The spam rules of contract.md (Limits), with their numbers. Counts are over 24 hours unless said otherwise. */
+/** The spam rules (docs/contract.md#spam-rules), with their numbers. Counts are over 24 hours unless said otherwise. */
 export interface SpamPolicy {
   /** Cells of the number without its last 4, 5 and 6 digits. The widest does not refuse where `provenAt` or more verified. */
   readonly range: Switched & {
@@ -37,7 +37,7 @@ export interface SpamPolicy {
   readonly trust: { readonly open: number };
 }
 
-/** "rule | cell and default" (contract.md, Limits). */
+/** The defaults of the spam rules (docs/contract.md#spam-rules). */
 export const defaultSpamPolicy: SpamPolicy = {
   range: { mode: "enforce", seeds: [5, 12, 30], perVerified: 2, provenAt: 5 },
   crowd: { mode: "enforce", messages: 25, share: 0.1 },

@@ -62,7 +62,7 @@ export interface SpamQuestion {
 }
 
 export interface SpamJudgement {
-  /** Rules that the message falls under, those that only watch included, in the order of contract.md's table. */
+  /** Rules that the message falls under, those that only watch included, in the order of docs/contract.md#spam-rules. */
   readonly decisions: readonly Decision[];
   /** The number is trusted: it passes all but the crowd rule, which stands against those who type the codes. */
   readonly trusted: boolean;
@@ -82,7 +82,7 @@ interface Measured {
 /** How long a number that was verified is trusted, in milliseconds. */
 const trustedFor = 90 * day;
 
-/** The cells of contract.md's table (Limits) for one message: pure, so that simulation, enforcement and shadow are one. */
+/** The cells of the spam rules (docs/contract.md#spam-rules) for one message: pure, so that simulation, enforcement and shadow are one. */
 export function spamQuestion(questions: Questions, subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], mask: Mask): SpamQuestion {
   const { number, country, origin } = subject;
   const rules: { readonly name: string; readonly mode: RuleMode; readonly judge: Read<Measured | undefined> }[] = [];
@@ -175,7 +175,7 @@ export function weighsNothing({ range, crowd, country, newCountries, address, st
   );
 }
 
-/** What is claimed when a code was found right: each cell that the messages had filled and that a rule reads is credited, and the number, its network and the customer are known from now on. */
+/** What is claimed when a code was found right (docs/contract.md#credits): each cell that the messages had filled and that a rule reads is credited, and the number, its network and the customer are known from now on. */
 export function creditClaims(
   { customer, number, country, origin }: CellSubject,
   { spam: policy, limits }: Pick<Policy, "spam" | "limits">,
@@ -237,7 +237,7 @@ export function potReturn(customer: string, moment: Moment): SumClaim {
 /** Refused messages of a country within the hour, which its alarm counts beside the open ones. */
 export const refusedSum = (country: string) => `x:${country}`;
 
-/** "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share × verified)" (contract.md, Limits). */
+/** "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share × verified)" (docs/contract.md#spam-strange-network). */
 function countryAlarm(
   questions: Questions,
   country: string,

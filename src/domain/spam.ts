@@ -23,7 +23,7 @@ export interface SpamVerdict {
 }
 
 /**
- * A rule of yours: a create that it flags is `spam_detected`, a retry `rate_limited`. Asked once for each request, before any cap. "spam rules fail open where they are asked apart from the caps": one that throws or takes longer than 1 s is reported to the logger and
+ * A rule of yours: a create that it flags is `spam_detected`, a retry `rate_limited`. Asked once for each request, before any cap (docs/contract.md#own-rules): one that throws or takes longer than 1 s is reported to the logger and
  * lets the attempt through.
  */
 export interface JudgingRule {

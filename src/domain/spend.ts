@@ -22,7 +22,7 @@ const millionths = (price: number) => Math.ceil(price * moneyUnit - 1e-3);
 const wholeMillionths = (amount: number) => Math.floor(amount * moneyUnit + 1e-3);
 
 /**
- * "spend ceiling | `{ amount, per: "hour" or "day" }` over the route's price" (contract.md, Limits). Money is a weight, in millionths: what a message may cost is claimed with the write that precedes it.
+ * `{ amount, per: "hour" or "day" }` over the route's price (docs/contract.md#spend-ceiling). Money is a weight, in millionths: what a message may cost is claimed with the write that precedes it.
  */
 export function spendCharges(customer: string, cost: Cost, ceilings: readonly SpendCeiling[], moment: Moment): Charge[] {
   if (typeof cost !== "number") return [];
@@ -50,7 +50,7 @@ function spendClaim(customer: string, weight: number, { per }: SpendCeiling, mom
   return sumClaim(`${customer}:s:${per}`, weight, lengths[per], moment);
 }
 
-/** "Without a price nothing can be held to a ceiling": the refusal of a message whose sender told none, where there is a ceiling. */
+/** "A message without a price is refused where there is a ceiling" (docs/contract.md#spend-ceiling). */
 export function unpricedRefusal(cost: Cost, [ceiling]: readonly SpendCeiling[], now: number): Decision | undefined {
   if (cost !== undefined || ceiling === undefined) return undefined;
   return { at: now, rule: ruleOf(ceiling), mode: "enforce", threshold: ceiling.amount, reason: "the sender told no price" };

@@ -13,7 +13,7 @@ import { feedBack } from "./sending/feedback.js";
 import { neededNumber, standingOf, toldNumber } from "./standing.js";
 import { type Decided, transition } from "./transition.js";
 
-/** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (contract.md, checks). */
+/** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (docs/contract.md#checks). */
 export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckAnswer> {
   const { authentication_uuid, check_code } = request;
   const { clock, eyes } = parts;
@@ -54,7 +54,7 @@ function answerOf({ status, after }: Verdict, policy: Policy, now: number): Chec
     : { authentication_uuid: after.id, status, phone_number: number, ...standing };
 }
 
-/** "unknown, forgotten, or another customer's authentication: **indistinguishable**" (contract.md, wire rule 5). */
+/** "unknown, forgotten, or another customer's authentication: indistinguishable" (docs/contract.md#unknown-authentication). */
 export function unknownAuthentication(): VerifierError {
   return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
 }
@@ -115,7 +115,7 @@ interface KeyedRequest {
   remember(next: Authentication, status: CheckStatus): Authentication;
 }
 
-/** "`Idempotency-Key` … on create and check: the same key and body answer the same result without … a second count" (contract.md). Answers that count nothing are decided anew. */
+/** "the same key and body answer the same result without … a second count" (docs/contract.md#idempotency). Answers that count nothing are decided anew. */
 function keyedCheck({ codes }: Parts, id: string, idempotencyKey: string, code: string): KeyedRequest {
   const keys = codes.fingerprints("check-key", `${id}\0${idempotencyKey}`);
   const requests = codes.fingerprints("check", `${id}\0${code}`);

@@ -3,17 +3,17 @@ import { lastUsed } from "./records/last-used.js";
 
 /** Everything that is drawn at random or keyed with a secret. */
 export interface Codes {
-  /** "unbiased from the platform's CSPRNG" (contract.md, code). */
+  /** "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
   draw(length: number): string;
-  /** "stored only as HMAC-SHA-256 under a secret from the options … over authentication and code" (contract.md, code), the first 132 bits of it. */
+  /** "stored only as HMAC-SHA-256 under a secret from the options, over authentication and code" (docs/contract.md#code), the first 132 bits of it. */
   digest(id: string, code: string): string;
-  /** Which of `digests` was made of `code`, under any secret; -1: none. "(two secrets during rotation) … compared in constant time" (contract.md, code). */
+  /** Which of `digests` was made of `code`, under any secret (docs/contract.md#secret-rotation); -1: none. "compared in constant time" (docs/contract.md#code). */
   matching(id: string, code: string, digests: readonly string[]): number;
   /** Digests of a text under each secret, the current one first; `purpose` keeps the uses apart. */
   fingerprints(purpose: string, text: string): readonly string[];
-  /** "An idempotency key makes the id (a UUID from a keyed hash of customer and key)" (architecture.md, rule 5): the id under each secret, the current one first. */
+  /** "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)" (docs/contract.md#keyed-id): the id under each secret, the current one first. */
   idsFor(customer: string, name: string): readonly string[];
-  /** "Window names hold no number, address or device in clear: a keyed hash" (contract.md, Limits), the first 96 bits of it. */
+  /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names), the first 96 bits of it. */
   mask(text: string): string;
   /** A number as records keep it: its middle digits can be read by those who hold a secret alone. */
   seal(id: string, number: string): string;

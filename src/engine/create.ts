@@ -51,7 +51,7 @@ interface Asked {
 }
 
 /**
- * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our spam rules → `spam_detected`, else the code is sent and the status is `pending`. The three outcomes all make an authentication with an id and `expires_at`" (contract.md).
+ * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our spam rules → `spam_detected`, else the code is sent and the status is `pending`" (docs/contract.md#create-order). "The three outcomes all make an authentication with an id and `expires_at`" (docs/contract.md#create-outcomes).
  */
 export function createAuthentication(
   parts: Parts,
@@ -260,7 +260,7 @@ function newAuthentication(
   };
 }
 
-/** "One created `rate_limited` or `spam_detected` stays until `expires_at` only and holds no code" (contract.md, lifetime). */
+/** "One created `rate_limited` or `spam_detected` stays until `expires_at` only and holds no code" (docs/contract.md#refused-records). */
 function refused(blank: Authentication, status: AuthenticationStatus, decisions: readonly Decision[]): Authentication {
   return decisions.reduce(withDecision, { ...blank, status, keepUntil: blank.expiresAt });
 }
@@ -287,7 +287,7 @@ interface KeyedRequest {
   same(auth: Authentication): Authentication;
 }
 
-/** "An idempotency key makes the id …, and a create with a key is the same one commit: whoever is done sends, a twin or a repeat finds the record and answers what is stored" (architecture.md, rule 5). */
+/** "An idempotency key makes the id of the authentication … and a create with a key is the same one commit: whoever is done sends, a twin or a repeat finds the record and answers what is stored" (docs/contract.md#keyed-id). */
 function keyedRequest({ codes, records }: Parts, { customer }: Account, request: CreateAuthenticationRequest, key: string): KeyedRequest {
   const [id, ...older] = codes.idsFor(customer, key) as [string, ...string[]];
   const fingerprints = codes.fingerprints("create", JSON.stringify({ ...request, proof: undefined }));

@@ -43,7 +43,7 @@ export interface Explanation {
   readonly decisions: readonly (Omit<Decision, "at" | "until"> & { readonly at: string; readonly until?: string })[];
 }
 
-/** "Every decision is recorded with rule, value and threshold and can be asked for by authentication id (`explain`)" (contract.md, Limits). */
+/** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). */
 export async function explainAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<Explanation> {
   const held = await parts.records.find(newBudget(parts), account.customer, request.authentication_uuid);
   if (held === undefined) throw unknownAuthentication();

@@ -3,7 +3,7 @@ import type { Account } from "./door/account.js";
 import { readNumber } from "./door/destination.js";
 import type { Parts } from "./parts.js";
 
-/** Lookup: what the numbering plan says, and over it what the provider knows. "Never `null`, never a guess" (contract.md, wire rule 4). */
+/** Lookup: what the numbering plan says, and over it what the provider knows. "Never `null`, never a guess" (docs/contract.md#lookup). */
 export async function lookupNumber(parts: Parts, account: Account, request: LookupRequest): Promise<LookupResponse> {
   const { clock, eyes } = parts;
   const began = clock.now();

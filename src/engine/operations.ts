@@ -17,7 +17,7 @@ import { promised, type Soon, soon } from "./soon.js";
 import type { Stats } from "./statistics.js";
 
 export interface CallOptions {
-  /** 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a second count" (contract.md, Idempotency-Key). Read by create and check. */
+  /** 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a second count" (docs/contract.md#idempotency). Read by create and check. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface Operations {
 export type OperatorsOwn = "explain" | "history" | "erase" | "unlock" | "stats";
 
 export function createOperations(parts: Parts, accounts: Accounts): Operations {
-  /** "`account_invalid` (customer_uuid is not the key's customer)" (contract.md, wire rule 5). */
+  /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
   const admit = (customerUuid: string, caller: Account | undefined): Soon<Account> => {
     if (caller === undefined) return accounts.byUuid(customerUuid);
     if (caller.customer !== customerUuid) throw new VerifierError("account_invalid", "customer_uuid is not the customer that the API key belongs to.");

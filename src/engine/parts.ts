@@ -52,7 +52,7 @@ export function isTestNumber({ testNumbers }: Settings, number: string): boolean
   return testNumbers.get(number) !== undefined;
 }
 
-/** `YYYY-MM-DDTHH:MM:SS.sssZ` (contract.md, wire rule 3). */
+/** `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */
 export function timestamp(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -107,7 +107,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   const now = clock.now();
   const moment = { now, skew: settings.clockSkew };
   const status = decideRetry(auth, now, policy);
-  // "The record stays 24 h more (option), without its codes" (contract.md, lifetime).
+  // "The record stays 24 h more, without its codes" (docs/contract.md#tombstone).
   if (status === "expired_auth" && holdsCodes(auth)) return { result: { status, auth }, next: withoutCodes(auth) };
   if (status !== "approved") return { result: { status, auth } };
   neededNumber(auth);
@@ -135,7 +135,7 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   };
 }
 
-/** The verdict on a retry that is written down: it goes, or it is as if it had never been tried. "A refusal consumes nothing" (contract.md, Limits). */
+/** The verdict on a retry that is written down: it goes, or it is as if it had never been tried. "A refusal consumes nothing" (docs/contract.md#refusal-consumes-nothing). */
 async function admitted(parts: Parts, budget: StoreBudget, retried: Retried): Promise<Omit<Retried, "granted"> & { readonly sending?: Sending }> {
   const { status, auth, granted, fired = [] } = retried;
   if (granted === undefined) return retried;

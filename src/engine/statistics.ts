@@ -106,7 +106,7 @@ const listOf = (customer: string, dayAt: number) => `${customer}:t:${(dayAt / da
 const labelOf = (kind: Kind, country: string, name: string) => `${kind}/${country}/${encodeURIComponent(name)}`;
 
 /**
- * "sends, verified, refused by rule, cost, by country, route and hour, out of the tallies (no scan)". Counted in this process and told in batches, two seconds after the first of each: a process that dies loses its last batch, and one that
+ * Sends, verified, refused by rule, cost, by country, route and hour, out of the tallies (docs/contract.md#tallies). Counted in this process and told in batches, two seconds after the first of each: a process that dies loses its last batch, and one that
  * the store does not take in time is lost too, for told again it might count twice.
  */
 export function createStatistics({ store, clock, logger, outage, keptFor, storeTimeout }: StatisticsParts): Statistics {

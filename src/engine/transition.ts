@@ -5,7 +5,7 @@ import { type StoreBudget, unavailable } from "./clock/budget.js";
 import type { Held, RecordsOf, RefusedClaim } from "./records/records.js";
 import { promised } from "./soon.js";
 
-/** What a rule decided: the result, and what to write if it changes anything. */
+/** What a rule decided (docs/contract.md#pure-rules): the result, and what to write if it changes anything. */
 export interface Decided<R, T = Authentication> {
   readonly result: R;
   readonly next?: T | undefined;
@@ -21,7 +21,7 @@ export interface Decided<R, T = Authentication> {
   readonly token?: string;
 }
 
-/** "after 32 lost races it answers 503" (architecture.md, rule 5). */
+/** "after 32 lost races it answers 503" (docs/contract.md#one-loop). */
 const maxRaces = 32;
 
 /**

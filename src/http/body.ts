@@ -3,7 +3,7 @@ import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { HttpBody, HttpRequest } from "./message.js";
 
-/** "413 over 16 KiB" (contract.md, wire rule 6). Bytes. */
+/** "the body is over 16 KiB" (docs/contract.md#other-faults). Bytes. */
 export const bodyLimit = 16 * 1024;
 
 /** How long a body may take, from the moment it is asked for to its last byte, on every route. Milliseconds. */
@@ -89,7 +89,7 @@ function sound(value: unknown): unknown {
   throw new VerifierError("bad_request", `The body must not nest deeper than ${depthLimit} levels or hold a key named __proto__.`);
 }
 
-/** No `__proto__` key at any level, and no deep nesting: neither has a place in a request, and both are made to trip programs. */
+/** No `__proto__` key at any level, and no deep nesting (docs/contract.md#sound-bodies): neither has a place in a request, and both are made to trip programs. */
 function isSound(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (depth >= depthLimit || Object.hasOwn(value, "__proto__")) return false;

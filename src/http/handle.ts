@@ -51,7 +51,7 @@ async function answerTo(parts: HandlerParts, request: HttpRequest, match: Match 
   }
 }
 
-/** "exactly the fields of the specification … no extra key" (contract.md, wire rule 2): what else is known stands in headers. */
+/** The body holds exactly the fields of its operation (docs/contract.md#exact-fields): what else is known stands in headers (docs/contract.md#facts). */
 function told({ response, facts }: Route, answered: object): HttpResponse {
   const known = answered as Readonly<Record<string, unknown>>;
   const body: Record<string, unknown> = {};
@@ -66,7 +66,7 @@ async function run(operations: Operations, request: HttpRequest, { route, parame
   return operations[route.operation](input, { idempotencyKey: route.idempotent ? request.header("idempotency-key") : undefined }, account);
 }
 
-/** "`+` in the lookup path raw or as `%2B` (never read as a space)" (contract.md, wire rule 7). */
+/** "`+` in the lookup path raw or as `%2B` (never read as a space)" (docs/contract.md#plus-in-path). */
 function lookupInput(request: HttpRequest, parameter: string): unknown {
   try {
     return { phone_number: decodeURIComponent(parameter), customer_uuid: request.header("customer-uuid") };

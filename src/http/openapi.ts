@@ -24,7 +24,7 @@ const fault = (description: string, headers?: Json): Json => ({
 });
 const stringHeader = (description: string): Json => ({ description, schema: { type: "string" } });
 
-/** Names of the schemas by operation, as spec.md names the resources. */
+/** Names of the schemas by operation, as the specification names the resources. */
 const names: Readonly<Record<Route["operation"], { readonly request: string; readonly response: string }>> = {
   createAuthentication: { request: "CreateAuthenticationRequest", response: "Authentication" },
   retry: { request: "RetryRequest", response: "RetryResult" },
@@ -83,7 +83,7 @@ function operationOf(route: Route): Json {
   };
 }
 
-/** What is posted to `callback_url` (contract.md, Delivery-status callbacks). */
+/** What is posted to `callback_url` (docs/contract.md#callback-body). */
 function deliveryStatusWebhook(): Json {
   const header = (name: string, description: string): Json => ({ name, in: "header", required: true, description, schema: { type: "string" } });
   return {

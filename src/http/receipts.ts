@@ -21,7 +21,7 @@ export interface ReceiptParts {
 }
 
 /**
- * Answers carriers' requests to `/receipts/{provider}`: 2xx for everything authentic, unknown messages included, so that no carrier repeats it for ever; 403 for bad and old signatures, and for what only a reference of ours could vouch for; 400 for what is not in the carrier's form, 503
+ * Answers carriers' requests to `/receipts/{provider}` (docs/contract.md#receipt-answers): 2xx for everything authentic, unknown messages included, so that no carrier repeats it for ever; 403 for bad and old signatures, and for what only a reference of ours could vouch for; 400 for what is not in the carrier's form, 503
  * when the store cannot answer, so that the carrier tries again. Never rejects.
  */
 export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (request: HttpRequest) => Promise<HttpResponse> {

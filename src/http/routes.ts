@@ -6,7 +6,7 @@ import { LookupRequest, LookupResponse } from "../contract/lookup.js";
 import { RetryRequest, RetryResponse } from "../contract/retry.js";
 import type { Operations, OperatorsOwn } from "../engine/operations.js";
 
-/** One row of spec.md, Endpoints. */
+/** One of the four routes (docs/contract.md#routes). */
 export interface Route {
   readonly method: "GET" | "POST";
   /** A last segment in braces stands for one path parameter. */

@@ -73,7 +73,7 @@ export interface StoreInspection {
 }
 
 /**
- * Where authentications and what is counted are kept. A store never decides and never reads a clock to decide; each method is one atomic step.
+ * Where authentications and what is counted are kept. A store never decides and never reads a clock to decide; each method is one atomic step (docs/contract.md#dumb-store), and no rule is written in its language (docs/contract.md#rules-once).
  *
  * A method that cannot say whether it did its work rejects. The engine then fails closed (503), and sends nothing that was not stored.
  * `storeContract` of `phoneproof/testing` holds a store against every sentence here.
@@ -83,15 +83,15 @@ export interface Store {
   find(customer: string, id: string): Promise<StoredRecord | undefined>;
 
   /**
-   * All or nothing: every claim is granted and the record is written, or nothing changes and the reason comes back.
+   * "All or nothing: every claim is granted and the record is written, or nothing changes and the reason comes back" (docs/contract.md#one-commit).
    *
-   * The record is written if the newest token of the stored one is `expected`. If its own newest token is already among the stored tokens, this very commit landed before, whatever came after it: done, and nothing is written or counted again. Of any number of racers
+   * The record is written if the newest token of the stored one is `expected` (docs/contract.md#fences). If its own newest token is already among the stored tokens, this very commit landed before, whatever came after it: done, and nothing is written or counted again. Of any number of racers
    * exactly one is done.
    *
    * Two claims may name one window, with the same member and life and limits over two lengths: the member is added once. A sum is named by one claim.
    * A sum may be kept in twelve parts of its length that are summed whole: it then counts what it holds for up to a twelfth of the length longer.
    *
-   * Where claims and record cannot be written in one step, claims that add come first, undone when the record is not written, then the record, then claims that take out or give back: racers, crashes and repeats may then refuse more than they need to, never admit more.
+   * Where claims and record cannot be written in one step (docs/contract.md#two-steps), claims that add come first, undone when the record is not written, then the record, then claims that take out or give back: racers, crashes and repeats may then refuse more than they need to, never admit more.
    */
   commit(change: Change): Promise<CommitResult>;
 
@@ -114,7 +114,7 @@ export interface Store {
   put(key: string, value: string, life: Life): Promise<void>;
 
   /**
-   * Lets go of all of it at once, whatever its end: nothing is left of it, and no name. What is not there is passed over. A write over a record that was let go of finds none.
+   * Lets go of all of it at once, whatever its end (docs/contract.md#forget): nothing is left of it, and no name. What is not there is passed over. A write over a record that was let go of finds none.
    *
    * The one method that need not be one step: where it rejects it may have done part of its work, and is called again.
    */

@@ -20,7 +20,7 @@ const statuses = () => hook.received.map(({ body }) => (JSON.parse(body) as Deli
 const record = async (set: ReturnType<typeof setUp>, id: string) =>
   (await set.store.find(set.customer, id)) as NonNullable<Awaited<ReturnType<typeof set.store.find>>>;
 
-describe("contract.md: Delivery-status callbacks", () => {
+describe("callbacks (docs/contract.md#callbacks)", () => {
   it("POST to `callback_url`, JSON { type, timestamp, data }; the number masked; never the code", async () => {
     const set = withHook();
     const { authentication_uuid } = await set.create();
@@ -92,7 +92,7 @@ describe("contract.md: Delivery-status callbacks", () => {
     expect(verifyWebhook({ secret, headers, body, now: start })).toEqual(JSON.parse(body));
   });
 
-  it("D2: an authentication that lives again under its idempotency key has other webhook-ids", async () => {
+  it("an authentication that lives again under its idempotency key has other webhook-ids", async () => {
     const set = setUp({ callbacks: { allowOrigins: [hook.origin] } });
     const create = () => set.create({ callback_url: `${hook.origin}/hook` }, { idempotencyKey: "one" });
     const first = await create();
@@ -231,7 +231,7 @@ describe("the ladder in virtual time", () => {
     expect(set.at).toEqual([0, 120]);
   });
 
-  it("H3: 503 with `Retry-After: 2` is tried for three days, not for 45 seconds", async () => {
+  it("503 with `Retry-After: 2` is tried for three days, not for 45 seconds", async () => {
     const set = withReceiver(() => ({ status: 503, retryAfter: 2_000 }));
     await set.create();
     await set.verifier.flush();

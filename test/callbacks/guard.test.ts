@@ -206,7 +206,7 @@ describe("a hostile receiver", () => {
   });
 });
 
-describe("H4: connections are kept alive", () => {
+describe("connections are kept alive", () => {
   let server: Server;
   let opened: number;
   let answer: (response: ServerResponse) => void;

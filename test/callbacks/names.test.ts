@@ -36,14 +36,14 @@ describe("names of webhooks are looked up by a resolver of our own, with a deadl
     expect(await nameResolver({ servers: [server.address], timeout: 200 })("half.example", "c")).toEqual([{ address: "93.184.216.34", family: 4 }]);
   });
 
-  it("D11: a name whose servers never answer fails at the deadline", async () => {
+  it("a name whose servers never answer fails at the deadline", async () => {
     const server = await serve(() => undefined);
     const started = Date.now();
     await expect(nameResolver({ servers: [server.address], timeout: 200 })("silent.example", "c")).rejects.toThrow();
     expect(Date.now() - started).toBeLessThan(1_000);
   });
 
-  it("D11: sixty silent names hold neither the host's own look-ups nor another customer's", async () => {
+  it("sixty silent names hold neither the host's own look-ups nor another customer's", async () => {
     const server = await serve((name) => (name.startsWith("silent") ? undefined : ["93.184.216.34"]));
     const resolve = nameResolver({ servers: [server.address], timeout: 1_000 });
     let settled = 0;
@@ -55,7 +55,7 @@ describe("names of webhooks are looked up by a resolver of our own, with a deadl
     void hanging;
   });
 
-  it("D11: at most so many look-ups at a time for one customer, in their order, and all of them in the end", async () => {
+  it("at most so many look-ups at a time for one customer, in their order, and all of them in the end", async () => {
     const server = await serve((name) => (name.startsWith("silent") ? undefined : ["93.184.216.34"]));
     const resolve = nameResolver({ servers: [server.address], timeout: 100, perCustomer: 2 });
     const order: string[] = [];
@@ -69,7 +69,7 @@ describe("names of webhooks are looked up by a resolver of our own, with a deadl
     expect(order).toHaveLength(4);
   });
 
-  it("D11: a name without an address is remembered for a while; one with an address is asked for each connection, and once for those at the same time", async () => {
+  it("a name without an address is remembered for a while; one with an address is asked for each connection, and once for those at the same time", async () => {
     let known = false;
     const server = await serve((name) => (name === "late.example" && !known ? [] : ["93.184.216.34"]));
     const resolve = nameResolver({ servers: [server.address], remembered: 100 });

@@ -78,7 +78,7 @@ const watched = (store: Store, told: Partial<Record<keyof Store, (...input: neve
     },
   });
 
-describe("architecture.md, rule 6: a scheduler that is fair by customer, then by host, decides what this process delivers", () => {
+describe("a scheduler that is fair by customer, then by host, decides what this process delivers (docs/contract.md#leases)", () => {
   it("D3a: 1,500 events for 40 hosts that never answer, all of one customer: another customer's go out at once", async () => {
     const [greedy, modest] = [newCustomer(), newCustomer()];
     const hosts = inProcess();
@@ -123,7 +123,7 @@ describe("architecture.md, rule 6: a scheduler that is fair by customer, then by
     expect((await flush).delivered).toBe(40);
   });
 
-  it("H4: 400 creates, one healthy receiver with 100 ms latency: 16 at a time, none is put off, and connections are kept", async () => {
+  it("400 creates, one healthy receiver with 100 ms latency: 16 at a time, none is put off, and connections are kept", async () => {
     let most = 0;
     let running = 0;
     hook.answer = (_request, response) => {
@@ -142,7 +142,7 @@ describe("architecture.md, rule 6: a scheduler that is fair by customer, then by
     expect([most, hook.connections()]).toEqual([16, 16]);
   });
 
-  it("D11: 800 events of one customer on 50 hosts whose names never resolve: another customer's goes out at once", async () => {
+  it("800 events of one customer on 50 hosts whose names never resolve: another customer's goes out at once", async () => {
     const [greedy, modest] = [newCustomer(), newCustomer()];
     const names = await nameServer(() => undefined);
     const sender = guardedSender({ resolve: nameResolver({ servers: [names.address], timeout: 500 }) });
@@ -158,7 +158,7 @@ describe("architecture.md, rule 6: a scheduler that is fair by customer, then by
   });
 });
 
-describe("M5: the events of one send are told in their order, and none after a final one", () => {
+describe("the events of one send are told in their order, and none after a final one", () => {
   /** A verifier that takes receipts at the URL of each message. */
   const withReceipts = (callbacks: Callbacks = {}, store: Store = memoryStore({ name: randomUUID() })) => {
     let receipt: Receipt = { status: "delivered" };
@@ -246,7 +246,7 @@ describe("M5: the events of one send are told in their order, and none after a f
   });
 });
 
-describe("architecture.md, rule 6: workers lease", () => {
+describe("workers lease (docs/contract.md#leases)", () => {
   it("D3c: a look asks for 256 at a time, and ends however much there is", async () => {
     const limits: number[] = [];
     const junk = (limit: number) =>

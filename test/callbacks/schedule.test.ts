@@ -26,7 +26,7 @@ function setUp(bounds: Partial<Bounds> = {}) {
 
 const hostOf = (index: number) => `h${index}`;
 
-describe("architecture.md, rule 6: a scheduler that is fair by customer, then by host", () => {
+describe("a scheduler that is fair by customer, then by host (docs/contract.md#callback-fairness)", () => {
   it("D3a: 1,500 jobs for 40 hosts of one customer leave half of the slots free, and another customer starts at once", () => {
     const line = setUp();
     for (let index = 0; index < 1_500; index++) line.put("greedy", hostOf(index % 40));

@@ -76,7 +76,7 @@ describe("verifyWebhook reads what the package `standardwebhooks` signs", () => 
   });
 });
 
-describe("H5: a secret that is none refuses every webhook, and says how it is mended", () => {
+describe("a secret that is none refuses every webhook, and says how it is mended", () => {
   const mend = "give what verifier.webhookSecrets(customer_uuid) answers, whsec_ and at least 24 bytes in base64; is the environment variable set?";
   const short = (length: number) => `whsec_${Buffer.alloc(length, 7).toString("base64")}`;
 

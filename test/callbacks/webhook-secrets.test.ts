@@ -67,7 +67,7 @@ const junk: readonly (readonly [what: string, secrets: unknown, fault: string])[
   ["a hole in a list", Object.assign([good], { 2: good }), "webhookSecrets.1 must be a string"],
 ];
 
-describe("H5: nothing is signed with a secret that is none", () => {
+describe("nothing is signed with a secret that is none", () => {
   it.each(junk)("configured as %s: no verifier is built, and the path is named", (_what, secrets, fault) => {
     expect(() => configured(secrets)).toThrow(
       expect.objectContaining({ code: "invalid_options", message: expect.stringContaining(`phoneproof: customers.0.${fault}`) }),

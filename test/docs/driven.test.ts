@@ -81,7 +81,7 @@ describe("docs/callbacks.md: the receiver", () => {
     expect((await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body })).status).toBe(204);
   });
 
-  it.each([undefined, ""])("H5: does not start where WEBHOOK_SECRET is %j", async (WEBHOOK_SECRET) => {
+  it.each([undefined, ""])("does not start where WEBHOOK_SECRET is %j", async (WEBHOOK_SECRET) => {
     const { WEBHOOK_SECRET: _, ...without } = environment;
     const one = await start(project.fileOf("docs/callbacks.md", "receiver.ts"), { ...without, ...(WEBHOOK_SECRET !== undefined && { WEBHOOK_SECRET }) });
     expect(await one.end()).toMatchObject({ code: 1, stderr: expect.stringContaining("set WEBHOOK_SECRET to what verifier.webhookSecrets") });

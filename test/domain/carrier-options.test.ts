@@ -58,7 +58,7 @@ describe("a sender whose provider has no source although `receipts` is set", () 
   });
 });
 
-describe("registered texts: `message.registered: { IN: { text, ids, autofill: false } }`, sent to the byte", () => {
+describe("registered texts: `message.registered: { IN: { text, ids, autofill: false } }`, sent to the byte (docs/contract.md#registered-texts)", () => {
   const registered = { IN: { text: "{code} is your OTP for ACME. Do not share it.", ids: { entity: "1101", template: "1107" } } };
   const indian = "+919876543210";
 
@@ -97,7 +97,7 @@ describe("registered texts: `message.registered: { IN: { text, ids, autofill: fa
   });
 });
 
-describe("a message says when its code ends, which a retry does not extend", () => {
+describe("a message says when its code ends, which a retry does not extend (docs/contract.md#message-end)", () => {
   it("expires_at", async () => {
     const { create, retry, box, clock } = setUp();
     const { authentication_uuid, expires_at } = await create();

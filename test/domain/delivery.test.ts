@@ -64,7 +64,7 @@ const waits = (answer: (tries: number) => DeliveryAnswer, jitter = 0): number[] 
 
 const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
 
-describe("contract.md, Delivery-status callbacks: the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h with jitter", () => {
+describe("the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h with jitter (docs/contract.md#callback-ladder)", () => {
   it("waits each rung, up to a fifth longer, in whole milliseconds, and then gives up", () => {
     expect(deliveryLadder).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map((seconds) => seconds * 1000));
     expect(waits(() => ({ status: 500 }))).toEqual(deliveryLadder);
@@ -73,12 +73,12 @@ describe("contract.md, Delivery-status callbacks: the ladder is 5 s, 5 min, 30 m
     expect(late.every(Number.isInteger)).toBe(true);
   });
 
-  it("H3: `Retry-After: 2` shortens nothing: max(rung, asked), and three days before it is given up", () => {
+  it("`Retry-After: 2` shortens nothing: max(rung, asked), and three days before it is given up", () => {
     expect(waits(() => ({ status: 503, retryAfter: 2_000 }))).toEqual(deliveryLadder);
     expect(waits(() => ({ status: 429, retryAfter: 0 }))).toEqual(deliveryLadder);
   });
 
-  it("H3: where it asks for longer than the ladder does it is honoured, up to a day", () => {
+  it("where it asks for longer than the ladder does it is honoured, up to a day", () => {
     const asked = (retryAfter: number) => tried(told([1, "submitted"]), { status: 429, retryAfter }).outbox[0]?.nextAt;
     expect(asked(120_000)).toBe(t + 120_000);
     expect(asked(30 * day)).toBe(t + day);
@@ -86,7 +86,7 @@ describe("contract.md, Delivery-status callbacks: the ladder is 5 s, 5 min, 30 m
     expect(tried(told([1, "submitted"]), { status: 500, retryAfter: 120_000 }).outbox[0]?.nextAt, "of no other status").toBe(t + 5_000);
   });
 
-  it("H3: whatever is asked, an event has its three days, and not more than twice as many", () => {
+  it("whatever is asked, an event has its three days, and not more than twice as many", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 2 * day }), { minLength: 1, maxLength: 12 }),
@@ -110,8 +110,8 @@ describe("contract.md, Delivery-status callbacks: the ladder is 5 s, 5 min, 30 m
   });
 });
 
-describe("contract.md: the events of one send are told in their order, and none after a final one", () => {
-  it("M5: of one send only the first event that is not delivered is due; other sends' do not wait for it", () => {
+describe("the events of one send are told in their order, and none after a final one (docs/contract.md#callback-order)", () => {
+  it("of one send only the first event that is not delivered is due; other sends' do not wait for it", () => {
     const auth = told([1, "submitted"], [1, "delivered"], [2, "submitted"]);
     expect(dueEvent(auth, t)?.sequence).toBe(1);
     const failed = settleDelivery(auth, 1, 0, { status: 500 }, t, 0) as Authentication;
@@ -123,12 +123,12 @@ describe("contract.md: the events of one send are told in their order, and none 
     expect(dueEvent(caughtUp, t + 5_000)?.sequence).toBe(2);
   });
 
-  it("M5: an event that was given up holds up no later one", () => {
+  it("an event that was given up holds up no later one", () => {
     const auth = told([1, "submitted"], [1, "delivered"]);
     expect(dueEvent(settleDelivery(auth, 1, 0, { status: 410 }, t, 0) as Authentication, t)?.sequence).toBe(2);
   });
 
-  it("M5: no event is added after a final one, also one that is told already", () => {
+  it("no event is added after a final one, also one that is told already", () => {
     const auth = told([1, "delivered"]);
     expect(told([1, "delivered"], [1, "submitted"])).toEqual(auth);
     expect(told([1, "undeliverable"], [1, "unknown"], [1, "undeliverable"], [2, "submitted"]).events).toBe(2);
@@ -143,7 +143,7 @@ describe("contract.md: the events of one send are told in their order, and none 
   });
 });
 
-describe("architecture.md, rule 6: `wakeAt` is when it next needs work", () => {
+describe("`wakeAt` is when it next needs work (docs/contract.md#outbox)", () => {
   it("the soonest of events and deadline; nothing for what was given up", () => {
     const auth = told([1, "submitted"], [2, "submitted"]);
     expect(wakeAt(auth, t, undefined)).toBe(t);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { callbackUrlFault } from "../../src/domain/callback-url.js";
 import { addressKey, isPublicAddress } from "../../src/domain/ip.js";
 
-describe('contract.md: "ip (IPv6 by /64)"', () => {
+describe("an address counts: IPv6 by /64 (docs/contract.md#address-key)", () => {
   it.each([
     ["192.0.2.45", "192.0.2.45"],
     ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
@@ -21,7 +21,7 @@ describe('contract.md: "ip (IPv6 by /64)"', () => {
     expect(addressKey(ip)).toBe(key);
   });
 
-  it("D10: every IPv6 form of an IPv4 address is counted as that address, and so apart from all others", () => {
+  it("every IPv6 form of an IPv4 address is counted as that address, and so apart from all others", () => {
     const word = fc.integer({ min: 0, max: 0xffff });
     fc.assert(
       fc.property(word, word, word, word, (high, low, any, other) => {
@@ -42,7 +42,7 @@ describe('contract.md: "ip (IPv6 by /64)"', () => {
   });
 });
 
-describe('contract.md: "no address outside the public internet … literals in every spelling included"', () => {
+describe("no address outside the public internet, literals in every spelling included (docs/contract.md#callback-url)", () => {
   /** The special-purpose registries of IANA for IPv4 (RFC 6890 and after) and IPv6, what is multicast, and what no registry has given out. */
   const special = [
     ["0.0.0.0/8", "this network"],
@@ -182,7 +182,7 @@ describe('contract.md: "no address outside the public internet … literals in e
   });
 });
 
-describe('contract.md: callback_url, "https only … no address outside the public internet"', () => {
+describe("callback_url: https only, no address outside the public internet (docs/contract.md#callback-url)", () => {
   it.each([
     "localhost",
     "localhost.",

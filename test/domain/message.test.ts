@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { messageText, segmentCount } from "../../src/domain/message.js";
 import { setUp } from "../support/verifier.js";
 
-describe("contract.md: Messages", () => {
+describe("messages (docs/contract.md#messages)", () => {
   const template = { text: "Your code is {code}", domain: "example.com", maxSegments: 1, registered: {} };
 
   it("ANDROID with `app_realm`: the hash is the last token", () => {
@@ -47,7 +47,7 @@ describe("contract.md: Messages", () => {
     expect(() => setUp({ message: { text: "Ваш код: {code}" } })).not.toThrow();
   });
 
-  describe("templates and languages", () => {
+  describe("templates and languages (docs/contract.md#message-text)", () => {
     const texts = { default: "Your code is {code}", fr: "Votre code est {code}", "pt-BR": "Seu código é {code}" };
     const sent = async (message: object, phone_number: string) => {
       const set = setUp({ message });

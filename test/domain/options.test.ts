@@ -89,7 +89,7 @@ describe("options: what the engine gets", () => {
     expect(read({ sendTimeout: 2.3, storeTimeout: 0.0014, clockSkew: 0 })).toMatchObject({ sendTimeout: 2300, storeTimeout: 1, clockSkew: 0 });
   });
 
-  it("D8: a pollInterval of a day is the longest, and far below what a timer holds", () => {
+  it("a pollInterval of a day is the longest, and far below what a timer holds", () => {
     expect(read({ callbacks: { pollInterval: 86_400 } }).pollInterval).toBe(86_400_000);
   });
 
@@ -126,7 +126,7 @@ describe("options: what the engine gets", () => {
   });
 });
 
-describe("D5: an explicit `undefined` is as good as absent", () => {
+describe("an explicit `undefined` is as good as absent (docs/contract.md#undefined-options)", () => {
   it.each([
     ["lifetime", { policy: { lifetime: undefined } }],
     ["limits: { perIp }", { policy: { limits: { perIp: undefined } } }],

@@ -28,7 +28,7 @@ async function outcomes(answer: () => unknown) {
 
 beforeEach(() => void (reported = []));
 
-describe("D7: what a customer source may answer", () => {
+describe("what a customer source may answer", () => {
   it.each([
     ["undefined", () => undefined],
     ["null", () => null],

@@ -3,7 +3,7 @@ import { systemClock } from "../../src/engine/clock/system-clock.js";
 import { wholeMilliseconds } from "../../src/engine/clock/whole-milliseconds.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 
-describe("D8: the system's clock waits as long as it is asked to", () => {
+describe("the system's clock waits as long as it is asked to (docs/contract.md#clock)", () => {
   const thirtyDays = 30 * 86_400_000;
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
@@ -30,7 +30,7 @@ describe("D8: the system's clock waits as long as it is asked to", () => {
   });
 });
 
-describe("D10: a clock with fractions of a millisecond", () => {
+describe("a clock with fractions of a millisecond (docs/contract.md#clock)", () => {
   it("tells whole ones, before 1970 too, and waits as the clock itself does", () => {
     const clock = fixedClock(1_000.75);
     const whole = wholeMilliseconds(clock);

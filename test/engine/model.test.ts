@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 import { numberOf, setUp } from "../support/verifier.js";
 
 /**
- * The life of one authentication, told once more in the plainest way: lists of what happened and the rows of contract.md over them, without a record, a digest or a swap.
+ * The life of one authentication, told once more in the plainest way: lists of what happened and the rows of docs/contract.md over them, without a record, a digest or a swap.
  */
 class Model {
   readonly created: number;
@@ -155,7 +155,7 @@ function same(actual: unknown, expected: unknown, what: string) {
 }
 
 describe("the state machine against its model", () => {
-  it("any sequence of waits, checks and retries answers as the rows of contract.md say", async () => {
+  it("any sequence of waits, checks and retries answers as the rows of docs/contract.md say", async () => {
     const steps = [
       fc.integer({ min: 1, max: 130 }).map((seconds) => new Wait(seconds)),
       fc.integer({ min: -2, max: 3 }).map((back) => new CheckCode(back)),

@@ -41,7 +41,7 @@ describe("every rule holds under a thousand racers", () => {
     expect(tally(statuses)).toEqual({ invalid: 5, rate_limited: racers - 5 });
   });
 
-  it("exactly one `valid`, whoever races", async () => {
+  it("exactly one `valid`, whoever races (docs/contract.md#already-validated)", async () => {
     const base = setUp();
     const set = setUp({ store: interleaved(base.store) });
     const { authentication_uuid } = await set.create();

@@ -49,7 +49,7 @@ async function takeBack(set: ReturnType<typeof setUp>): Promise<void> {
 const once = { policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }], perCustomer: [{ limit: 1_000, window: 86_400 }] } } };
 const faults: readonly Fault[] = ["rejects", "hangs", "loses the reply", "lands late"];
 
-describe("fails closed on guesses and sends, within a deadline, with a clear error, and nothing lost", () => {
+describe("fails closed on guesses and sends, within a deadline, with a clear error, and nothing lost (docs/contract.md#stored-first)", () => {
   for (const how of faults) {
     it(`create: commit ${how} → 503, nothing sent, and no cap charged when it is back`, async () => {
       const set = setUp(once);
@@ -77,7 +77,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       expect((await set.check(made.authentication_uuid, set.box.code())).status).toBe("valid");
     });
 
-    it(`D1: retries whose commit ${how} are answered 503, and cost no retry, no cool-down, no live code, no money, no event`, async () => {
+    it(`retries whose commit ${how} are answered 503, and cost no retry, no cool-down, no live code, no money, no event`, async () => {
       const box = Object.assign(inbox(), { plan: () => ({ route: "only", price: 1 }) });
       const set = setUp({
         sender: box,
@@ -100,7 +100,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     });
   }
 
-  it("D1: a retry whose commit lands although its answer is late pushes no live code out, with three codes kept", async () => {
+  it("a retry whose commit lands although its answer is late pushes no live code out, with three codes kept", async () => {
     const set = setUp({ policy: { lifetime: 3_600, retryCooldowns: [0, 0, 0, 0, 0], limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
     const { authentication_uuid } = await set.create();
     for (let sent = 0; sent < 2; sent++) expect((await set.retry(authentication_uuid)).status).toBe("approved");
@@ -299,7 +299,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     }
   });
 
-  it("nothing that is logged holds a code or a whole number", async () => {
+  it("nothing that is logged holds a code or a whole number (docs/contract.md#logs)", async () => {
     const set = setUp();
     set.box.answer = async (message) => Promise.reject(new Error(`could not send ${message.text} to ${message.to}`));
     await set.create();

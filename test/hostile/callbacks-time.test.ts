@@ -47,8 +47,8 @@ describe("the ladder", () => {
     ["503 with Retry-After: 0", async () => ({ status: 503, retryAfter: 0 })],
     ["503 with a negative Retry-After", async () => ({ status: 503, retryAfter: -5_000 })],
     ["503 with Retry-After that is no number", async () => ({ status: 503, retryAfter: Number.NaN })],
-    ["H3: 503 with Retry-After: 2", async () => ({ status: 503, retryAfter: 2_000 })],
-    ["H3: 429 with Retry-After: 2", async () => ({ status: 429, retryAfter: 2_000 })],
+    ["503 with Retry-After: 2", async () => ({ status: 503, retryAfter: 2_000 })],
+    ["429 with Retry-After: 2", async () => ({ status: 429, retryAfter: 2_000 })],
   ])("of %s is walked to its end, three days later, and then the event is kept visible", async (_, answer) => {
     const one = await withEvent(answer);
     const at = await posts(one, days(5), () => one.hook.posted.length > 20);
@@ -64,7 +64,7 @@ describe("the ladder", () => {
     expect(letters[0]).toMatchObject({ authentication_uuid: one.id, status: "submitted" });
   });
 
-  it("H3: Retry-After of an hour is waited for, and the three days are not shortened", async () => {
+  it("Retry-After of an hour is waited for, and the three days are not shortened", async () => {
     const one = await withEvent(async () => ({ status: 503, retryAfter: hours }));
     const at = await posts(one, days(6));
     for (let i = 1; i < at.length; i++) expect((at[i] as number) - (at[i - 1] as number)).toBeGreaterThanOrEqual(hours * 0.999);
@@ -154,7 +154,7 @@ describe("the ladder", () => {
   });
 });
 
-describe("M5: the events of one send", () => {
+describe("the events of one send", () => {
   it("are told in their order: what failed goes before what came later, on whatever rung", async () => {
     const clock = fixedClock(start);
     const one = service({ clock, receipts });

@@ -20,7 +20,7 @@ async function during(one: Service & { readonly store: ReturnType<typeof rigged>
   await pass(one.clock, 60_000);
 }
 
-describe.each(fates)("D1: a commit that is %s", (fate) => {
+describe.each(fates)("a commit that is %s", (fate) => {
   it("costs a retry that answered 503 no retry, no cool-down, no live code, no cap and no event", async () => {
     const one = await withCode();
     one.clock.advance(31_000);
@@ -195,7 +195,7 @@ describe.each(fates)("D1: a commit that is %s", (fate) => {
   });
 });
 
-describe.each(fates)("D1: a settling commit that is %s", (fate) => {
+describe.each(fates)("a settling commit that is %s", (fate) => {
   it("lets no message that the carrier rejected push the only code out that the user ever got", async () => {
     const one = await withCode();
     let carrierRejects = true;
@@ -234,7 +234,7 @@ describe.each(fates)("D1: a settling commit that is %s", (fate) => {
   });
 });
 
-describe("D1: a commit that lands after everything else", () => {
+describe("a commit that lands after everything else (docs/contract.md#lost-write)", () => {
   it("of a create is taken back: no cap, no event", async () => {
     const store = rigged(new PlainStore());
     const one = service({ store, policy: { limits: { ...wide, perCustomer: [{ limit: 1, window: 3600 }] } } });
@@ -293,7 +293,7 @@ describe("D1: a commit that lands after everything else", () => {
   });
 });
 
-describe("D1: a store that hangs", () => {
+describe("a store that hangs", () => {
   it.each(["find", "commit"] as const)("at %s answers 503 with Retry-After within storeTimeout, by the system's clock too", async (method) => {
     const store = rigged(new PlainStore());
     const one = service({ store, clock: undefined, storeTimeout: 0.3 });

@@ -399,7 +399,7 @@ function slow(inner: PlainStore, ms: () => number): PlainStore & { commits: numb
   return self as PlainStore & { commits: number; finds: number };
 }
 
-describe("D6: contention", () => {
+describe("contention", () => {
   it.each([
     [200, 4, 300],
     [300, 20, 80],

@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 it.each([60, 800])(
-  "D11: %i creates with a callback_url on names whose DNS never answers hold one look-up of the system at most, and another's event no two seconds",
+  "%i creates with a callback_url on names whose DNS never answers hold one look-up of the system at most, and another's event no two seconds",
   async (count) => {
     const { createVerifier } = await import("../../src/index.js");
     const [mallory, alice] = [randomUUID(), randomUUID()];

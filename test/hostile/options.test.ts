@@ -48,7 +48,7 @@ const paths = [...readFileSync(new URL("../../docs/options.md", import.meta.url)
 const under = (path: string, value: unknown): Record<string, unknown> =>
   path.split(".").reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Record<string, unknown>;
 
-describe("D5: an option that is `undefined`", () => {
+describe("an option that is `undefined`", () => {
   it("is in the table of defaults", () => expect(paths.length).toBeGreaterThan(20));
 
   it("changes nothing, whichever it is, alone", async () => {
@@ -244,7 +244,7 @@ describe("options that cannot work", () => {
   });
 });
 
-describe("D8: timers beyond 2^31 - 1 ms", () => {
+describe("timers beyond 2^31 - 1 ms", () => {
   it.each([86_400, 86_399.5, 43_200])("pollInterval %d s polls no more than once in half a second of the system's clock", async (pollInterval) => {
     const store = rigged(new PlainStore());
     const one = service({ store, clock: undefined, callbacks: { worker: true, pollInterval } });
@@ -297,7 +297,7 @@ describe("D8: timers beyond 2^31 - 1 ms", () => {
   });
 });
 
-describe("D7: a customer source", () => {
+describe("a customer source", () => {
   const customer = randomUUID();
   const key = keyOf(customer);
   const found = { customer_uuid: customer };
@@ -493,7 +493,7 @@ describe("D7: a customer source", () => {
   });
 });
 
-describe("D10", () => {
+describe("what else a host may hand over", () => {
   it("a member that is there already is no new one: a known number passes where a cap on distinct numbers is full", async () => {
     const one = service({ policy: { limits: { ...wide, numbersPerDevice: [{ limit: 2, window: 86_400 }] } } });
     const at = (number: number) => ending(one.create(number, { device_id: "device" }));

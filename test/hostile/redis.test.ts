@@ -36,7 +36,7 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
     afterAll(() => connected?.close());
 
     it.each(masters)(
-      "D1: 503'd retries cost no retry, no live code and no event once it goes on (master %i)",
+      "503'd retries cost no retry, no live code and no event once it goes on (master %i)",
       async (which) => {
         const store = redisStore({ client: connected.client, prefix: `d1-${which}-${name.replace(" ", "")}` });
         const one = service({
@@ -95,7 +95,7 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
     );
 
     it.each(masters)(
-      "D1: 503'd creates are charged nothing once it goes on (master %i)",
+      "503'd creates are charged nothing once it goes on (master %i)",
       async (which) => {
         const store = redisStore({ client: connected.client, prefix: `d1c-${which}-${name.replace(" ", "")}` });
         const options = {
@@ -175,7 +175,7 @@ describe.runIf(installed)("on one server", () => {
     await server?.stop();
   });
 
-  it("D1: a server that is stopped and goes on: retries, caps, money and codes are as if the 503s had not been", async () => {
+  it("a server that is stopped and goes on: retries, caps, money and codes are as if the 503s had not been", async () => {
     const store = redisStore({ client: connected.client, prefix: "d1s" });
     const one = service({
       store,
@@ -338,7 +338,7 @@ describe.runIf(installed)("on one server", () => {
   });
 });
 
-describe.runIf(installed)("D4: a Redis that is full, under noeviction", () => {
+describe.runIf(installed)("a Redis that is full, under noeviction", () => {
   it("refuses creates whole: memory stays as it is, and no number is charged", async () => {
     const server = await startRedis(["--maxmemory", "8mb", "--maxmemory-policy", "noeviction"]);
     const connected = await (clients["ioredis 6"] as (of: RedisServer) => Promise<Connected>)(server);

@@ -16,7 +16,7 @@ function several(count: number, store: ReturnType<typeof rigged> | PlainStore, o
   return { clock, sender: out, hook: hooked, all: [first, ...rest], at: (i: number) => [first, ...rest][i % count] as typeof first };
 }
 
-describe("D2: a create under a repeated Idempotency-Key, after its record's end", () => {
+describe("a create under a repeated Idempotency-Key, after its record's end", () => {
   const short = { lifetime: 60, tombstone: 60 };
 
   /** Tries for a day under one key; answers what was built, or why nothing was. */

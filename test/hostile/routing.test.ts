@@ -121,7 +121,7 @@ async function traffic(
   }
 }
 
-describe("D9: health over many processes", () => {
+describe("health over many processes", () => {
   it("is what is: 40 processes of 3 messages each per two seconds know all traffic, and conversion as it is", async () => {
     const made = world(40, ["a"]);
     await traffic(made, { seconds: 60, each: 3, converts: () => 1 });
@@ -268,7 +268,7 @@ describe("D9: health over many processes", () => {
   });
 });
 
-describe("D9: without a store", () => {
+describe("without a store", () => {
   it("each process judges by what it sent itself", async () => {
     const made = world(2, ["a"], { shared: false });
     for (let i = 0; i < 30; i++) {

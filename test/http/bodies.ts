@@ -46,7 +46,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
       return before;
     };
 
-    test("M7: a client that goes away in the middle of a body is no error: nothing is logged", async () => {
+    test("a client that goes away in the middle of a body is no error: nothing is logged", async () => {
       const before = { logged: [...(await service.logged())], answers: (await service.answers()).length };
       for (const size of ["Content-Length: 500", "Transfer-Encoding: chunked"]) {
         const start = size.startsWith("C") ? '{"customer_uuid":' : '5\r\n{"cus\r\n';
@@ -60,7 +60,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
 
     // What a parser of the host reads before us takes as long as the host allows.
     if (!traits.readsFirst) {
-      test("M8: twenty uploads that drip: 408 after ten seconds, and the connections are closed", async () => {
+      test("twenty uploads that drip: 408 after ten seconds, and the connections are closed", async () => {
         const logged = [...(await service.logged())];
         const lines = Array.from({ length: 20 }, () => dial(target(), `${head("Content-Length: 500")}{`));
         await waiting(20, 10_000);
@@ -94,7 +94,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
         await endless(404, "not_found", refusedHead("Transfer-Encoding: chunked"));
       });
 
-      test("M8: nor may a body drip on after its answer", async () => {
+      test("nor may a body drip on after its answer", async () => {
         const lines = Array.from({ length: 20 }, () => dial(target(), `${refusedHead("Content-Length: 500")}{`));
         for (const line of lines) expect(await line.answer()).toEqual({ status: 404, body: ownFault("not_found") });
         await closes(...lines);

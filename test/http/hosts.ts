@@ -334,7 +334,7 @@ const nodeMountings: Mounting[] = [
   },
 ];
 
-/** Every framework in every awkward variant of architecture.md, rule 10; Next.js is a process of its own. */
+/** Every framework in every awkward variant (docs/contract.md#http-shape); Next.js is a process of its own. */
 export const mountings: readonly Mounting[] = [
   ...nodeMountings,
   ...expressMountings("Express 5", express, ["gzip", "deflate", "br", "zstd"]),

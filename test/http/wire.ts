@@ -39,7 +39,7 @@ let drawn = 0;
 /** A French mobile number that no other test has. */
 const freshNumber = () => `+3361${String((++drawn * 1_237_717) % 10_000_000).padStart(7, "0")}`;
 
-/** The wire rules of contract.md, and what bad input gets, over one way of mounting. */
+/** The wire rules (docs/contract.md#the-wire), and what bad input gets, over one way of mounting. */
 export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; service: Service }>): void {
   describe(traits.name, () => {
     let host: Host;

@@ -62,7 +62,9 @@ describe("what npm pack packs, in a clone with a demo's command and leavings of 
 
   test("and nothing but that", () => {
     expect(files).not.toContain("dist/gone.js");
-    expect(files.filter((file) => !/^(dist|docs|observability)\/|^(README\.md|CHANGELOG\.md|LICENSE|llms\.txt|package\.json|openapi\.json)$/.test(file))).toEqual([]);
+    expect(
+      files.filter((file) => !/^(dist|docs|observability)\/|^(README\.md|CHANGELOG\.md|LICENSE|llms\.txt|package\.json|openapi\.json)$/.test(file)),
+    ).toEqual([]);
   });
 
   test("has the command of this build", { timeout: minutes }, async () => {

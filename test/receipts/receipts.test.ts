@@ -227,7 +227,7 @@ const fromDashboard = (set: ReturnType<typeof withReceipts>, id: string, status 
   set.post(set.verifier, url, new URLSearchParams({ id, status, phoneNumber: numberOf(1) }).toString());
 
 describe("carriers whose receipts name their own id alone", () => {
-  it("H1 SMPP receipts find their message though no source over HTTP is set up: the line of docs/carriers.md", async () => {
+  it("SMPP receipts find their message though no source over HTTP is set up: the line of docs/carriers.md", async () => {
     const events: DeliveryStatusEvent[] = [];
     const set = setUp({
       callbacks: {
@@ -244,7 +244,7 @@ describe("carriers whose receipts name their own id alone", () => {
     expect(events.map(({ data }) => data.status)).toEqual(["submitted", "delivered"]);
   });
 
-  it("H2 africasTalkingReceipts: a static secret in the dashboard's URL vouches, the carrier's id finds the message", async () => {
+  it("africasTalkingReceipts: a static secret in the dashboard's URL vouches, the carrier's id finds the message", async () => {
     const set = withReceipts();
     const answer = { SMSMessageData: { Recipients: [{ statusCode: 101, messageId: "ATXid_1" }] } };
     const carrier = africasTalkingSender({ username: "acme", apiKey: "k", fetch: async () => Response.json(answer, { status: 201 }) });
@@ -257,7 +257,7 @@ describe("carriers whose receipts name their own id alone", () => {
     expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
-  it("M1 a receipt that comes before its id is stored is kept for it: an immediate rejection, and several in their order", async () => {
+  it("a receipt that comes before its id is stored is kept for it: an immediate rejection, and several in their order", async () => {
     const set = withReceipts();
     set.box.answer = async () => {
       for (const status of ["Sent", "Buffered", "Rejected", "Buffered"]) expect(await fromDashboard(set, "ATXid_2", status)).toBe(200);
@@ -268,7 +268,7 @@ describe("carriers whose receipts name their own id alone", () => {
     expect((await set.told()).at(-1)).toBe("undeliverable");
   });
 
-  it("M1 whichever comes first, and however the steps of the two fall: none is lost", async () => {
+  it("whichever comes first, and however the steps of the two fall: none is lost", async () => {
     // Each order of the store's steps of the two: `late` holds one of them until the other is through.
     for (const late of ["put receipt", "get receipt", "put early", "get early"]) {
       const set = withReceipts();
@@ -297,7 +297,7 @@ describe("carriers whose receipts name their own id alone", () => {
     }
   });
 
-  it("M1 one that waits for no message is forgotten after two minutes, and a message that takes its id later never hears of it", async () => {
+  it("one that waits for no message is forgotten after two minutes, and a message that takes its id later never hears of it", async () => {
     const set = withReceipts();
     expect(await fromDashboard(set, "ATXid_4")).toBe(200);
     set.clock.advance(2 * 60_000 + 1);
@@ -306,7 +306,7 @@ describe("carriers whose receipts name their own id alone", () => {
     expect(await set.told()).toEqual(["submitted"]);
   });
 
-  it("M2 carrier 1's 1001 tells nobody of carrier 2's: an id counts in its own space alone", async () => {
+  it("carrier 1's 1001 tells nobody of carrier 2's: an id counts in its own space alone", async () => {
     const set = withReceipts();
     const routes = router({
       routes: ["one", "two"].map((name) => ({
@@ -326,7 +326,7 @@ describe("carriers whose receipts name their own id alone", () => {
 });
 
 describe("what a receipt says", () => {
-  it("M3 a receipt is told with its own time, never with one that is still to come", async () => {
+  it("a receipt is told with its own time, never with one that is still to come", async () => {
     const set = withReceipts();
     await set.create();
     const { receipt_reference: reference = "" } = set.box.messages[0] as SmsMessage;
@@ -339,7 +339,7 @@ describe("what a receipt says", () => {
     expect(set.events.map(({ timestamp }) => timestamp)).toEqual([start, start + 2_000, start + 60_000].map((ms) => new Date(ms).toISOString()));
   });
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300, "2020", null])("M3 a time that is none, %s, is now", async (at) => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300, "2020", null])("a time that is none, %s, is now", async (at) => {
     const set = withReceipts();
     await set.create();
     await set.verifier.settleReceipts([{ reference: set.box.messages[0]?.receipt_reference as string, status: "delivered", at: at as number }]);
@@ -347,7 +347,7 @@ describe("what a receipt says", () => {
     expect(set.events.at(-1)).toMatchObject({ timestamp: new Date(start).toISOString(), data: { status: "delivered" } });
   });
 
-  it("M6 a captured pair of Plivo's V2 headers speaks for no message: without V3 only our own reference in the URL counts", async () => {
+  it("a captured pair of Plivo's V2 headers speaks for no message: without V3 only our own reference in the URL counts", async () => {
     const set = withReceipts();
     await set.create();
     const url = set.urlOf("plivo");

@@ -60,7 +60,7 @@ function withSender(make: (verifier: () => Verifier) => VerifierOptions["sender"
 }
 
 describe("receipts of a real SMPP peer, all the way to the caller's callback", () => {
-  it("H1 the line of docs/carriers.md as it stands, with no receipts option: smppSender({ …, onReceipt: (receipt) => verifier.settleReceipts([receipt]) })", async () => {
+  it("the line of docs/carriers.md as it stands, with no receipts option: smppSender({ …, onReceipt: (receipt) => verifier.settleReceipts([receipt]) })", async () => {
     const peer = await centre();
     const { create, told } = withSender((verifier) =>
       smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, onReceipt: (receipt) => verifier().settleReceipts([receipt]) }),
@@ -70,7 +70,7 @@ describe("receipts of a real SMPP peer, all the way to the caller's callback", (
     expect(await told(authentication_uuid, "delivered")).toEqual(["submitted", "delivered"]);
   });
 
-  it("M1 the centre's receipt comes before its answer to the submit", async () => {
+  it("the centre's receipt comes before its answer to the submit", async () => {
     const peer = await centre();
     peer.on("submit_sm", (pdu, session) => session.deliver_sm(receipt("early-1", "REJECTD"), () => session.send(pdu.response({ message_id: "early-1" }))));
     const { create, told } = withSender((verifier) =>
@@ -80,7 +80,7 @@ describe("receipts of a real SMPP peer, all the way to the caller's callback", (
     expect(await told(authentication_uuid, "undeliverable")).toContain("undeliverable");
   });
 
-  it("M2 two centres that both begin at 1001: the word of one is not told of the other's message", async () => {
+  it("two centres that both begin at 1001: the word of one is not told of the other's message", async () => {
     const [one, two] = [await centre(), await centre()];
     for (const peer of [one, two]) peer.on("submit_sm", (pdu, session) => session.send(pdu.response({ message_id: "1001" })));
     const { create, told, events } = withSender((verifier) =>

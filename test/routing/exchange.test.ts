@@ -411,7 +411,7 @@ describe("nothing is gated on the exchange", () => {
   });
 });
 
-it("D9: however many processes there are, each knows all messages and what they convert, and reads as much as before", async () => {
+it("however many processes there are, each knows all messages and what they convert, and reads as much as before (docs/contract.md#shared-health)", async () => {
   const fleet = { messages: 10, seconds: 60, countries: ["DE"], conversion: 1 };
   const [few, many] = [await runFleet({ ...fleet, processes: 10 }), await runFleet({ ...fleet, processes: 100 })];
   for (const { known, conversion } of [few, many]) {

@@ -310,7 +310,7 @@ describe("deadline", () => {
     expect(late.got).toEqual([]);
   });
 
-  it("D10: goes by the time left, though the verifier's clock is another", async () => {
+  it("goes by the time left, though the verifier's clock is another", async () => {
     const slow = double("never");
     const { sms, clock } = set([route("a", double(rejected)), route("b", slow, { priority: 2 })]);
     for (const verifiers of [Date.UTC(2020, 0, 1), Date.UTC(2050, 0, 1)]) {
@@ -505,7 +505,7 @@ it("closes each sender once, all of them though one fails", async () => {
   expect(shared.closed).toBe(1);
 });
 
-it("D5: an option that is explicitly undefined is as if left out", () => {
+it("an option that is explicitly undefined is as if left out", () => {
   const plain = { name: "a", sender: double() };
   const none = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, undefined]));
   const health = {

@@ -109,7 +109,7 @@ describe('bindType "transmitter+receiver": two binds that behave as one sender',
     await eventually(() => expect(peer.sessions).toHaveLength(0));
   });
 
-  it("M9: a flood of receipts is held back on its own connection, and submits are answered at once", async () => {
+  it("a flood of receipts is held back on its own connection, and submits are answered at once", async () => {
     let open = () => {};
     const gate = new Promise<void>((resolve) => (open = resolve));
     const { sender, send, end } = await openTwo({ onReceipt: () => gate });

@@ -33,7 +33,7 @@ async function goRound(times = 100): Promise<void> {
 /** The queue, the calls under way, and what one read of the socket (64 KiB) may bring above them. */
 const bound = 1_000 + 16 + 65_536 / 50;
 
-describe("M9: many receipts at once", () => {
+describe("many receipts at once", () => {
   it("at most 16 calls of `onReceipt` at a time; all are handed on, in order, and acknowledged", async () => {
     const taken: string[] = [];
     let running = 0;
@@ -171,7 +171,7 @@ const taker = (port: number, count: number) => `
   const before = heap();
   console.log("bound");`;
 
-it("M9: 50,000 receipts for a slow `onReceipt`: none lost, calls and memory bounded, submits answered meanwhile", async () => {
+it("50,000 receipts for a slow `onReceipt`: none lost, calls and memory bounded, submits answered meanwhile", async () => {
   const count = 50_000;
   const peer = await openPeer();
   const module = taker(peer.port, count);

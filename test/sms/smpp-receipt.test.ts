@@ -74,7 +74,7 @@ describe("states", () => {
   });
 });
 
-describe("M3: when it was", () => {
+describe("when it was", () => {
   it.each([
     [0, "2611201201", "2026-11-20T12:01:00Z"],
     [5.5, "2611201201", "2026-11-20T06:31:00Z"],

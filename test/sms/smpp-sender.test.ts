@@ -178,7 +178,7 @@ describe("receipts", () => {
     expect(outcome).toMatchObject({ messageId: receipts[0]?.messageId });
   });
 
-  it("M2: outcome and receipt say what the id is unique in: the account at this host, or the option `idSpace`", async () => {
+  it("outcome and receipt say what the id is unique in: the account at this host, or the option `idSpace`", async () => {
     const receipts: Receipt[] = [];
     const onReceipt = (receipt: Receipt) => void receipts.push(receipt);
     const one = await openBench({ onReceipt });
@@ -190,7 +190,7 @@ describe("receipts", () => {
     expect(receipts.map(({ idSpace }) => idSpace)).toEqual([spaceOf(one.peer), "acme-transactional"]);
   });
 
-  it("M2: without `onReceipt` no receipt comes, so the id need not be kept: no `idSpace`", async () => {
+  it("without `onReceipt` no receipt comes, so the id need not be kept: no `idSpace`", async () => {
     const { send } = await openBench({ idSpace: "acme-transactional" });
     expect(await send()).toEqual({ outcome: "accepted", messageId: "m1" });
   });

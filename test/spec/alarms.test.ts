@@ -17,7 +17,7 @@ const shadow = { mode: "shadow" as const };
 const off = { mode: "off" as const };
 const quiet = { range: off, crowd: off, country: off, newCountries: off, address: off, strangeNetwork: off, signals: off };
 
-describe("alarms as events: typed, numbers masked, once an hour for each subject", () => {
+describe("alarms as events: typed, numbers masked, once an hour for each subject (docs/contract.md#alarms)", () => {
   it("country | more open within the hour than its verifications explain", async () => {
     const set = setUpAlarms({ policy: { spam: { ...quiet, strangeNetwork: shadow } } });
     for (let index = 0; index < 60; index++) await set.create({ phone_number: numberOf(index) });
@@ -97,7 +97,7 @@ describe("alarms as events: typed, numbers masked, once an hour for each subject
   });
 });
 
-describe("contract.md: Limits, signals: shadow by default", () => {
+describe("signals: shadow by default (docs/contract.md#spam-signals)", () => {
   const android = "9774d56d682e549c";
   const apple = "6D92078A-8246-4BA4-AE5B-76104861E7DC";
   const why = async (set: ReturnType<typeof setUp>, fields: Record<string, unknown>) => {

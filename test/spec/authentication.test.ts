@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
-describe("spec.md: Authentication (response of Create authentication)", () => {
+describe("Authentication: the answer of create, and what becomes of it (docs/contract.md#create-authentication)", () => {
   it("authentication_uuid | string (UUID) | Unique identifier of the authentication; used in retry and check", async () => {
     const { create } = setUp();
     const [one, two] = [await create(), await create({ phone_number: numberOf(2) })];
@@ -13,7 +13,7 @@ describe("spec.md: Authentication (response of Create authentication)", () => {
     expect((await setUp().create()).created_at).toBe(new Date(start).toISOString());
   });
 
-  it("expires_at | Time after which the authentication can no longer be checked or retried: lifetime 600 s from creation, not extended by a retry", async () => {
+  it("expires_at | Time after which the authentication can no longer be checked or retried: lifetime 600 s from creation, not extended by a retry (docs/contract.md#lifetime)", async () => {
     const { create, retry, check, clock, box } = setUp();
     const { authentication_uuid, expires_at } = await create();
     expect(expires_at).toBe(new Date(start + 600_000).toISOString());
@@ -74,7 +74,7 @@ describe("spec.md: Authentication (response of Create authentication)", () => {
     expect(JSON.stringify(await store.find(customer, authentication_uuid))).not.toContain(box.code());
   });
 
-  it("every route rejects on create: 200 `pending`; check then answers `without_attempt`, retry `no_attempt`, the log says why", async () => {
+  it("every route rejects on create: 200 `pending`; check then answers `without_attempt`, retry `no_attempt`, the log says why (docs/contract.md#every-route-rejects)", async () => {
     const { create, check, retry, box, log } = setUp();
     box.answer = async () => ({ outcome: "rejected", reason: `no credit for ${box.code()}` });
     const { authentication_uuid, status } = await create();
@@ -135,7 +135,7 @@ describe("spec.md: Authentication (response of Create authentication)", () => {
   });
 });
 
-describe("contract.md: two secrets during rotation", () => {
+describe("two secrets during rotation (docs/contract.md#secret-rotation)", () => {
   it("codes made under the previous secret are still accepted, those under a forgotten one are not", async () => {
     const first = setUp({ secret: "first secret ".repeat(4) });
     const { authentication_uuid } = await first.create();

@@ -5,7 +5,7 @@ import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/ve
 const beside = (first: ReturnType<typeof setUp>, options: object) =>
   setUp({ store: first.store, clock: first.clock, customers: [{ customer_uuid: first.customer, keys: [first.apiKey] }], ...options });
 
-describe("contract.md: two secrets during rotation, over several processes", () => {
+describe("two secrets during rotation, over several processes (docs/contract.md#secret-rotation)", () => {
   it("a process that has the next secret second reads the codes of one that has it first, and the other way round", async () => {
     const [previous, next] = ["previous secret ".repeat(3), "next secret ".repeat(3)];
     for (const [make, read] of [
@@ -29,7 +29,7 @@ describe("contract.md: two secrets during rotation, over several processes", () 
 /** How an authentication stands that is over. */
 const over = { remaining_retry: 0, remaining_checks: 0 };
 
-describe("spec.md: Check result statuses; contract.md: Check, first row that holds", () => {
+describe("Check result statuses: the first row that holds (docs/contract.md#check-order)", () => {
   it("valid | The code is valid; already_validated | later Check calls", async () => {
     const { create, check, box, wrong } = setUp();
     const { authentication_uuid } = await create();

@@ -6,7 +6,7 @@ import { faultOf, numberOf, setUp } from "../support/verifier.js";
 
 const uuid = "11111111-2222-3333-4444-555555555555";
 
-describe("contract.md, wire rule 5: A fault the caller can act on answers 400 with exactly { code, message, doc_url }", () => {
+describe("A fault the caller can act on answers 400 with exactly { code, message, doc_url } (docs/contract.md#caller-faults)", () => {
   const create = async (fields: object) => {
     const set = setUp();
     const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1), ...fields });
@@ -163,7 +163,7 @@ describe("contract.md, wire rule 5: A fault the caller can act on answers 400 wi
   );
 });
 
-describe("contract.md, wire rule 6", () => {
+describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-faults)", () => {
   it.each([undefined, "", "wrong", "pp_", "x".repeat(100_000)])(
     "Missing or wrong API key: 403 `forbidden`, decided before the body is read: %s",
     async (key) => {
@@ -268,8 +268,8 @@ describe("contract.md, wire rule 6", () => {
   });
 });
 
-describe("contract.md, wire rules 1, 2, 3, 7, 8, 11", () => {
-  it("A handled operation answers exactly 200 with `content-type: application/json` and exactly the fields of the specification", async () => {
+describe("what is answered and what is taken (docs/contract.md#the-wire)", () => {
+  it("A handled operation answers exactly 200 with `content-type: application/json` and exactly the fields of the specification (docs/contract.md#always-200)", async () => {
     const set = setUp();
     const created = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) });
     const ids = { customer_uuid: set.customer, authentication_uuid: created.json.authentication_uuid };
@@ -285,7 +285,7 @@ describe("contract.md, wire rules 1, 2, 3, 7, 8, 11", () => {
       expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  it("Accept: any key order, unknown body fields and query parameters, absent optionals, all optionals", async () => {
+  it("Accept: any key order, unknown body fields and query parameters, absent optionals, all optionals (docs/contract.md#tolerated)", async () => {
     const set = setUp();
     const response = await set.http("POST", "/v1/authentication", {
       zzz: { nested: [1, null] },
@@ -364,7 +364,7 @@ describe("contract.md, wire rules 1, 2, 3, 7, 8, 11", () => {
   });
 });
 
-describe("contract.md: Customers and keys", () => {
+describe("customers and keys (docs/contract.md#customers-and-keys)", () => {
   it("32 random bytes with a recognisable prefix, kept as SHA-256", async () => {
     const { key, digest } = generateApiKey();
     expect(key).toMatch(/^pp_[0-9A-Za-z]{49}$/);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { faultOf, inbox, numberOf, setUp } from "../support/verifier.js";
 
-describe("contract.md: `Idempotency-Key` on create", () => {
+describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
   it("the same key and body answer the same result without a second message", async () => {
     const { create, box, clock } = setUp();
     const first = await create({}, { idempotencyKey: "k1" });
@@ -40,7 +40,7 @@ describe("contract.md: `Idempotency-Key` on create", () => {
     expect([retry_after, await create({}, { idempotencyKey: "k" })]).toEqual([60, rest]);
   });
 
-  it("D2: a key that is used again after the record's end is another create: charged to caps and money anew, under names of its own", async () => {
+  it("a key that is used again after the record's end is another create: charged to caps and money anew, under names of its own", async () => {
     const sender = Object.assign(inbox(), { plan: () => ({ route: "r", price: 1 }) });
     const set = setUp({ sender, policy: { lifetime: 60, tombstone: 60, limits: { spend: [{ amount: 100, per: "day" }] } } });
     const statuses: string[] = [];
@@ -52,7 +52,7 @@ describe("contract.md: `Idempotency-Key` on create", () => {
     expect(new Set(sender.messages.map(({ idempotency_key }) => idempotency_key)).size, "each message has a key of its own for the carrier").toBe(10);
   });
 
-  it("D10: the caller's spam rules are not asked again for a repeat", async () => {
+  it("the caller's spam rules are not asked again for a repeat", async () => {
     let asked = 0;
     const { create, box } = setUp({ spamRules: [{ name: "mine", judge: () => void asked++ }] });
     const first = await create({}, { idempotencyKey: "k" });
@@ -99,7 +99,7 @@ describe("contract.md: `Idempotency-Key` on create", () => {
   });
 });
 
-describe("contract.md: `Idempotency-Key` on check", () => {
+describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
   it("the same key and body answer the same result without a second count", async () => {
     const { create, check, wrong, box } = setUp();
     const { authentication_uuid } = await create();

@@ -15,7 +15,7 @@ async function createMany(set: ReturnType<typeof setUp>, count: number, fields: 
 
 const pendingThenLimited = (pending: number, limited = 1) => [...Array(pending).fill("pending"), ...Array(limited).fill("rate_limited")];
 
-describe("contract.md: Limits, caps (`rate_limited`)", () => {
+describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
   it("per number | 5 / 10 min | sends; a limit holds in every window of its length", async () => {
     const set = setUp();
     for (let send = 0; send < 5; send++) {
@@ -90,7 +90,7 @@ describe("contract.md: Limits, caps (`rate_limited`)", () => {
     expect((await set.create({ phone_number: numberOf(6), ip: "198.51.100.7" })).status).toBe("pending");
   });
 
-  it("per customer | 10 000 / 24 h + 3 for each verified in 24 h | sends (here 20)", async () => {
+  it("per customer | 10 000 / 24 h + 3 for each verified in 24 h | sends (here 20) (docs/contract.md#growing-cap)", async () => {
     const set = setUp({ policy: { limits: { perCustomer: [{ limit: 20, window: 86_400, perVerified: 3 }] } } });
     const { authentication_uuid } = await set.create({ phone_number: numberOf(100) });
     expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
@@ -137,7 +137,7 @@ describe("contract.md: Limits, caps (`rate_limited`)", () => {
     expect((await set.create()).status).toBe("pending");
   });
 
-  it("D10: refusals do not fill a store and lock out others: of a number the first twenty an hour are kept, all are answered", async () => {
+  it("refusals do not fill a store and lock out others: of a number the first twenty an hour are kept, all are answered", async () => {
     const set = setUp({ store: memoryStore({ name: randomUUID(), maxRecords: 100 }) });
     await createMany(set, 5, () => ({}));
     const refused = [];
@@ -183,7 +183,7 @@ describe("contract.md: Limits, caps (`rate_limited`)", () => {
   });
 });
 
-describe("contract.md: spam rules", () => {
+describe("the caller's own spam rules (docs/contract.md#own-rules)", () => {
   const flag = { name: "flag", judge: () => ({ reason: "flagged" }) };
 
   it("`is_returning_user` is the caller's word: the rules see it, and it walks past nothing", async () => {
@@ -235,7 +235,7 @@ describe("contract.md: spam rules", () => {
   });
 });
 
-describe("contract.md: Policy faults answer 400, nothing sent, nothing charged", () => {
+describe("Policy faults answer 400, nothing sent, nothing charged (docs/contract.md#destinations)", () => {
   it.each([
     ["country not allowed", "unsupported_region", "+447400123456", { countries: ["FR"] }],
     ["calling code is not country (Guernsey)", "unsupported_region", "+447911123456", { countries: ["GB"] }],
@@ -292,7 +292,7 @@ describe("contract.md: Policy faults answer 400, nothing sent, nothing charged",
   });
 });
 
-describe("contract.md: guess budget, tested when the verifier is built and for every customer's override", () => {
+describe("guess budget, tested when the verifier is built and for every customer's override (docs/contract.md#guess-budget)", () => {
   const build = (options: object) => () => setUp(options as never);
 
   it("a policy that breaks it is refused, with the arithmetic and what would pass in the message", () => {

@@ -5,7 +5,7 @@ import { faultOf, numberOf, setUp } from "../support/verifier.js";
 const look = (set: ReturnType<typeof setUp>, phone_number: string) => set.verifier.lookup({ customer_uuid: set.customer, phone_number });
 const provider = (lookup: LookupProvider["lookup"]) => setUp({ lookup: { lookup } });
 
-describe("spec.md: Phone lookup result; contract.md, wire rule 4", () => {
+describe("Phone lookup result (docs/contract.md#lookup)", () => {
   it.each([
     ["+33612345678", { country_code: "FR", line_type: "Mobile" }],
     ["+33142345678", { country_code: "FR", line_type: "FixedLine" }],
@@ -24,7 +24,7 @@ describe("spec.md: Phone lookup result; contract.md, wire rule 4", () => {
     expect(await look(setUp(), phone_number)).toEqual({ phone_number, ...rest });
   });
 
-  it("FIXED_LINE_OR_MOBILE is `Unknown` in lookup unless the option says otherwise", async () => {
+  it("FIXED_LINE_OR_MOBILE is `Unknown` in lookup unless the option says otherwise (docs/contract.md#ambiguous-lines)", async () => {
     expect((await look(setUp({ ambiguousLineType: "Mobile" }), "+14155552671")).line_type).toBe("Mobile");
   });
 

@@ -3,7 +3,7 @@ import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/ve
 
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 
-describe("spec.md: Retry result statuses; contract.md: Retry, first row that holds", () => {
+describe("Retry result statuses: the first row that holds (docs/contract.md#retry-order)", () => {
   it("approved | The retry was approved and a new code was sent; `remaining_retry` = 4 − retries used; cool-down 30, 60, 90, 120 s after each send; rate_limited when retries are used up", async () => {
     const { create, retry, clock, box } = setUp({ policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
     const { authentication_uuid } = await create();

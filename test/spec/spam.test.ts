@@ -48,8 +48,8 @@ function setUpSpam(spam: Spam, options: Partial<VerifierOptions> = {}) {
   return { ...set, send, verify, many, why };
 }
 
-describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰¥ seed + k Ã— verified, k = 2", () => {
-  it("range | number minus its last 4 digits, seed 5", async () => {
+describe("spam rules: a cell refuses a message when open â‰¥ seed + k Ã— verified, k = 2 (docs/contract.md#open)", () => {
+  it("range | number minus its last 4 digits, seed 5 (docs/contract.md#spam-range)", async () => {
     const set = setUpSpam(only("range"));
     expect(await set.many(20, (index) => french(index))).toEqual({ sent: 5, refused: 15 });
     expect(await set.why(french(30))).toEqual([{ rule: "range 4", mode: "enforce", value: 5, threshold: 5 }]);
@@ -108,7 +108,7 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(await set.send(french(501))).toBe("pending");
   });
 
-  it("crowd | 25 messages a day to one range of 10,000, however many are verified", async () => {
+  it("crowd | 25 messages a day to one range of 10,000, however many are verified (docs/contract.md#spam-crowd)", async () => {
     const set = setUpSpam(only("crowd"));
     for (let user = 0; user < 25; user++) await set.verify(french(user));
     expect(await set.send(french(26))).toBe("spam_detected");
@@ -122,7 +122,7 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
   }, 30_000);
 
-  it("country | seed 30; does not refuse where â‰¥ 100 verified in 24 h", async () => {
+  it("country | seed 30; does not refuse where â‰¥ 100 verified in 24 h (docs/contract.md#spam-country)", async () => {
     const set = setUpSpam(only("country"));
     expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
     expect(await set.send((abroad.GB as (index: number) => string)(1)), "another country").toBe("pending");
@@ -131,7 +131,7 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(await busy.many(400, (index) => french(1_000 + index))).toEqual({ sent: 400, refused: 0 });
   }, 30_000);
 
-  it("new countries | one common pot, seed 30, for all countries with fewer than 3 verified in 7 days", async () => {
+  it("new countries | one common pot, seed 30, for all countries with fewer than 3 verified in 7 days (docs/contract.md#spam-new-countries)", async () => {
     const set = setUpSpam(only("newCountries"));
     const countries = Object.values(abroad);
     expect(await set.many(60, (index) => (countries[index % 4] as (index: number) => string)(index))).toEqual({ sent: 30, refused: 30 });
@@ -160,7 +160,7 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect((await other.verifier.createAuthentication(request)).status).toBe("pending");
   });
 
-  it("address | the ip (IPv6 by /64), seed 8", async () => {
+  it("address | the ip (IPv6 by /64), seed 8 (docs/contract.md#spam-address)", async () => {
     const set = setUpSpam(only("address"));
     expect(
       await set.many(
@@ -207,7 +207,7 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(await set.send(french(303), { ip: "203.99.0.1" }), "the alarm is over").toBe("pending");
   });
 
-  it("trust | a number that this customer's users verified before (90 days) passes all spam rules while it has fewer than 3 open", async () => {
+  it("trust | a number that this customer's users verified before (90 days) passes all spam rules while it has fewer than 3 open (docs/contract.md#trust)", async () => {
     const spam = { ...only("range"), trust: { open: 3 } };
     const set = setUpSpam(spam);
     await set.verify(french(1));
@@ -233,7 +233,7 @@ describe("contract.md: Limits, spam rules: a cell refuses a message when open â‰
     expect(await two.many(5, (index) => french(index))).toEqual({ sent: 5, refused: 0 });
   });
 
-  it("`is_returning_user` is the caller's word and is never trusted by ours", async () => {
+  it("`is_returning_user` is the caller's word and is never trusted by ours (docs/contract.md#returning-user)", async () => {
     const set = setUpSpam(only("range"));
     expect(
       await set.many(

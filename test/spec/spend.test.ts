@@ -26,7 +26,7 @@ function setUpSpend(spend: Spend, prices: readonly RouteOptions["price"][] = [0.
 const times = (pending: number, limited: number) => [...Array(pending).fill("pending"), ...Array(limited).fill("rate_limited")];
 const hour = 3_600_000;
 
-describe('contract.md: Limits | spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s price | sends', () => {
+describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s price | sends (docs/contract.md#spend-ceiling)', () => {
   it("off until set", async () => {
     const set = setUpSpend([], [1000]);
     expect(await set.statuses(30)).toEqual(times(30, 0));

@@ -9,7 +9,7 @@ describe.each([50, 1_000])("the store contract with %i racers, on one memory sto
   for (const { name, run } of storeContract({ racers })) it(name, () => run({ store }));
 });
 
-describe("the store contract itself", () => {
+describe("the store contract itself (docs/contract.md#contract-suites)", () => {
   it("names each sentence once", () => {
     const names = storeContract().map(({ name }) => name);
     expect(names.length).toBeGreaterThan(50);

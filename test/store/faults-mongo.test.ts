@@ -209,7 +209,7 @@ describe.runIf(server)("faults of MongoDB", () => {
       await proxy.close();
     }, 40_000);
 
-    it("D1: stopped in the middle of a retry's write, it loses the retry, and neither a rung, the cool-down nor a code", async () => {
+    it("stopped in the middle of a retry's write, it loses the retry, and neither a rung, the cool-down nor a code", async () => {
       const { db, close } = await connect(mongo.url);
       let stopping = false;
       // The server stops just before what the retry claims reaches it, and does the work when it goes on: the answer is late.

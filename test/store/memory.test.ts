@@ -114,7 +114,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
   });
 });
 
-describe("bounded, and nothing is forgotten before its end", () => {
+describe("bounded, and nothing is forgotten before its end (docs/contract.md#early-end)", () => {
   test("a record more than maxRecords is refused with what its commit claims; those that are there are written on", async () => {
     const { store, clock } = own(2);
     const window = `${randomUUID()}:a`;

@@ -47,7 +47,7 @@ describe.runIf(installed)("on a cluster", () => {
   describe.each(Object.keys(clusterClients))("through %s", (name) => {
     const connect = () => (clusterClients[name] as (typeof clusterClients)[string])(cluster);
 
-    it("it is seen to be one: 16 shards, spread over the nodes, a record and its wake entry together", async () => {
+    it("it is seen to be one: 16 shards, spread over the nodes, a record and its wake entry together (docs/contract.md#shards)", async () => {
       const { client, close } = await connect();
       const prefix = `p${randomUUID()}`;
       const store = redisStore({ client, prefix });

@@ -18,7 +18,7 @@ export interface DeadLetter {
   readonly reason: string;
 }
 
-/** The list of all of them: "what is given up is kept visible" (contract.md, Delivery-status callbacks). `dead` stands where other windows name a customer. */
+/** The list of all of them: "what is given up is kept visible" (docs/contract.md#dead-letters). `dead` stands where other windows name a customer. */
 const list = "dead:letters";
 
 /** Longer than the records that it names stay. Milliseconds. */

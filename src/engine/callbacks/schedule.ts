@@ -26,7 +26,7 @@ export interface Schedule<J extends Job> {
 }
 
 /**
- * "a scheduler that is fair by customer, then by host" (architecture.md, rule 6): customers take turns, the hosts of a customer take turns, and the jobs of a customer for one host go in their order.
+ * "a scheduler that is fair by customer, then by host" (docs/contract.md#leases): customers take turns, the hosts of a customer take turns, and the jobs of a customer for one host go in their order.
  *
  * A customer may run as many jobs as slots are free, so alone it comes to half of them, and the last free slot goes to a customer who has none: whatever others do, there is room for one more.
  */

@@ -12,7 +12,7 @@ export interface Webhook {
 }
 
 /**
- * "signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`, several secrets while rotating), the id constant over redeliveries … Never the code" (contract.md, Delivery-status callbacks).
+ * "signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`, several secrets while rotating), the id constant over redeliveries" (docs/contract.md#callback-signature).
  * `secrets` in the form `whsec_<base64>`; `now` in milliseconds since the epoch. Throws unless there is one, and each is fit to sign with: nothing goes out that anyone could have signed.
  */
 export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number): Webhook {

@@ -2,7 +2,7 @@ import { VerifierError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Outage } from "../eyes/outages.js";
 
-/** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (architecture.md, rule 8). Time in which no store call is under way is not charged. */
+/** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (docs/contract.md#store-deadline). Time in which no store call is under way is not charged. */
 export interface StoreBudget {
   /** Waits for a store call; rejects with `unavailable` when it fails or the time is used up. */
   call<T>(work: () => Promise<T>): Promise<T>;

@@ -15,7 +15,7 @@ import { decodeCustomer } from "./codec.js";
 import { customerRecord, keptForGood, lastUse, signpost } from "./records.js";
 import type { Seals } from "./seal.js";
 
-/** "Cached for a second or so; a revoked key stops within two": what was asked for longer ago than this, in milliseconds, is asked for again. It counts from the question, however long the answer took. */
+/** A revoked key stops within two seconds (docs/contract.md#key-revocation): what was asked for longer ago than this, in milliseconds, is asked for again. It counts from the question, however long the answer took. */
 const fresh = 1_000;
 
 /** Customers, and keys that are theirs, remembered. Strangers' keys have room of their own, so that they drive nobody out. */
@@ -67,7 +67,7 @@ export interface StoredCustomersParts {
   readonly beside: (work: Promise<unknown>) => void;
 }
 
-/** The customers that the store keeps. A store that fails or hangs rejects: nobody is let in by what was known longer ago than a second. */
+/** The customers that the store keeps. A store that fails or hangs rejects (docs/contract.md#customer-source-fails): nobody is let in by what was known longer ago than a second. */
 export function storedCustomers({ settings: { storeTimeout }, store, clock, logger, outage, records, seals, beside }: StoredCustomersParts): StoredCustomers {
   const known = lastUsed<Entry>(remembered);
   const owners = lastUsed<Owner | undefined>(remembered);
@@ -127,7 +127,7 @@ export function storedCustomers({ settings: { storeTimeout }, store, clock, logg
     );
   };
 
-  /** "compared in constant time" (contract.md, Customers and keys). */
+  /** "compared in constant time" (docs/contract.md#api-keys). */
   const keyIn = (found: Known | undefined, digest: string): CustomerKey | undefined => {
     const key = found?.keys.find(({ id }) => digest.startsWith(id));
     return key !== undefined && timingSafeEqual(Buffer.from(key.digest, "hex"), Buffer.from(digest, "hex")) ? key : undefined;

@@ -26,7 +26,7 @@ export const noApiKeys =
 
 /** Who may call. */
 export interface Accounts {
-  /** By the value of the x-api-key header. Throws `forbidden`: "Missing or wrong API key: 403" (contract.md, wire rule 6). */
+  /** By the value of the x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
   byKey(apiKey: string | undefined): Soon<Account>;
   /** By UUID, for direct calls. Throws `account_invalid`. */
   byUuid(customerUuid: string): Soon<Account>;
@@ -44,7 +44,7 @@ export interface ApiKey {
   readonly digest: string;
 }
 
-/** Makes an API key: "32 random bytes with a recognisable prefix, shown once, kept as SHA-256" (contract.md, Customers and keys). */
+/** Makes an API key: "32 random bytes with a recognisable prefix … shown once, kept as SHA-256" (docs/contract.md#api-keys). */
 export function generateApiKey(): ApiKey {
   const key = apiKeyOf(randomBytes(32));
   return { key, digest: `sha256:${keyDigest(key)}` };
@@ -133,7 +133,7 @@ function isThenable(value: object | null | undefined): value is PromiseLike<Cust
   return typeof value === "object" && value !== null && "then" in value;
 }
 
-/** Customers from the configuration: "several keys each, digests compared in constant time". Throws `invalid_options` when a UUID or a key stands there twice. */
+/** Customers from the configuration (docs/contract.md#customers). Throws `invalid_options` when a UUID or a key stands there twice. */
 export function configuredCustomers(configs: readonly CustomerConfig[]): Customers {
   const byUuid = new Map<string, Customer>();
   const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();

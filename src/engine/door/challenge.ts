@@ -8,7 +8,7 @@ type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
 /** Milliseconds that a challenge may take. */
 const challengeTimeout = 2000;
 
-/** Whether the proof of a create holds. "A wrong or late proof is no fault: the rules simply stand": so does one that cannot be checked, which is reported, without the proof. */
+/** Whether the proof of a create holds. "A wrong or late proof is no fault: the rules simply stand" (docs/contract.md#challenge): so does one that cannot be checked, which is reported, without the proof. */
 export function meetsChallenge(parts: Needed, proof: string | undefined, ip: string | undefined): Soon<boolean> {
   const { challenge } = parts.settings;
   return challenge !== undefined && proof !== undefined && verify(parts, challenge, proof, ip);

@@ -18,7 +18,7 @@ const faults = {
   blocked_number: "phone_number is blocked.",
 } as const;
 
-/** A number that may get a message. Throws the policy faults of contract.md. */
+/** A number that may get a message. Throws the policy faults (docs/contract.md#destinations). */
 export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNumber {
   const phone = readNumber(parts, phoneNumber);
   const fault = destinationFault(phone, parts.settings);
@@ -26,7 +26,7 @@ export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNum
   return phone;
 }
 
-/** The number's network, as far as a lookup before the send knows it. Throws `invalid_line` where it knows a kind of line that cannot receive codes; where it knows nothing, the numbering plan's word stands. */
+/** The number's network, as far as a lookup before the send knows it (docs/contract.md#lookup-before-send). Throws `invalid_line` where it knows a kind of line that cannot receive codes; where it knows nothing, the numbering plan's word stands. */
 export async function lookBeforeSend(parts: Parts, account: Account, phone: PhoneNumber): Promise<Network | undefined> {
   const facts = await parts.facts.of(account, phone);
   if (facts.line_type !== undefined && isRefusedLine(facts.line_type)) throw new VerifierError("invalid_line", faults.invalid_line);

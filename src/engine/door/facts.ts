@@ -15,7 +15,7 @@ export interface NumberFacts {
   of(account: Account, phone: PhoneNumber): Promise<LookupFacts>;
 }
 
-/** How long an answer is kept, that nothing is known too; and how long a failure, or an answer that lacks what a source that failed may know. Milliseconds. */
+/** How long an answer is kept (docs/contract.md#lookup-cache), that nothing is known too; and how long a failure, or an answer that lacks what a source that failed may know. Milliseconds. */
 const keptFor = { answer: day, failure: 10 * minute };
 
 const nothing: LookupFacts = {};
@@ -32,7 +32,7 @@ interface Kept {
 }
 
 /**
- * The provider behind a cache in the store, by customer ("Everything stored is keyed by customer", contract.md): its keys hold no number in clear, its values none at all.
+ * The provider behind a cache in the store, by customer (docs/contract.md#keyed-by-customer): its keys hold no number in clear, its values none at all.
  * Whoever asks for a number that is being asked for shares the answer.
  */
 export function createNumberFacts(parts: BaseParts, beside: (work: Promise<unknown>) => void): NumberFacts {
@@ -76,7 +76,7 @@ export function createNumberFacts(parts: BaseParts, beside: (work: Promise<unkno
   };
 }
 
-/** "lookups have a ceiling" (contract.md, Fields), and what they cost counts towards the customer's spend ceilings. `undefined`: the provider must not be asked. */
+/** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling), and what they cost counts towards the customer's spend ceilings. `undefined`: the provider must not be asked. */
 async function charge(
   { clock, logger, settings, store }: BaseParts,
   budget: StoreBudget,
@@ -107,7 +107,7 @@ async function charge(
   };
 }
 
-/** "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it": then there are no facts. */
+/** "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it" (docs/contract.md#lookup-never-fails): then there are no facts. */
 async function ask(
   { clock, logger, settings, eyes }: BaseParts,
   provider: LookupProvider,

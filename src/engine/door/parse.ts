@@ -8,7 +8,7 @@ import { callbackUrlFault } from "../../domain/callback-url.js";
 import { VerifierError } from "../../errors.js";
 import type { Settings } from "../../options.js";
 
-/** Input of each operation, parsed once at the door. Each throws `VerifierError` with the code of the first fault. */
+/** Input of each operation, parsed once at the door (docs/contract.md#parse-once). Each throws `VerifierError` with the code of the first fault. */
 export const parseRetry = (input: unknown) => parse(RetryRequest, input);
 export const parseCheck = (input: unknown) => parse(CheckRequest, input);
 export const parseLookup = (input: unknown) => parse(LookupRequest, input);
@@ -29,7 +29,7 @@ export function parseCreate(input: unknown, settings: Settings): CreateAuthentic
   return request;
 }
 
-/** "Types are strict: a number where a string belongs is `bad_request`" (contract.md, wire rule 8); a string of the wrong form answers its field's own code where it has one. */
+/** "a number where a string belongs is `bad_request`" (docs/contract.md#strict-types); a string of the wrong form answers its field's own code where it has one. */
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;

@@ -34,7 +34,7 @@ export interface Patient {
 /** How long the carriers together may take, in milliseconds. */
 const credentialTimeout = 10_000;
 
-/** "configuration, `countries: "all"`, ceiling off, credentials where the carrier has a harmless call, callback reachability, indexes missing in MongoDB, each with its mend". Sends nothing, writes nothing, and never rejects. */
+/** What will not work, or not safely, each with its mend (docs/contract.md#ping). Sends nothing, writes nothing, and never rejects. */
 export async function diagnose(patient: Patient, { production = true }: DiagnoseOptions = {}): Promise<readonly Finding[]> {
   const [answered, credentials, ofCustomers] = await Promise.all([ping(patient.parts), credentialFindings(patient), customerFindings(patient)]);
   return [

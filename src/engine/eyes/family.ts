@@ -7,7 +7,7 @@ export const mostRows = 5_000;
 /** What stands for values beyond the bound, and for those that might tell of somebody. */
 export const other = "other";
 
-/** "Labels never hold numbers, ids or addresses": whatever a sender or a rule is called, such a name is not told. */
+/** Labels never hold numbers, ids or addresses (docs/contract.md#metric-labels): whatever a sender or a rule is called, such a name is not told. */
 const tells = /\d{6}|@|\d+\.\d+\.\d+\.\d+|[0-9a-f]{4}:[0-9a-f]{0,4}:|[0-9a-f]{8}-[0-9a-f]{4}/i;
 
 /** Characters of a value. */

@@ -28,14 +28,14 @@ const words: Readonly<Record<OutsidePart, readonly [began: string, name: string]
 /** All of them. */
 export const outsideParts = Object.keys(words) as readonly OutsidePart[];
 
-/** "once a minute while it lasts": milliseconds. */
+/** "once a minute while it lasts" (docs/contract.md#outages): milliseconds. */
 const toldEvery = minute;
 
 /** So long nothing must have failed before it is over, in milliseconds: what fails every other time is one outage. */
 const calmAfter = 10 * second;
 
 /**
- * "An outage logs once when it begins, once a minute while it lasts, once when it ends, with counts; not a stack per request." No timer runs: what happens next tells that a minute is over.
+ * "An outage is logged when it begins, once a minute while it lasts, and when it is over, with counts" (docs/contract.md#outages). No timer runs: what happens next tells that a minute is over.
  */
 export function createOutages(clock: Clock, logger: Logger, tell: (event: OutageEvent) => void): Outages {
   const outage = (part: OutsidePart): Outage => {

@@ -38,7 +38,7 @@ export interface PingOptions {
 /** How many letters are counted. */
 const mostDead = 10_000;
 
-/** "store round trip, clock difference, persistence settings where the store tells them, backlog of callbacks". Writes nothing, and never rejects. */
+/** The store's round trip, clock and settings, and the callbacks that wait (docs/contract.md#ping). Writes nothing, and never rejects. */
 export async function ping(parts: Parts, { brief = false }: PingOptions = {}): Promise<Ping> {
   const { clock, store, outbox } = parts;
   const timed = async <T>(work: () => Promise<T>) => {

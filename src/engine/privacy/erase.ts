@@ -30,10 +30,10 @@ const atATime = 200;
 const parallel = 32;
 
 /**
- * Erases a number of a customer: its authentications with their codes, callbacks and given-up callbacks, kept ids of carriers, trust, and the windows that name them. Each step can be repeated, and names are let go of after what they name:
+ * Erases a number of a customer (docs/contract.md#erase): its authentications with their codes, callbacks and given-up callbacks, kept ids of carriers, trust, and the windows that name them. Each step can be repeated, and names are let go of after what they name:
  * an erasure that broke off is completed by the next. Whatever is under way finds no record: a retry and a check answer `invalid_auth_uuid`, receipts and callbacks end.
  *
- * "Per-number caps and the check budget can be changed, never switched off" (contract.md, guess budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`: the number's own as so many times of the erasure
+ * "Per-number caps and the check budget can be changed, never switched off" (docs/contract.md#guess-budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`: the number's own as so many times of the erasure
  * under its keyed hash, which nobody can tell the number from without the pepper; in those of a device or an address that hash, or the id of an authentication that is no more. Money and statistics name no number, and stay.
  */
 export async function eraseNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {

@@ -8,7 +8,7 @@ import { membersOfNumber, ownNumber, recordsOf } from "./numbers.js";
 /** An authentication of a number, with why it was answered as it was. */
 export type HistoryEntry = Explanation;
 
-/** "Every decision … can be asked for by authentication id or by number (`explain`, `history`)" (contract.md, Limits): the newest first, refused ones too, out of the windows that are named after the number. Those whose record has ended are left out. */
+/** "Every decision … can be asked for by authentication id or by number (`explain`, `history`)" (docs/contract.md#explain): the newest first, refused ones too, out of the windows that are named after the number (docs/contract.md#history). Those whose record has ended are left out. */
 export async function historyOf(parts: Parts, account: Account, { phone_number, limit }: z.output<typeof HistoryRequest>): Promise<readonly HistoryEntry[]> {
   const { ids } = await membersOfNumber(parts, ownNumber(parts, account, phone_number));
   const found = await recordsOf(parts, account, ids, limit);

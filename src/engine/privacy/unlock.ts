@@ -20,10 +20,10 @@ export interface Unlocking {
 const onceIn = day;
 
 /**
- * Lifts what `perNumber` has counted of a number, for a user who is locked out: once in 24 hours, however many ask and however often an ask is repeated, by the one commit that says so. Where it breaks off that commit is taken back, and the next call lifts them.
+ * Lifts what `perNumber` has counted of a number, for a user who is locked out (docs/contract.md#unlock): once in 24 hours, however many ask and however often an ask is repeated, by the one commit that says so. Where it breaks off that commit is taken back, and the next call lifts them.
  * Wrong codes, retries and cool-downs of its authentications stay as they are, and so do the caps of devices, addresses and the customer.
  *
- * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (contract.md, guess budget): on a day on which it was lifted a number can get twice the sends, so the odds to guess one of its codes are at most twice `maxGuessOdds`.
+ * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (docs/contract.md#guess-budget): on a day on which it was lifted a number can get twice the sends, so the odds to guess one of its codes are at most twice `maxGuessOdds`.
  */
 export async function unlockNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Unlocking> {
   const { clock, codes, logger, settings, store } = parts;

@@ -16,9 +16,9 @@ const none: readonly never[] = [];
 
 /** What lets a request past spam rules, never past caps. */
 export interface Pass {
-  /** A challenge was met: "waives the spam rules for that request, never the caps and never the crowd rule". */
+  /** A challenge was met: "waives the spam rules for that request, never the caps and never the crowd rule" (docs/contract.md#challenge). */
   readonly proof: boolean;
-  /** On the safe list: "safe beats rules, never caps". */
+  /** On the safe list: "Safe beats rules, never caps" (docs/contract.md#lists). */
   readonly safe: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface Admission {
   readonly asks: readonly Ask[];
   /** The rule whose claim the store refused. */
   refused(claim: RefusedClaim): Decision;
-  /** "A rule that weighs several counts claims without a limit …; a pure rule then decides on the numbers that came back, before the message goes" (architecture.md, rule 3). */
+  /** "A rule that weighs several counts claims without a limit … a pure rule then decides on the numbers that came back, before the message goes" (docs/contract.md#store-counts). */
   granted(answer: Answer): Granted;
 }
 

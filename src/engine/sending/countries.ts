@@ -1,6 +1,6 @@
 import { hour } from "../../domain/time.js";
 
-/** Countries in which enough of a customer's users verified lately, as this process has seen: "Cells may lag by some seconds between processes" (contract.md, Limits). */
+/** Countries in which enough of a customer's users verified lately, as this process has seen: "Cells may lag by some seconds between processes" (docs/contract.md#cells-may-lag). */
 export interface Countries {
   isProven(customer: string, country: string, now: number): boolean;
   prove(customer: string, country: string, now: number): void;

@@ -18,7 +18,7 @@ import { settleOne } from "./receipts.js";
 /**
  * Hands a send to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
  *
- * "create and retry answer after the carrier's outcome or `sendTimeout` … Once a message may have been handed over, no store fault turns the answer into an error" (contract.md, Life of an authentication).
+ * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time). "Once a message may have been handed over, no store fault turns the answer into an error" (docs/contract.md#no-error-after-hand-over).
  */
 export async function handOver(
   parts: Parts,
@@ -91,7 +91,7 @@ async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise
   }
 }
 
-/** "What a send did not cost is given back with the settling write of its record": a message surely not sent is free, one that may have been sent is paid. */
+/** "what it did not cost goes back with the write that settles it" (docs/contract.md#spend-ceiling): a message surely not sent is free, one that may have been sent is paid. */
 function correctionOf({ settings }: Parts, { limits }: Policy, { next, maxPrice }: Sending, { result, price }: SentReport) {
   if (maxPrice === undefined) return [];
   const spent = result === "rejected" ? 0 : (price ?? maxPrice);
@@ -134,13 +134,13 @@ interface SentReport extends SendReport {
   readonly reason?: string;
 }
 
-/** "`testNumbers` with fixed codes and outcomes …, never sent". */
+/** A test number's: never sent (docs/contract.md#test-numbers). */
 async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: TestNumber): Promise<SentReport> {
   if (outcome === "slow") await new Promise<void>((resolve) => clock.after(settings.sendTimeout, resolve));
   return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted" };
 }
 
-/** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (contract.md, send outcome). */
+/** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
 function send({ sender, clock, eyes, settings }: Parts, message: SmsMessage): Promise<SentReport> {
   const abort = lazyAbort();
   const context = {

@@ -11,7 +11,7 @@ export interface CarrierId {
   readonly idSpace: string;
 }
 
-/** How long a carrier's id is kept, for the carriers whose receipts name nothing else. Milliseconds. */
+/** How long a carrier's id is kept (docs/contract.md#receipt-ids), for the carriers whose receipts name nothing else. Milliseconds. */
 const keptIds = 3 * day;
 
 /** How long a receipt waits for a message of its id: it may be here before the answer that tells the id is stored. Milliseconds. */

@@ -50,7 +50,7 @@ export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now
   };
 }
 
-/** The route that the next send would take. "The first write names the planned route" (architecture.md, rule 7). */
+/** The route that the next send would take. "The first write names the planned route" (docs/contract.md#round-trips). */
 function planNext({ sender, logger }: Parts, auth: Authentication, network: Network | undefined): Plan | undefined {
   try {
     return sender.plan?.({

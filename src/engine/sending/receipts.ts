@@ -22,7 +22,7 @@ export interface ReceiptRound {
 const atOnce = 16;
 
 /**
- * Settles carriers' receipts: "one signed reference, carried in whichever field a carrier offers, and an index of message ids only where a carrier offers none". Those of unknown messages are ignored.
+ * Settles carriers' receipts: "one signed reference, carried in whichever field a carrier offers, and an index of message ids only where a carrier offers none" (docs/contract.md#receipt-reference). Those of unknown messages are ignored.
  * The URL of one message speaks for one receipt, so that two of one post never settle one message twice. Answers how many were vouched for. All store calls together have one deadline; rejects with `unavailable`.
  */
 export async function settleReceipts(parts: Parts, receipts: readonly Receipt[], { url, unvouched }: ReceiptRound = {}): Promise<number> {

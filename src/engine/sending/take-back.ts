@@ -17,7 +17,7 @@ interface Tried {
 
 /**
  * Runs what commits a send. Where its answer is lost or late the request fails, nothing is sent, and the commit is taken back beside the request, whether it has landed, never will, or lands later:
- * "no send that never was may cost a retry or push a live code out" (architecture.md, rule 5). `trying` is told each decision before it is committed.
+ * "no send that never was may cost a retry or push a live code out" (docs/contract.md#take-back). `trying` is told each decision before it is committed.
  */
 export function takingBack<R>(parts: Parts, run: (trying: <D extends Decided<unknown>>(decided: D, before: Held | undefined) => D) => Promise<R>): Promise<R> {
   let tried: Tried | undefined;
