@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { environmentFor } from "./environment.js";
+import { readPage } from "./pages.js";
+import { layOut } from "./project.js";
+import { type Running, start } from "./run.js";
+
+// The Express app of docs/first-form.md, in the hands of people with browsers.
+
+const pages = [readPage("docs/install.md"), readPage("docs/first-form.md")];
+const project = layOut(pages, "phoneproof-docs-form");
+let app: Running;
+
+beforeAll(async () => {
+  await project.compile();
+  app = await start(project.fileOf("docs/first-form.md", "app.ts"), environmentFor(pages.flatMap(({ blocks }) => blocks.map(({ text }) => text))));
+});
+afterAll(async () => {
+  await app.end();
+  project.remove();
+});
+
+/** Keeps cookies, follows nothing. */
+function browser() {
+  const cookies = new Map<string, string>();
+  const ask = async (path: string, form?: Readonly<Record<string, string>>) => {
+    const headers = { cookie: [...cookies].map((pair) => pair.join("=")).join("; ") };
+    const answer = await fetch(`http://127.0.0.1:${app.port}${path}`, {
+      redirect: "manual",
+      headers,
+      ...(form && { method: "POST", body: new URLSearchParams(form) }),
+    });
+    for (const one of answer.headers.getSetCookie()) cookies.set(...((one.split(";")[0] ?? "").split("=") as [string, string]));
+    return { status: answer.status, location: answer.headers.get("location"), text: await answer.text() };
+  };
+  return { ask, cookies };
+}
+
+const codes = () => [...app.printed().matchAll(/code is (\d{6})/g)].map(([, code]) => code as string);
+const last = () => codes().at(-1) as string;
+const wrong = () => String((Number(last()) + 1) % 1_000_000).padStart(6, "0");
+
+describe("docs/first-form.md: the Express app", () => {
+  it("binds a new session to the proven number, as it is in E.164 form", async () => {
+    const { ask, cookies } = browser();
+    expect((await ask("/sign-up", { phone: "06 12 34 56 78" })).text).toContain('autocomplete="one-time-code"');
+    const before = cookies.get("session");
+    expect(await ask("/code", { code: wrong() })).toMatchObject({ status: 400, text: expect.stringContaining("Tries left: 4.") });
+    expect(await ask("/code", { code: ` ${last().slice(0, 3)} ${last().slice(3)} ` })).toMatchObject({ status: 303, location: "/" });
+    expect(cookies.get("session")).not.toBe(before);
+    expect((await ask("/")).text).toContain("Signed in as +33612345678");
+    expect(await ask("/code", { code: last() })).toMatchObject({ status: 303, location: "/" }); // the id is spent: nothing to check
+  });
+
+  it("lets nobody in who has not asked for the code, though he knows it", async () => {
+    const honest = browser();
+    await honest.ask("/sign-up", { phone: "+33612345679" });
+    const stranger = browser();
+    expect(await stranger.ask("/code", { code: last() })).toMatchObject({ status: 303, location: "/" });
+    expect((await stranger.ask("/")).text).not.toContain("Signed in");
+  });
+
+  it("says what to do about what is typed, and asks to wait before the next code", async () => {
+    const { ask } = browser();
+    expect(await ask("/sign-up", { phone: "hello" })).toMatchObject({ status: 400, text: expect.stringContaining("not a phone number") });
+    expect(await ask("/sign-up", { phone: "+4915123456789" })).toMatchObject({ status: 400, text: expect.stringContaining("cannot receive codes") });
+    await ask("/sign-up", { phone: "+33612345680" });
+    expect(await ask("/code", { code: "" })).toMatchObject({ status: 400, text: expect.stringContaining("Type the code") });
+    expect(await ask("/resend", {})).toMatchObject({ status: 429, text: expect.stringMatching(/Wait (29|30) seconds/) });
+    for (let tries = 0; tries < 5; tries++) await ask("/code", { code: wrong() });
+    expect((await ask("/code", { code: last() })).text).toContain("can no longer be used");
+  });
+});
