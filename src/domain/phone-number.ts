@@ -3,7 +3,7 @@ import type { LineType } from "../contract/lookup.js";
 
 /** A number, parsed once per request. */
 export interface PhoneNumber {
-  /** "The canonical E.164 form is what limits, sender and lookup see" (docs/contract.md#canonical-form). */
+  /** "The canonical E.164 form is what limits, lists, `testNumbers`, sender, lookup, answers and callbacks see" (docs/contract.md#canonical-form). */
   readonly number: string;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string | undefined;
