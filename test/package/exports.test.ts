@@ -9,7 +9,7 @@ const inside = ["zod", "libphonenumber-js"];
 /** What each subpath exports, and the only packages it loads. A type is no export here. */
 const surface: Readonly<Record<string, { readonly exports: readonly string[]; readonly loads: readonly string[] }>> = {
   ".": {
-    exports: ["VerifierError", "createVerifier", "generateApiKey", "lazyVerifier"],
+    exports: ["VerifierError", "createVerifier", "generateApiKey", "lazyVerifier", "parsePhoneNumber"],
     loads: ["ipaddr.js", "libphonenumber-js/max", "reflect-metadata/lite", "tsyringe", "zod"],
   },
   "./memory": { exports: ["memoryStore"], loads: [] },

@@ -6,6 +6,7 @@ import {
   type Logger,
   type LookupProvider,
   lazyVerifier,
+  parsePhoneNumber,
   type SmsSender,
   type Store,
   type Verifier,
@@ -95,6 +96,15 @@ export async function verify(customer_uuid: string, phone_number: string, typed:
   return result.status === "valid" && line === "Mobile" && left > 0 ? "valid" : "no";
 }
 
+/** Without customers no call names one, and what is proven has its number. */
+export async function direct(typed: string, code: string): Promise<string | undefined> {
+  const parsed = parsePhoneNumber(typed, { country: "FR" });
+  if (!parsed.ok) return parsed.reason;
+  const { authentication_uuid, next_retry_at = "never", phone_number } = await verifier.createAuthentication({ phone_number: parsed.phone_number });
+  const checked = await verifier.check({ authentication_uuid, check_code: code });
+  return checked.status === "valid" ? checked.phone_number : `${next_retry_at} ${phone_number} ${checked.remaining_checks}`;
+}
+
 // Every line below must be refused: were anything here of type `any`, it would not be.
 export async function refused(): Promise<void> {
   // @ts-expect-error no such status
@@ -103,6 +113,9 @@ export async function refused(): Promise<void> {
   await verifier.check({ customer_uuid: "", authentication_uuid: "", check_code: 123456 });
   // @ts-expect-error countries are mandatory
   createVerifier({ store, sender, secret: "", customers: [] });
+  // @ts-expect-error only of what is valid there is surely a number
+  const number: string = (await verifier.check({ authentication_uuid: "", check_code: "" })).phone_number;
+  if (number === "") return;
   // @ts-expect-error no such code
   if (new VerifierError("bad_request", "").code === "teapot") return;
 }
