@@ -32,7 +32,7 @@ const calls: [name: string, call: (verifier: Verifier, customer?: { customer_uui
 
 const outcome = (call: Promise<unknown>) => call.catch((error: { code: string; message: string }) => error);
 
-describe("a verifier without customers", () => {
+describe("a verifier without customers (docs/contract.md#implicit-customer)", () => {
   test.each(calls)("%s needs no customer_uuid", async (_name, call, answer) => {
     const { verifier } = setUp({ customers: undefined, statistics: {} });
     const got = await outcome(call(verifier));

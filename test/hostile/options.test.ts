@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import type { Customers, VerifierOptions } from "../../src/index.js";
+import type { AuthenticationAnswer, Customers, VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { PlainStore } from "../store/plain-store.js";

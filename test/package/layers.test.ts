@@ -11,7 +11,7 @@ const files = ["src", "adapters"].flatMap((folder) =>
     .filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts")),
 );
 
-describe("the tower (docs/contract.md#layers)", () => {
+describe("the tower (docs/contract.md#layers), adapters (docs/contract.md#adapters)", () => {
   test("there are files to read", () => {
     expect(files).toContain("src/index.ts");
     expect(files).toContain("adapters/store/memory/index.ts");
