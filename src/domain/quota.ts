@@ -285,10 +285,15 @@ function chargeOf({ rule, cap, length, keptFor }: PlannedCap, window: string, me
   return { rule, threshold: limit, claim: sumClaim(sum, 1, length, moment, limit) };
 }
 
-/** Judges a cap that grows, once it is known how many verified: the refusal, or `undefined`. `count`: with what is judged. */
-export function growthRefusal(charge: Charge, count: number, verified: number): Decision | undefined {
+/** Judges a cap that grows, once it is known how many verified: the charge with what it then allows, where that is exceeded. `count`: with what is judged. */
+export function exceeded(charge: Charge, count: number, verified: number): Charge | undefined {
   const threshold = charge.threshold + (charge.perVerified ?? 0) * verified;
-  return count > threshold ? refusalOf({ ...charge, threshold }, count - 1) : undefined;
+  return count > threshold ? { ...charge, threshold } : undefined;
+}
+
+/** What asks when there is room under a charge that is exceeded: it adds nothing, and is refused as long as there is none. */
+export function roomClaims({ claim, threshold }: Charge): Claim[] {
+  return "sum" in claim ? [{ ...claim, weight: 0, limit: threshold }] : [];
 }
 
 /**

@@ -18,7 +18,7 @@ import { blockedNumber, lookBeforeSend, readDestination } from "./door/destinati
 import { askIpInfo, askOwnRules, type OwnWord, withListed } from "./door/spam.js";
 import { isTestNumber, newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
-import { admission, type Granted, type Pass, passed, type Refusal } from "./sending/admission.js";
+import { admission, decisionsOf, type Granted, type Pass, passed, type Refusal } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
@@ -204,7 +204,8 @@ function admitted(parts: Parts, budget: StoreBudget, created: Created): Soon<Adm
 
 async function settleRefused(parts: Parts, budget: StoreBudget, auth: Authentication, granted: Granted, refusal: Refusal): Promise<Admitted> {
   const { moment } = granted;
-  const { status, decisions } = refusal;
+  const { status } = refusal;
+  const decisions = await decisionsOf(parts, budget, refusal);
   const returned = granted.returned();
   const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
     const next = refused(withoutSendThatNeverWas(current, auth.attempts, blankOf(auth)), status, decisions);

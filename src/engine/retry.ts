@@ -14,7 +14,7 @@ import type { Account } from "./door/account.js";
 import { lookAgain, readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
 import { isTestNumber, newBudget, type Parts, timestamp } from "./parts.js";
-import { admission, type Granted, passed } from "./sending/admission.js";
+import { admission, decisionsOf, type Granted, passed } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { takingBack } from "./sending/take-back.js";
@@ -142,7 +142,7 @@ async function admitted(parts: Parts, budget: StoreBudget, retried: Retried): Pr
   const sending = passed(parts, granted);
   if (sending !== undefined) return { status, auth, sending };
   const { before, verdict } = granted;
-  const decisions = verdict.refusal?.decisions ?? [];
+  const decisions = verdict.refusal === undefined ? [] : await decisionsOf(parts, budget, verdict.refusal);
   const returned = granted.returned();
   const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
     const next = decisions.reduce(withDecision, withoutSendThatNeverWas(current, auth.attempts, before));

@@ -244,6 +244,27 @@ describe("retry_after", () => {
     expect((await create({ phone_number: numberOf(9) })).status).toBe("pending");
   });
 
+  it("of the cap that grows with what is verified: then there is room, on create and on retry", async () => {
+    const perCustomer = [{ limit: 2, window: 3_600, perVerified: 1 }];
+    const { create, retry, check, box, clock } = setUp({ policy: { limits: { perCustomer } } });
+    const first = await create({ phone_number: numberOf(1) });
+    expect((await check(first.authentication_uuid, box.code())).status).toBe("valid");
+    clock.advance(1_200_000);
+    expect((await create({ phone_number: numberOf(2) })).status).toBe("pending");
+    const { authentication_uuid } = await create({ phone_number: numberOf(3) });
+    const { status, retry_after = 0 } = await create({ phone_number: numberOf(4) });
+    expect(status).toBe("rate_limited");
+    // The sum is kept in twelfths of its window.
+    expect(retry_after).toBeGreaterThan(2_400);
+    expect(retry_after).toBeLessThanOrEqual(2_400 + 320);
+    clock.advance(30_000);
+    expect(await retry(authentication_uuid)).toMatchObject({ status: "rate_limited", retry_after: retry_after - 30 });
+    clock.advance((retry_after - 31) * 1_000);
+    expect((await create({ phone_number: numberOf(6) })).retry_after).toBe(1);
+    clock.advance(1_000);
+    expect((await create({ phone_number: numberOf(6) })).status).toBe("pending");
+  });
+
   it("is absent where the store does not tell when there is room", async () => {
     const store = memoryStore({ name: randomUUID() });
     const silent = new Proxy(store, {

@@ -3,10 +3,11 @@ import { withDecision } from "../../domain/authentication.js";
 import { type Answer, askCells, plainClaim } from "../../domain/cells.js";
 import type { Ask, Claim, Moment } from "../../domain/claim.js";
 import type { Decision } from "../../domain/decision.js";
-import { type Charge, growthRefusal, refusalOf, takenBack } from "../../domain/quota.js";
+import { type Charge, exceeded, refusalOf, roomClaims, takenBack } from "../../domain/quota.js";
 import { askCustomer, potReturn, refusedSum, type SpamJudgement, spamQuestion, weighsNothing } from "../../domain/spam-rules.js";
 import { moneyUnit } from "../../domain/spend.js";
 import { day, hour } from "../../domain/time.js";
+import type { StoreBudget } from "../clock/budget.js";
 import type { Account } from "../door/account.js";
 import type { Parts } from "../parts.js";
 import type { RefusedClaim } from "../records/records.js";
@@ -26,6 +27,8 @@ export interface Pass {
 export interface Refusal {
   readonly status: "rate_limited" | "spam_detected";
   readonly decisions: readonly Decision[];
+  /** The cap that grows, where that is why, and what it counts without the message. */
+  readonly grown?: { readonly charge: Charge; readonly count: number };
 }
 
 /** What the counts said of a message that is written down and not sent yet. */
@@ -91,15 +94,19 @@ export function admission(
     const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };
     const verified = growing?.(cells) ?? 0;
     const nearby: Near[] = [];
-    let refusal: Decision | undefined;
+    let grown: Refusal["grown"];
     for (let at = 0; at < charges.length; at++) {
       const charge = charges[at] as Charge;
       const count = answer.counts[at] ?? 0;
       const near = nearOf(charge, count, verified);
       if (near !== undefined) nearby.push(near);
-      if (charge.perVerified !== undefined) refusal ??= growthRefusal(charge, count, verified);
+      const over = charge.perVerified === undefined ? undefined : exceeded(charge, count, verified);
+      if (over !== undefined) grown ??= { charge: over, count: count - 1 };
     }
-    if (refusal !== undefined) return { refusal: { status: "rate_limited", decisions: [refusal] }, shadow: none, near: nearby };
+    if (grown !== undefined) {
+      const decisions = [refusalOf(grown.charge, grown.count)];
+      return { refusal: { status: "rate_limited", decisions, grown }, shadow: none, near: nearby };
+    }
     if (question === undefined) return { shadow: none, near: nearby };
     const judgement = question.judge(cells, sentToNumber(caps, answer) - 1, moment.now);
     const fired = [...judgement.decisions, ...(judgement.trusted ? [] : signals)].filter(({ rule }) => !pass.proof || rule === "crowd");
@@ -114,6 +121,14 @@ export function admission(
     refused: ({ by, count, roomSince }) => refusalOf(charges[by] as Charge, count, roomSince),
     granted: (answer) => ({ sending, verdict: judge(answer), returned, moment }),
   };
+}
+
+/** The decisions of a refusal. With a grant the store does not tell when a cap that grows has room, so it is asked; where it cannot say, they are told without. */
+export async function decisionsOf({ store }: Parts, budget: StoreBudget, { decisions, grown }: Refusal): Promise<readonly Decision[]> {
+  if (grown === undefined) return decisions;
+  const { charge, count } = grown;
+  const answer = await budget.call(() => store.commit({ claims: roomClaims(charge) })).catch(() => undefined);
+  return answer === undefined || answer.done || answer.refusedBy === undefined ? decisions : [refusalOf(charge, count, answer.roomSince)];
 }
 
 /** Whether a cap of the customer or a ceiling is used to four fifths. */
