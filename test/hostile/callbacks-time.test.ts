@@ -138,10 +138,10 @@ describe("the ladder", () => {
       { sequence: -1 },
       { sequence: Number.NaN },
       { authentication_uuid: "rubbish" },
-      { customer_uuid: undefined },
     ]) {
       expect(await one.verifier.redeliver({ ...letter, ...change } as never)).toBe(false);
     }
+    await expect(one.verifier.redeliver({ ...letter, customer_uuid: undefined } as never)).rejects.toMatchObject({ code: "bad_request" });
     expect(await one.verifier.redeliver({ ...letter, authentication_uuid: (letter?.authentication_uuid ?? "").toUpperCase() } as never)).toBe(true);
   });
 
