@@ -250,7 +250,7 @@ describe("nothing but a carrier's word moves a message", () => {
     const id = await begin(one);
     const word = await wordOf("infobip", one, id);
     for (const path of [
-      "infobip/",
+      "infobip//",
       "/infobip",
       "INFOBIP",
       "infobip/x",

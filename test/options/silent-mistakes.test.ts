@@ -112,7 +112,7 @@ describe("options that look right and are not", () => {
       () => router({ routes: [{ name: "a", sender: twilio(), price: { default: 1, USA: 2 } as never }] }),
       'router: routes.0.price.USA must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "USA" say "US"; or "default"',
     ],
-    [() => mongoStore(undefined as never), "mongoStore: option `db` is missing: call mongoStore({ db: client.db() })"],
+    [() => mongoStore(undefined as never), "mongoStore: option `db` is missing: pass `client.db()`, as in mongoStore({ db: client.db() })"],
     [() => redisStore(undefined as never), "redisStore: option `client` is missing: call redisStore({ client })"],
     [() => redisStore({} as never), "redisStore: option `client`"],
   ])("%s", (make, words) => {

@@ -73,7 +73,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
   if (typeof db?.collection !== "function" || typeof db.command !== "function" || typeof db.databaseName !== "string") {
     const what =
       db === undefined
-        ? "is missing: call mongoStore({ db: client.db() })"
+        ? "is missing: pass `client.db()`, as in mongoStore({ db: client.db() })"
         : "is not a Db of the mongodb driver; pass `client.db()`, not the client, a connection or a collection";
     throw new TypeError(`mongoStore: option \`db\` ${what}`);
   }
