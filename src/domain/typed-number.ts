@@ -39,13 +39,15 @@ const bracketedZero = /[([\uff08\uff3b]\s*0\s*[)\]\uff09\uff3d]/u;
  * Reads a phone number as people type it, in any usual form: `06 12 34 56 78` with `country: "FR"`, `+33 (0)6.12.34.56.78`, `0033612345678`, `tel:+33-6-12-34-56-78`, full-width digits and those of other scripts.
  * Answers the canonical E.164 form, or why there is none. Never throws.
  */
-export function parsePhoneNumber(input: string, { country, phoneValidation = "valid" }: ParsePhoneNumberOptions = {}): ParsedPhoneNumber {
+export function parsePhoneNumber(input: string, options: ParsePhoneNumberOptions = {}): ParsedPhoneNumber {
+  const { country, phoneValidation = "valid" } = options ?? {};
   if (typeof input !== "string") return { ok: false, reason: "not_a_number" };
   if (input.length > longestInput) return { ok: false, reason: "too_long" };
   const typed = toAsciiDigits(withoutLink(input));
   const number = digitsOf(typed);
   if (number === undefined) return { ok: false, reason: "not_a_number" };
-  const inCountry = country?.toUpperCase();
+  // What is no string is given all the same, and is no country.
+  const inCountry = country === undefined || country === null ? undefined : typeof country === "string" ? country.toUpperCase() : "";
   const readings: Reading[] = [];
   if (!number.startsWith("+") && inCountry !== undefined && isSupportedCountry(inCountry)) readings.push({ text: number, country: inCountry });
   for (const form of [number, digitsOf(typed.replace(bracketedZero, "")) ?? number])
