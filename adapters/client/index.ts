@@ -80,13 +80,18 @@ export function createClient(options: ClientOptions): Client {
   need("apiKey", apiKey, /^[!-~]+$/, "a key of the customer");
   need("customerUuid", customer_uuid, /^[\da-f-]{36}$/i, "the UUID of the key's customer");
   need("timeout", `${timeout > 0 && timeout <= 3600}`, /true/, "seconds, at most 3600");
-  need("retries", `${retries}`, /^\d$/, "a number from 0 to 9");
+  need("retries", `${retries}`, /^\d$/, "0 to 9");
   const v1 = `${baseUrl.replace(/\/*(\/v1)?\/*$/, "")}/v1/`;
 
   /** Without a `request` it is a GET. */
   async function attempt(path: string, request: object | undefined, { signal, idempotencyKey: key }: KeyedCallOptions) {
     signal?.throwIfAborted();
-    const headers = { "x-api-key": apiKey, "customer-uuid": customer_uuid, "content-type": "application/json", ...(key && { "idempotency-key": key }) };
+    const headers = {
+      "x-api-key": apiKey,
+      "customer-uuid": customer_uuid,
+      "content-type": "application/json",
+      ...(key !== undefined && { "idempotency-key": key }),
+    };
     const asked = request ? { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) } : { method: "GET" };
     const ending = new AbortController();
     const end = () => ending.abort();
@@ -110,9 +115,10 @@ export function createClient(options: ClientOptions): Client {
     try {
       return read<A>(...(await attempt(path, request, options)));
     } catch (error) {
-      const { status, retry_after = 0.25 } = error as Partial<FaultError>;
       const { signal } = options;
-      if (left === 0 || signal?.aborted || ![undefined, 502, 503, 504].includes(status) || retry_after > 5) throw error;
+      signal?.throwIfAborted();
+      const { status, retry_after = 0.25 } = error as Partial<FaultError>;
+      if (left === 0 || ![undefined, 502, 503, 504].includes(status) || retry_after > 5) throw error;
       await new Promise((resolve) => {
         setTimeout(resolve, retry_after * 1000);
         signal?.addEventListener("abort", resolve);
@@ -126,7 +132,7 @@ export function createClient(options: ClientOptions): Client {
     createAuthentication: (request, options) => call("authentication", request, retries, keyed(options)),
     retry: (request, options) => call("retry", request, 0, options),
     check: (request, options) => call("check", request, retries, keyed(options)),
-    lookup: ({ phone_number }, options) => call(`lookup/${encodeURIComponent(phone_number)}`, undefined, retries, options),
+    lookup: async ({ phone_number }, options) => call(`lookup/${encodeURIComponent(phone_number)}`, undefined, retries, options),
   };
 }
 
@@ -141,8 +147,8 @@ function read<A>({ status, headers }: Awaited<ReturnType<ClientFetch>>, text: st
   try {
     body = Object(JSON.parse(text));
   } catch {}
-  if (status === 200 && (body.status ?? body.line_type)) return { ...factsOf(headers), ...body } as A;
-  if (status >= 400 && body.code && body.doc_url) throw new FaultError(body as Fault, status, wholeNumber(headers.get("retry-after")));
+  if (status === 200 && typeof (body.status ?? body.line_type) === "string") return { ...factsOf(headers), ...body } as A;
+  if (status >= 400 && typeof body.code === "string" && body.doc_url) throw new FaultError(body as Fault, status, wholeNumber(headers.get("retry-after")));
   const what = headers.get("location") ?? headers.get("content-type");
   throw new TransportError("bad_answer", `HTTP ${status} (${what}) is no answer of the service: is baseUrl right?`, { status });
 }
