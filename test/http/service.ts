@@ -43,7 +43,7 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
   let broken = false;
   const log = (_fields: unknown, message: string) => void logged.push(message);
   const made = createVerifier({
-    store: breakable(memoryStore(), () => broken),
+    store: breakable(memoryStore({ name: "service" }), () => broken),
     sender: {
       async send(message) {
         sent.push(message);
