@@ -18,6 +18,8 @@ export default defineConfig({
     setupFiles: ["test/support/watch-logs.ts"],
     // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two cores.
     testTimeout: 60_000,
+    // Most of what tests do is to wait for these; by default one core would stand idle.
+    maxWorkers: "100%",
     hookTimeout: 120_000,
     reporters: ci ? ["default", "json"] : ["default"],
     outputFile: { json: "test-results/report.json" },
