@@ -2,10 +2,11 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { inboxSender } from "../../adapters/sms/inbox.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { guardedSender } from "../callbacks/guarded-sender.js";
+import { deliveryStatuses } from "../contract/callback.js";
 import type { Verifier } from "../create-verifier.js";
 import type { FlushReport } from "../engine/callbacks/outbox.js";
 import { rigged } from "../engine/rigging.js";
-import { createVerifier, generateApiKey } from "../index.js";
+import { createVerifier, generateApiKey, VerifierError } from "../index.js";
 import type { CustomerConfig, VerifierOptions } from "../options.js";
 import type { DeliveryStatus } from "../ports/receipts.js";
 import type { SmsMessage } from "../ports/sms-sender.js";
@@ -35,7 +36,7 @@ export interface TestVerifierOptions extends Optional<Omit<VerifierOptions, "clo
 export interface TestInbox {
   /** All messages, the oldest first; those that the sender rejected are not among them. */
   readonly messages: readonly SmsMessage[];
-  /** The code of the newest message to a number. Throws an `Error` when there is none, naming the numbers that got one. */
+  /** The code of the newest message to a number. Throws an `Error` when there is none, naming the numbers that got one, and for what is no number. */
   codeFor(number: string): string;
   /** The newest message, of all or to a number. */
   lastMessage(number?: string): SmsMessage | undefined;
@@ -56,7 +57,7 @@ export interface TestVerifier {
   readonly inbox: TestInbox;
   /** Callbacks that were delivered, the oldest first: `flush` delivers. */
   readonly callbacks: readonly TestCallback[];
-  /** The carrier's word on a message, or on the newest to a number, by the route that real receipts take. Rejects where there is no such message. */
+  /** The carrier's word on a message, or on the newest to a number, by the route that real receipts take. Rejects where there is no such message, and for what is no status. */
   receipt(of: string | SmsMessage, status: DeliveryStatus, details?: ReceiptDetails): Promise<void>;
   /** Waits for what goes on after the answers, and delivers all callbacks that are due. */
   flush(): Promise<FlushReport>;
@@ -85,6 +86,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     store = memoryStore({ now: clock.now }),
     ...given
   } = options;
+  if (typeof limits !== "boolean") throw faulty("limits must be true or false: false lifts caps and anti-spam rules");
   const customer_uuid = randomUUID();
   const { key: apiKey } = generateApiKey();
   const inbox = inboxSender();
@@ -120,6 +122,8 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
 
   const lastMessage = (number?: string) => (number === undefined ? inbox.messages.at(-1) : inbox.last(number.replace(/[^\d+]/g, "")));
   const newest = (number: string): SmsMessage => {
+    if (typeof number !== "string")
+      throw new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
     const message = lastMessage(number);
     if (message !== undefined) return message;
     const others = [...new Set(inbox.messages.map(({ to }) => to))];
@@ -136,7 +140,9 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     inbox: { messages: inbox.messages, codeFor: (number) => newest(number).code, lastMessage, clear: inbox.clear },
     callbacks: kept.callbacks,
     async receipt(of, status, details = {}) {
-      await postReceipt(verifier.receipts, typeof of === "string" ? newest(of) : of, status, details);
+      if (!deliveryStatuses.includes(status))
+        throw new TypeError(`createTestVerifier: a receipt tells one of ${deliveryStatuses.join(", ")}, got ${String(status)}.`);
+      await postReceipt(verifier.receipts, typeof of === "object" && of !== null ? of : newest(of), status, details);
     },
     async flush() {
       await inTime(Promise.all(beside));
@@ -155,12 +161,19 @@ async function inTime(work: Promise<unknown>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** What gives each number its code. Throws a `TypeError` for what is no code. */
+/** What gives each number its code. Throws `invalid_options` for what is no code, and for a number that none is sent to. */
 function codesOf(code: TestVerifierOptions["code"]): ((number: string) => string | undefined) | undefined {
   if (code === undefined) return undefined;
-  const codes = typeof code === "string" ? [code] : Object.values(code);
-  for (const one of codes)
-    if (!/^\d{4,10}$/.test(one))
-      throw new TypeError(`createTestVerifier: option code must be 4 to 10 digits, or an object of such by number, got ${JSON.stringify(one)}.`);
+  const codes = typeof code === "object" && code !== null ? Object.entries(code) : [[undefined, code] as const];
+  for (const [number, one] of codes) {
+    if (typeof one !== "string" || !/^\d{4,10}$/.test(one))
+      throw faulty(`code${number === undefined ? "" : `["${number}"]`} must be a string of 4 to 10 digits, got ${JSON.stringify(one)}`);
+    if (number !== undefined && !/^\+[1-9]\d{1,14}$/.test(number))
+      throw faulty(`code["${number}"] is not by a number in E.164 form, for example "+33612345678"`);
+  }
   return typeof code === "string" ? () => code : (number) => code[number];
+}
+
+function faulty(fault: string): VerifierError {
+  return new VerifierError("invalid_options", `phoneproof: createTestVerifier: ${fault}`);
 }

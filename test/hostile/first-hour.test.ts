@@ -607,7 +607,7 @@ describe("createTestVerifier, misused", () => {
     ["a clock that is none", { clock: Date }],
   ])("%s is refused", (_, options) => expect(() => createTestVerifier(options as never)).toThrow(VerifierError));
 
-  it.fails.each<[string, object]>([
+  it.each<[string, object]>([
     ["a code of letters", { code: "abcdef" }],
     ["a code of three digits", { code: "123" }],
     ["a code that is a number", { code: 424242 }],
@@ -615,13 +615,13 @@ describe("createTestVerifier, misused", () => {
     ["limits in words", { limits: "off" }],
   ])("%s is invalid_options", (_, options) => expect(() => createTestVerifier(options as never)).toThrow(VerifierError));
 
-  it.fails("codeFor of no number is not the code of anybody's", async () => {
+  it.each([undefined, null, 5])("codeFor(%s) is not the code of anybody's", async (nobody) => {
     const test = createTestVerifier();
     await test.verifier.createAuthentication({ phone_number: number });
-    expect(() => test.inbox.codeFor(undefined as never)).toThrow();
+    expect(() => test.inbox.codeFor(nobody as never)).toThrow(/E\.164/);
   });
 
-  it.fails("a receipt whose status is none rejects", async () => {
+  it("a receipt whose status is none rejects", async () => {
     const test = createTestVerifier();
     await test.verifier.createAuthentication({ phone_number: number });
     await expect(test.receipt(number, "lost" as never)).rejects.toThrow();

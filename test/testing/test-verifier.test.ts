@@ -153,7 +153,7 @@ describe("fixed codes", () => {
   });
 
   it.each(["123", "12345678901", "12345a", { [number]: "" }])("%j is none", (code) => {
-    expect(() => createTestVerifier({ code })).toThrow("option code must be 4 to 10 digits");
+    expect(() => createTestVerifier({ code })).toThrow("must be a string of 4 to 10 digits");
   });
 });
 
@@ -206,9 +206,9 @@ describe("receipts and callbacks", () => {
   });
 
   it("a status that there is none of is refused, and nothing changes", async () => {
-    const test = createTestVerifier({ logger: { info() {}, warn() {}, error() {} } });
+    const test = createTestVerifier();
     await create(test, { callback_url });
-    await test.receipt(number, "lost" as "unknown");
+    await expect(test.receipt(number, "lost" as "unknown")).rejects.toThrow("a receipt tells one of submitted, in_transit, delivered");
     await test.flush();
     expect(test.callbacks.map(({ event }) => event.data.status)).toEqual(["submitted"]);
   });
