@@ -4,6 +4,7 @@ import { memoryStore } from "../../adapters/store/memory/index.js";
 import { guardedSender } from "../callbacks/guarded-sender.js";
 import { deliveryStatuses } from "../contract/callback.js";
 import type { Verifier } from "../create-verifier.js";
+import { canonicalNumber, e164 } from "../domain/phone-number.js";
 import type { FlushReport } from "../engine/callbacks/outbox.js";
 import { rigged } from "../engine/rigging.js";
 import { createVerifier, generateApiKey, VerifierError } from "../index.js";
@@ -38,7 +39,7 @@ export interface TestInbox {
   readonly messages: readonly SmsMessage[];
   /** The code of the newest message to a number. Throws an `Error` when there is none, naming the numbers that got one, and for what is no number. */
   codeFor(number: string): string;
-  /** The newest message, of all or to a number. */
+  /** The newest message, of all or to a number. Throws an `Error` for what is no number. */
   lastMessage(number?: string): SmsMessage | undefined;
   /** Forgets all messages. */
   clear(): void;
@@ -87,6 +88,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     ...given
   } = options;
   if (typeof limits !== "boolean") throw faulty("limits must be true or false: false lifts caps and anti-spam rules");
+  if (typeof postCallbacks !== "boolean") throw faulty("postCallbacks must be true or false: true posts callbacks too");
   const customer_uuid = randomUUID();
   const { key: apiKey } = generateApiKey();
   const inbox = inboxSender();
@@ -120,11 +122,14 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   };
   const verifier = createVerifier(rigged(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
 
-  const lastMessage = (number?: string) => (number === undefined ? inbox.messages.at(-1) : inbox.last(number.replace(/[^\d+]/g, "")));
-  const newest = (number: string): SmsMessage => {
+  const lastTo = (number: string): SmsMessage | undefined => {
     if (typeof number !== "string")
       throw new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
-    const message = lastMessage(number);
+    return inbox.last(number.replace(/[^\d+]/g, ""));
+  };
+  const lastMessage = (number?: string) => (number === undefined ? inbox.messages.at(-1) : lastTo(number));
+  const newest = (number: string): SmsMessage => {
+    const message = lastTo(number);
     if (message !== undefined) return message;
     const others = [...new Set(inbox.messages.map(({ to }) => to))];
     throw new Error(
@@ -164,14 +169,16 @@ async function inTime(work: Promise<unknown>): Promise<void> {
 /** What gives each number its code. Throws `invalid_options` for what is no code, and for a number that none is sent to. */
 function codesOf(code: TestVerifierOptions["code"]): ((number: string) => string | undefined) | undefined {
   if (code === undefined) return undefined;
+  if (Array.isArray(code) || code instanceof Map) throw faulty("code must be a string of 4 to 10 digits, or an object of such by number");
   const codes = typeof code === "object" && code !== null ? Object.entries(code) : [[undefined, code] as const];
   for (const [number, one] of codes) {
     if (typeof one !== "string" || !/^\d{4,10}$/.test(one))
       throw faulty(`code${number === undefined ? "" : `["${number}"]`} must be a string of 4 to 10 digits, got ${JSON.stringify(one)}`);
-    if (number !== undefined && !/^\+[1-9]\d{1,14}$/.test(number))
-      throw faulty(`code["${number}"] is not by a number in E.164 form, for example "+33612345678"`);
+    if (number !== undefined && !e164.test(number)) throw faulty(`code["${number}"] is not by a number in E.164 form, for example "+33612345678"`);
   }
-  return typeof code === "string" ? () => code : (number) => code[number];
+  if (typeof code === "string") return () => code;
+  const byNumber = new Map(Object.entries(code).map(([number, one]) => [canonicalNumber(number), one]));
+  return (number) => byNumber.get(number);
 }
 
 function faulty(fault: string): VerifierError {

@@ -607,24 +607,42 @@ describe("createTestVerifier, misused", () => {
     ["a clock that is none", { clock: Date }],
   ])("%s is refused", (_, options) => expect(() => createTestVerifier(options as never)).toThrow(VerifierError));
 
-  it.each<[string, object]>([
-    ["a code of letters", { code: "abcdef" }],
-    ["a code of three digits", { code: "123" }],
-    ["a code that is a number", { code: 424242 }],
-    ["a code for a number that is not in E.164 form", { code: { "0612345678": "424242" } }],
-    ["limits in words", { limits: "off" }],
-  ])("%s is invalid_options", (_, options) => expect(() => createTestVerifier(options as never)).toThrow(VerifierError));
+  it.each<[string, object, RegExp]>([
+    ["a code of letters", { code: "abcdef" }, /: code must be/],
+    ["a code of three digits", { code: "123" }, /: code must be/],
+    ["a code that is a number", { code: 424242 }, /: code must be/],
+    ["a code that is null", { code: null }, /: code must be/],
+    ["a list of codes", { code: [] }, /: code must be .* by number/],
+    ["a Map of codes", { code: new Map([[number, "424242"]]) }, /: code must be .* by number/],
+    ["a code for a number that is not in E.164 form", { code: { "0612345678": "424242" } }, /: code\["0612345678"\] .*E\.164/],
+    ["limits in words", { limits: "off" }, /: limits must be true or false/],
+    ["limits that are null", { limits: null }, /: limits must be true or false/],
+    ["postCallbacks in words", { postCallbacks: "no" }, /: postCallbacks must be true or false/],
+  ])("%s: invalid_options that names it", (_, options, named) => {
+    const make = () => createTestVerifier(options as never);
+    expect(make).toThrow(VerifierError);
+    expect(make).toThrow(expect.objectContaining({ code: "invalid_options", message: expect.stringMatching(named) }));
+  });
 
   it.each([undefined, null, 5])("codeFor(%s) is not the code of anybody's", async (nobody) => {
     const test = createTestVerifier();
     await test.verifier.createAuthentication({ phone_number: number });
     expect(() => test.inbox.codeFor(nobody as never)).toThrow(/E\.164/);
+    await expect(test.receipt(nobody as never, "delivered")).rejects.toThrow(/E\.164/);
+    await test.close();
   });
 
-  it("a receipt whose status is none rejects", async () => {
+  it.each([null, 5])("lastMessage(%s) says what it takes", async (nobody) => {
+    const test = createTestVerifier();
+    expect(() => test.inbox.lastMessage(nobody as never)).toThrow(/E\.164/);
+    await test.close();
+  });
+
+  it.each(["lost", undefined, null, 5])("a receipt whose status is %j rejects, naming those that there are", async (odd) => {
     const test = createTestVerifier();
     await test.verifier.createAuthentication({ phone_number: number });
-    await expect(test.receipt(number, "lost" as never)).rejects.toThrow();
+    await expect(test.receipt(number, odd as never)).rejects.toThrow(`submitted, in_transit, delivered, undeliverable, unknown, got ${odd}.`);
+    await test.close();
   });
 });
 

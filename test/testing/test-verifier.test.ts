@@ -152,6 +152,12 @@ describe("fixed codes", () => {
     expect(test.inbox.codeFor("+447400123456")).toMatch(/^\d{6}$/);
   });
 
+  it("by number with a trunk prefix, which is no part of it", async () => {
+    const test = createTestVerifier({ code: { [number.replace("+33", "+330")]: "0000" } });
+    await create(test);
+    expect(test.inbox.codeFor(number)).toBe("0000");
+  });
+
   it.each(["123", "12345678901", "12345a", { [number]: "" }])("%j is none", (code) => {
     expect(() => createTestVerifier({ code })).toThrow("must be a string of 4 to 10 digits");
   });
