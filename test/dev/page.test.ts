@@ -142,7 +142,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
         await create(page, demo);
         await listed.nth(0).getByRole("button", { name: "Delivered" }).click();
         await listed.nth(0).getByText("Delivered", { exact: true }).waitFor();
-        expect(await listed.nth(0).getByRole("button").count()).toBe(1);
+        await expect.poll(() => listed.nth(0).getByRole("button").count()).toBe(1);
         await press(page, "Send again");
         await status(page, "approved");
         const second = await demo.sms();
