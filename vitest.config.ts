@@ -21,6 +21,8 @@ export default defineConfig({
     // Most of what tests do is to wait for these; by default one core would stand idle.
     maxWorkers: "100%",
     hookTimeout: 120_000,
+    // A loaded machine draws a page late.
+    expect: { poll: { timeout: 10_000 } },
     reporters: ci ? ["default", "json"] : ["default"],
     outputFile: { json: "test-results/report.json" },
   },

@@ -89,33 +89,33 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       expect(sms.to).toBe("+14155552671");
       const message = page.getByRole("log", { name: "Messages" }).getByRole("listitem").filter({ hasText: "to +14155552671" });
       await message.getByText(sms.text, { exact: true }).waitFor();
-      expect(await code(page).getAttribute("autocomplete")).toBe("one-time-code");
-      expect(await code(page).getAttribute("inputmode")).toBe("numeric");
+      await expect.poll(() => code(page).getAttribute("autocomplete")).toBe("one-time-code");
+      await expect.poll(() => code(page).getAttribute("inputmode")).toBe("numeric");
 
       await code(page).fill(wrongFor(sms.code));
       await press(page, "Check the code");
       await status(page, "invalid");
-      expect(await page.locator("#status").innerText()).toContain("4 tries are left");
-      expect(await page.locator("#wrong").innerText()).toBe("1 of 5");
+      await expect.poll(() => page.locator("#status").innerText()).toContain("4 tries are left");
+      await expect.poll(() => page.locator("#wrong").innerText()).toBe("1 of 5");
 
       await press(page, "Send again");
       await status(page, "denied");
-      expect(await page.locator("#remaining").innerText()).toBe("4");
+      await expect.poll(() => page.locator("#remaining").innerText()).toBe("4");
       const cooldown = page.locator("#cooldown");
       const before = await cooldown.innerText();
       expect(before).toMatch(/^in 0:[0-3]\d$/);
       await expect.poll(() => cooldown.innerText()).not.toBe(before);
-      expect(await page.locator("#lifetime").innerText()).toMatch(/^9:\d\d$/);
+      await expect.poll(() => page.locator("#lifetime").innerText()).toMatch(/^9:\d\d$/);
 
       await message.getByRole("button", { name: sms.code }).click();
-      expect(await code(page).inputValue()).toBe(sms.code);
+      await expect.poll(() => code(page).inputValue()).toBe(sms.code);
       await press(page, "Check the code");
       await status(page, "valid");
-      expect(await page.locator("[aria-current=step]").innerText()).toBe("Verified");
+      await expect.poll(() => page.locator("[aria-current=step]").innerText()).toBe("Verified");
 
       await press(page, "Check again");
       await status(page, "already_validated");
-      expect(await page.locator("#status").innerText()).toContain("Never take this answer for a success");
+      await expect.poll(() => page.locator("#status").innerText()).toContain("Never take this answer for a success");
       await press(page, "Send again");
       await status(page, "already_validated");
     }));
@@ -128,8 +128,8 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
         await status(page, "approved");
         const second = await demo.sms();
         await page.getByRole("log").getByRole("button", { name: second.code }).waitFor();
-        expect(await page.locator("#remaining").innerText()).toBe("1");
-        expect(await page.locator("#cooldown").innerText()).toMatch(/^in [0-6]:\d\d$/);
+        await expect.poll(() => page.locator("#remaining").innerText()).toBe("1");
+        await expect.poll(() => page.locator("#cooldown").innerText()).toMatch(/^in [0-6]:\d\d$/);
         expect(second.authentication_uuid).toBe(first.authentication_uuid);
       },
       { options: ["--cooldown", "0,300"] },
@@ -174,7 +174,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
         expect(await page.getByRole("log").innerText()).not.toContain(first.code);
         await press(page, "Deliver now");
         await listed.nth(0).getByRole("button", { name: first.code }).click();
-        expect(await code(page).inputValue()).toBe(first.code);
+        await expect.poll(() => code(page).inputValue()).toBe(first.code);
         await press(page, "Check the code");
         await status(page, "valid");
       },
@@ -187,7 +187,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
         const sms = await create(page, demo);
         const message = page.getByRole("log", { name: "Messages" }).getByRole("listitem");
         await message.getByText("Outcome unknown: no receipt will come.").waitFor();
-        expect(await message.getByRole("button").allInnerTexts()).toEqual([sms.code]);
+        await expect.poll(() => message.getByRole("button").allInnerTexts()).toEqual([sms.code]);
       },
       { options: ["--fail", "unknown"] },
     ));
@@ -197,25 +197,25 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       const sms = await create(page, demo);
       const again = page.getByRole("button", { name: "Start a new verification" });
       for (let wrong = 1; wrong <= 5; wrong++) {
-        expect(await again.isVisible()).toBe(false);
+        await expect.poll(() => again.isVisible()).toBe(false);
         await code(page).fill(wrongFor(sms.code));
         await press(page, "Check the code");
         await page.getByText(`${wrong} of 5`, { exact: true }).waitFor();
       }
       await again.waitFor();
-      expect(await facts(page)).toEqual(["closed", "none", "0", "5 of 5"]);
-      expect(await page.locator("#status").innerText()).toContain("it was the last try. Start a new verification.");
+      await expect.poll(() => facts(page)).toEqual(["closed", "none", "0", "5 of 5"]);
+      await expect.poll(() => page.locator("#status").innerText()).toContain("it was the last try. Start a new verification.");
       await code(page).fill(sms.code);
       await press(page, "Check the code");
       await status(page, "rate_limited");
-      expect(await page.locator("#status").innerText()).toContain("Start a new one");
-      expect(await facts(page)).toEqual(["closed", "none", "0", "5 of 5"]);
+      await expect.poll(() => page.locator("#status").innerText()).toContain("Start a new one");
+      await expect.poll(() => facts(page)).toEqual(["closed", "none", "0", "5 of 5"]);
       await again.click();
       expect(await page.evaluate("document.activeElement.id")).toBe("phone_number");
-      expect(await page.locator("#status").innerText()).toBe("");
+      await expect.poll(() => page.locator("#status").innerText()).toBe("");
       await press(page, "Send the code");
       await status(page, "pending");
-      expect(await again.isVisible()).toBe(false);
+      await expect.poll(() => again.isVisible()).toBe(false);
     }));
 
   test("at expiry the countdowns stand still, the words and a button say what to do, and the service says the same", () =>
@@ -223,9 +223,9 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       async (page, demo) => {
         const sms = await create(page, demo);
         await status(page, "expired_auth");
-        expect(await facts(page)).toEqual(["expired", "none", "0", "0 of 5"]);
-        expect(await page.locator("#status").innerText()).toContain("Start a new verification");
-        expect(await page.getByRole("button", { name: "Start a new verification" }).isVisible()).toBe(true);
+        await expect.poll(() => facts(page)).toEqual(["expired", "none", "0", "0 of 5"]);
+        await expect.poll(() => page.locator("#status").innerText()).toContain("Start a new verification");
+        await expect.poll(() => page.getByRole("button", { name: "Start a new verification" }).isVisible()).toBe(true);
         await code(page).fill(sms.code);
         await press(page, "Check the code");
         await calls(page).filter({ hasText: "expired_auth" }).waitFor();
@@ -247,16 +247,16 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       await expect.poll(() => page.locator("#phone_number-error").innerText()).toContain("kind of line");
       const expiry = page.getByRole("button", { name: "Expires in 15 s" });
       await expiry.click();
-      expect(await expiry.getAttribute("aria-pressed")).toBe("true");
+      await expect.poll(() => expiry.getAttribute("aria-pressed")).toBe("true");
       const sms = await create(page, demo);
-      expect(await page.locator("#lifetime").innerText()).toMatch(/^0:1[0-5]$/);
+      await expect.poll(() => page.locator("#lifetime").innerText()).toMatch(/^0:1[0-5]$/);
       await code(page).fill(sms.code);
       await press(page, "Check the code");
       await status(page, "valid");
       await page.getByRole("button", { name: "Start a new verification" }).click();
       await expiry.click();
       await create(page, demo);
-      expect(await page.locator("#lifetime").innerText()).toMatch(/^(9:5\d|10:00)$/);
+      await expect.poll(() => page.locator("#lifetime").innerText()).toMatch(/^(9:5\d|10:00)$/);
     }));
 
   test("faults are shown at the field they speak of, in the service's words", () =>
@@ -265,8 +265,8 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       await press(page, "Send the code");
       const fault = page.locator("#phone_number-error");
       await expect.poll(() => fault.innerText()).toContain("phone_number");
-      expect(await number(page).getAttribute("aria-invalid")).toBe("true");
-      expect(await number(page).getAttribute("aria-describedby")).toContain("phone_number-error");
+      await expect.poll(() => number(page).getAttribute("aria-invalid")).toBe("true");
+      await expect.poll(() => number(page).getAttribute("aria-describedby")).toContain("phone_number-error");
 
       await number(page).fill("+14155552671");
       await page.getByText("More options").click();
@@ -278,7 +278,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
         await page.getByLabel(field, { exact: true }).fill(value);
         await press(page, "Send the code");
         await expect.poll(() => page.locator(`#${field}-error`).innerText()).toContain(field === "ip" ? "ip" : "app_realm");
-        expect(await fault.innerText()).toBe("");
+        await expect.poll(() => fault.innerText()).toBe("");
         await page.getByLabel(field, { exact: true }).fill("");
       }
 
@@ -298,8 +298,8 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       }
       await press(page, "Send the code");
       await status(page, "rate_limited");
-      expect(await number(page).isVisible()).toBe(true);
-      expect(await page.getByRole("log").getByRole("listitem").count()).toBe(5);
+      await expect.poll(() => number(page).isVisible()).toBe(true);
+      await expect.poll(() => page.getByRole("log").getByRole("listitem").count()).toBe(5);
     }));
 
   test("lookup lists what is known, says what is not, and shows its faults", () =>
@@ -309,12 +309,12 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       await press(page, "Look up");
       const result = page.locator("#lookup-result");
       await expect.poll(() => result.innerText()).toContain("FR · France");
-      expect(await result.innerText()).toMatch(/line_type\s+Mobile/);
-      expect(await result.innerText()).toMatch(/number_ported\s+not known offline/);
+      await expect.poll(() => result.innerText()).toMatch(/line_type\s+Mobile/);
+      await expect.poll(() => result.innerText()).toMatch(/number_ported\s+not known offline/);
       await field.fill("12");
       await press(page, "Look up");
       await expect.poll(() => page.locator("#lookup-error").innerText()).toContain("phone_number");
-      expect(await result.innerText()).toBe("");
+      await expect.poll(() => result.innerText()).toBe("");
     }));
 
   test("calls are listed as they went over the wire, those from elsewhere too, with what explain says and the curl that repeats them", () =>
@@ -329,7 +329,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
         callback_url: `${demo.url}/dev/callbacks`,
       });
       expect(JSON.parse(await box("Response body").innerText())).toMatchObject({ authentication_uuid: sms.authentication_uuid, status: "pending" });
-      expect(await row.innerText()).toMatch(/One message sent \(accepted\) · 5 tries and 4 messages left · (10:00|9:59) to go\./);
+      await expect.poll(() => row.innerText()).toMatch(/One message sent \(accepted\) · 5 tries and 4 messages left · (10:00|9:59) to go\./);
       await row.getByText("The whole explanation").click();
       expect(JSON.parse(await box("Explanation").innerText())).toMatchObject({ authentication_uuid: sms.authentication_uuid, left: { checks: 5 } });
       const curl = await box("curl command").innerText();
@@ -337,13 +337,13 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       const repeated = await promisify(execFile)("sh", ["-c", curl]);
       expect(JSON.parse(repeated.stdout)).toMatchObject({ status: "pending" });
       await calls(page).filter({ hasText: "from outside this page" }).waitFor();
-      expect(await calls(page).filter({ hasText: "POST /v1/authentication" }).count()).toBe(2);
+      await expect.poll(() => calls(page).filter({ hasText: "POST /v1/authentication" }).count()).toBe(2);
       await promisify(execFile)("curl", ["-sS", `${demo.url}/v1/check`, "-H", "x-api-key: wrong", "-d", "no JSON"]);
       const refused = calls(page).filter({ hasText: "forbidden" });
       await refused.locator("summary").click();
       await refused.getByText("It has no body.").waitFor();
       // The newest first.
-      expect(await calls(page).first().innerText()).toContain("forbidden");
+      await expect.poll(() => calls(page).first().innerText()).toContain("forbidden");
       await page.reload();
       await expect
         .poll(() =>
@@ -352,7 +352,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
             .count(),
         )
         .toBe(5);
-      expect(await calls(page).first().innerText()).toContain("forbidden");
+      await expect.poll(() => calls(page).first().innerText()).toContain("forbidden");
     }));
 
   test("callbacks are listed as they arrive, with their body; a box leaves them out", () =>
@@ -386,30 +386,30 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       const older = page.getByRole("button", { name: "Show 4 older" });
       await older.waitFor();
       const visible = () => page.evaluate("[...document.querySelectorAll('#calls > li')].filter((row) => row.checkVisibility()).length");
-      expect(await visible()).toBe(8);
+      await expect.poll(() => visible()).toBe(8);
       await older.click();
-      expect(await visible()).toBe(12);
+      await expect.poll(() => visible()).toBe(12);
       expect(await page.evaluate("document.activeElement.closest('li') === document.querySelectorAll('#calls > li')[8]")).toBe(true);
     }));
 
   test("a screen reader hears the first answer and the first lookup: their regions are there before, empty; lists are lists, timers timers", () =>
     onPage(async (page, demo) => {
       const region = page.getByRole("status");
-      expect(await region.innerText()).toBe("");
+      await expect.poll(() => region.innerText()).toBe("");
       await page.evaluate("window.before = [document.querySelector('#status'), document.querySelector('#lookup-result').parentElement]");
       expect(await page.evaluate("before.map((element) => element.checkVisibility())")).toEqual([true, true]);
       await create(page, demo);
-      expect(await region.innerText()).toContain("On its way");
+      await expect.poll(() => region.innerText()).toContain("On its way");
       await page.getByLabel("Number to look up").fill("+33 6 12 34 56 78");
       await press(page, "Look up");
       await page.getByText("FR · France").waitFor();
       expect(
         await page.evaluate("[before[0] === document.querySelector('[role=status]'), before[1] === document.querySelector('#lookup-result').parentElement]"),
       ).toEqual([true, true]);
-      expect(await page.getByRole("log", { name: "Messages" }).getByRole("list").count()).toBe(1);
+      await expect.poll(() => page.getByRole("log", { name: "Messages" }).getByRole("list").count()).toBe(1);
       expect(await page.evaluate("[...document.querySelectorAll('[role=timer]')].map((timer) => timer.parentElement.tagName)")).toEqual(["DD", "DD"]);
-      expect(await page.getByRole("definition").count()).toBeGreaterThan(3);
-      expect(await page.getByRole("timer", { name: "Code ends in" }).innerText()).toMatch(/^(10:00|9:5\d)$/);
+      await expect.poll(() => page.getByRole("definition").count()).toBeGreaterThan(3);
+      await expect.poll(() => page.getByRole("timer", { name: "Code ends in" }).innerText()).toMatch(/^(10:00|9:5\d)$/);
     }));
 
   test("messages, their notice and calls add no tab stop before the form", () =>
@@ -504,7 +504,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
       await status(page, "denied");
       await tabTo(sms.code);
       await page.keyboard.press("Enter");
-      expect(await code(page).inputValue()).toBe(sms.code);
+      await expect.poll(() => code(page).inputValue()).toBe(sms.code);
       await page.keyboard.press("Enter");
       await status(page, "valid");
       await tabTo("lookup");
@@ -528,7 +528,7 @@ describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { ti
         expect(await overflow()).toBe(0);
         const sms = await create(page, demo, "+4915123456789");
         await page.getByRole("button", { name: `Messages Tap to fill in ${sms.text}` }).click();
-        expect(await code(page).inputValue()).toBe(sms.code);
+        await expect.poll(() => code(page).inputValue()).toBe(sms.code);
         expect(await overflow()).toBe(0);
         await press(page, "Check the code");
         await status(page, "valid");

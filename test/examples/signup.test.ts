@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium("the sign-up examples")).each(apps)("examples/$name
       await page.getByLabel("Mobile number").fill(phone);
       await page.getByRole("button", { name: "Send me a code" }).click();
       await page.getByText(words).waitFor();
-      expect(await page.getByLabel("Mobile number").inputValue()).toBe(phone);
+      await expect.poll(() => page.getByLabel("Mobile number").inputValue()).toBe(phone);
     }
   });
 
@@ -178,8 +178,8 @@ describe.skipIf(!hasChromium("the sign-up examples")).each(apps)("examples/$name
     await expect.poll(() => button.getAttribute("aria-disabled"), { timeout: 40_000 }).toBe("false");
     await button.click();
     await patient.getByText("A new code is on its way.", { exact: true }).waitFor();
-    expect(await button.getAttribute("aria-disabled")).toBe("true");
-    expect(await button.innerText()).toMatch(/\d/);
+    await expect.poll(() => button.getAttribute("aria-disabled")).toBe("true");
+    await expect.poll(() => button.innerText()).toMatch(/\d/);
     await field(patient).fill(await app.code("+33602345670", 2));
     await heading(patient, "Welcome");
   });
