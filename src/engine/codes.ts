@@ -1,4 +1,5 @@
-import { createHmac, createSecretKey, type KeyObject, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { type Hmac, hmacOf } from "./hash.js";
 import { lastUsed } from "./records/last-used.js";
 
 /** Everything that is drawn at random or keyed with a secret. */
@@ -34,25 +35,22 @@ const maskLength = 16;
 /** `secrets`: the current one first. `pepper`: keys the names of windows. Default: the current secret. */
 export function createCodes(secrets: readonly string[], pepper = secrets[0] as string): Codes {
   const random = randomPool();
-  // A key that is made once spares each digest that work.
-  const keys = secrets.map(keyOf);
-  const current = keys[0] as KeyObject;
-  const windowKey = keyOf(pepper);
+  const keys = secrets.map((secret) => hmacOf(secret));
+  const current = keys[0] as Hmac;
+  const windowKey = hmacOf(pepper);
   // A number is masked for its create, its retries and its check, a range for all its numbers.
   const masks = lastUsed<string>(4_096);
-  const keyed = (key: KeyObject, purpose: string, text: string) =>
-    createHmac("sha256", key).update(`${purpose}\0${text}`).digest("base64url").slice(0, digestLength);
+  const keyed = (key: Hmac, purpose: string, text: string) => key(`${purpose}\0${text}`).slice(0, digestLength);
 
   return {
     draw: (length) => String(randomInt(10 ** length)).padStart(length, "0"),
     digest: (id, code) => keyed(current, "code", `${id}\0${code}`),
     matching(id, code, digests) {
       if (digests.length === 0) return -1;
-      const held = digests.map((digest) => Buffer.from(digest));
       let found = -1;
       for (const key of keys) {
-        const made = Buffer.from(keyed(key, "code", `${id}\0${code}`));
-        for (const [at, digest] of held.entries()) if (digest.length === made.length && timingSafeEqual(digest, made)) found = at;
+        const made = keyed(key, "code", `${id}\0${code}`);
+        for (let at = 0; at < digests.length; at++) if (isSame(digests[at] as string, made)) found = at;
       }
       return found;
     },
@@ -83,8 +81,15 @@ export function createCodes(secrets: readonly string[], pepper = secrets[0] as s
   };
 }
 
-function keyOf(secret: string): KeyObject {
-  return createSecretKey(secret, "utf8");
+/** What is compared last, so that it need not be made anew. */
+const [left, right] = [Buffer.alloc(digestLength), Buffer.alloc(digestLength)];
+
+/** Whether two digests are the same, compared in constant time. */
+function isSame(one: string, other: string): boolean {
+  if (one.length !== digestLength || other.length !== digestLength) return false;
+  left.write(one, "latin1");
+  right.write(other, "latin1");
+  return timingSafeEqual(left, right);
 }
 
 /** Random bytes from the platform, fetched 4 KiB at a time: a call into the CSPRNG costs more than its bytes. No byte is handed out twice. */

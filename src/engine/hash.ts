@@ -1,0 +1,35 @@
+import * as crypto from "node:crypto";
+
+/** A text's SHA-256, in hexadecimal digits. In one shot, where the platform can: an object for each hash costs more than its work. */
+export const sha256 = (text: string): string =>
+  crypto.hash === undefined ? crypto.createHash("sha256").update(text).digest("hex") : crypto.hash("sha256", text);
+
+/** HMAC-SHA-256 of texts under one key, as base64url. */
+export type Hmac = (text: string) => string;
+
+/** Bytes that SHA-256 takes at a time, and that it answers. */
+const blockSize = 64;
+const digestSize = 32;
+
+/** Texts that are longer get a buffer of their own. Bytes. */
+const usualText = 1_024;
+
+/** RFC 2104 as two one-shot hashes: an Hmac object is a native one, and costs the garbage collector more than its work. Without them (not every runtime has `crypto.hash`) it is the platform's. */
+export function hmacOf(secret: string, hash: typeof crypto.hash | null = crypto.hash ?? null): Hmac {
+  if (hash === null) {
+    const key = crypto.createSecretKey(secret, "utf8");
+    return (text) => crypto.createHmac("sha256", key).update(text).digest("base64url");
+  }
+  const given = Buffer.from(secret, "utf8");
+  const key = given.length > blockSize ? crypto.createHash("sha256").update(given).digest() : given;
+  const pad = (byte: number) => Buffer.alloc(blockSize, byte).map((value, at) => value ^ (key[at] ?? 0));
+  const inner = Buffer.concat([pad(0x36), Buffer.alloc(usualText)]);
+  const outer = Buffer.concat([pad(0x5c), Buffer.alloc(digestSize)]);
+  return (text) => {
+    const ownBuffer = text.length * 3 > usualText;
+    const bytes = ownBuffer ? Buffer.concat([inner.subarray(0, blockSize), Buffer.from(text, "utf8")]) : inner;
+    const end = ownBuffer ? bytes.length : blockSize + inner.write(text, blockSize, "utf8");
+    outer.write(hash("sha256", bytes.subarray(0, end), "binary"), blockSize, "binary");
+    return hash("sha256", outer, "base64url");
+  };
+}

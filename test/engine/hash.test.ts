@@ -1,0 +1,32 @@
+import { createHmac } from "node:crypto";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { hmacOf } from "../../src/engine/hash.js";
+
+const reference = (secret: string, text: string) => createHmac("sha256", secret).update(text).digest("base64url");
+
+/** Lengths around a block, and around the buffer that most texts fit in. */
+const lengths = fc.constantFrom(0, 1, 22, 63, 64, 65, 300, 341, 342, 1_023, 1_024, 1_025, 5_000);
+const unit = fc.constantFrom("grapheme", "binary", "binary-ascii");
+const texts = fc.tuple(lengths, unit).chain(([length, unit]) => fc.string({ minLength: length, maxLength: length, unit }));
+
+test.each([
+  ["in one shot", undefined],
+  ["where the platform has no one-shot hash", null],
+])("HMAC-SHA-256 as the platform makes it, whatever the key and the text, %s", (_name, hash) =>
+  fc.assert(
+    fc.property(texts, fc.array(texts, { minLength: 1, maxLength: 4 }), (secret, all) => {
+      const hmac = hmacOf(secret, hash);
+      for (const text of all) expect(hmac(text)).toBe(reference(secret, text));
+    }),
+    { numRuns: 300 },
+  ),
+);
+
+test("keys do not meet", () => {
+  const [one, other] = [hmacOf("one"), hmacOf("other")];
+  for (const text of ["a", "b", "\ud800"]) {
+    expect(one(text)).toBe(reference("one", text));
+    expect(other(text)).toBe(reference("other", text));
+  }
+});
