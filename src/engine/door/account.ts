@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { apiKeyOf, isMistyped } from "../../domain/api-key.js";
 import type { Policy } from "../../domain/policy.js";
 import { VerifierError } from "../../errors.js";
@@ -8,6 +8,7 @@ import type { Customer, Customers } from "../../ports/customers.js";
 import { derivedWebhookSecret } from "../callbacks/webhook.js";
 import { unavailable, withTimeout } from "../clock/budget.js";
 import type { Outage } from "../eyes/outages.js";
+import { sha256 } from "../hash.js";
 import { type Soon, soon } from "../soon.js";
 
 /** A customer that was let in, with the policy that holds for it. */
@@ -47,7 +48,7 @@ export interface ApiKey {
 /** Makes an API key: "32 random bytes with a recognisable prefix … shown once, kept as SHA-256" (docs/contract.md#api-keys). */
 export function generateApiKey(): ApiKey {
   const key = apiKeyOf(randomBytes(32));
-  return { key, digest: `sha256:${keyDigest(key)}` };
+  return { key, digest: `sha256:${sha256(key)}` };
 }
 
 /** `customers` absent: there is one, implicit, without a key. `implicit`: whom calls are for that name none. */
@@ -61,28 +62,35 @@ export function createAccounts(
   const source = customers ?? configuredCustomers([{ customer_uuid: implicitCustomer, keys: [] }]);
   const policies = new WeakMap<object, Policy>();
 
-  /** What is `read` of the customer that the source answers. A source that fails, takes longer than the store may, or answers what is no customer is answered 503, as a store is. */
-  const ask = <T>(question: () => ReturnType<Customers["find"]>, read: (customer: Customer) => T, uuid?: string): Soon<T | undefined> => {
-    const judge = (found: Customer | null | undefined): T | undefined => {
-      const customer = found === undefined || found === null ? undefined : readCustomer(found);
-      if (outage.on) outage.worked();
-      if (customer === undefined) return undefined;
-      if (uuid !== undefined && customer.customer_uuid !== uuid) throw new Error("the customer source was asked for one customer and answered another");
-      return read(customer);
-    };
-    const fail = (cause: unknown): never => {
-      outage.failed({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) });
-      throw unavailable(cause);
+  /** A source that fails, takes longer than the store may, or answers what is no customer is answered 503, as a store is. */
+  const failed = (cause: unknown, uuid: string | undefined): never => {
+    outage.failed({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) });
+    throw unavailable(cause);
+  };
+
+  const judged = (found: Customer | null | undefined, uuid: string | undefined): Customer | undefined => {
+    const customer = found === undefined || found === null || configured.has(found) ? (found ?? undefined) : readCustomer(found);
+    if (outage.on) outage.worked();
+    if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
+      throw new Error("the customer source was asked for one customer and answered another");
+    return customer;
+  };
+
+  /** What is `read` of the customer that the source answers to a question, which names the customer or a key. */
+  const ask = <T>(question: "find" | "findByKeyDigest", text: string, read: (customer: Customer) => T): Soon<T | undefined> => {
+    const uuid = question === "find" ? text : undefined;
+    const made = (found: Customer | null | undefined) => {
+      const customer = judged(found, uuid);
+      return customer && read(customer);
     };
     try {
-      const answer = question();
-      return isThenable(answer)
-        ? withTimeout(clock, settings.storeTimeout, () => answer)
-            .then(judge)
-            .catch(fail)
-        : judge(answer);
+      const answer = source[question](text);
+      if (!isThenable(answer)) return made(answer);
+      return withTimeout(clock, settings.storeTimeout, () => answer)
+        .then(made)
+        .catch((cause: unknown) => failed(cause, uuid));
     } catch (cause) {
-      return fail(cause);
+      return failed(cause, uuid);
     }
   };
 
@@ -100,34 +108,34 @@ export function createAccounts(
       if (customers === undefined) throw new Error(noApiKeys);
       // Longer than any key, or mistyped: not worth hashing, nor asking anyone.
       const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512 && !isMistyped(apiKey);
-      return soon(sound ? ask(() => source.findByKeyDigest(keyDigest(apiKey)), account) : undefined, (known) => {
-        if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
-        return known;
-      });
+      return soon(sound ? ask("findByKeyDigest", sha256(apiKey), account) : undefined, forKey);
     },
     byUuid(customerUuid) {
-      return soon(
-        ask(() => source.find(customerUuid), account, customerUuid),
-        (known) => {
-          if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
-          return known;
-        },
-      );
+      return soon(ask("find", customerUuid, account), forUuid);
     },
     unnamed() {
       if (implicit !== undefined) return implicit;
       throw new VerifierError("bad_request", "customer_uuid is missing: this verifier has customers, so every call names the one that it is for.");
     },
     async webhookSecrets(customerUuid) {
-      const own = await ask(
-        () => source.find(customerUuid),
-        ({ webhookSecrets }) => webhookSecrets ?? undefined,
-        customerUuid,
-      );
+      const own = await ask("find", customerUuid, ({ webhookSecrets }) => webhookSecrets ?? undefined);
       return own ?? settings.secrets.map((secret) => derivedWebhookSecret(secret, customerUuid));
     },
   };
 }
+
+function forKey(known: Account | undefined): Account {
+  if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
+  return known;
+}
+
+function forUuid(known: Account | undefined): Account {
+  if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
+  return known;
+}
+
+/** Customers that were read when their verifier was built, and that nobody can change since. */
+const configured = new WeakSet<Customer>();
 
 function isThenable(value: object | null | undefined): value is PromiseLike<Customer | null | undefined> {
   return typeof value === "object" && value !== null && "then" in value;
@@ -139,9 +147,10 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
   const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();
   for (const [index, config] of configs.entries()) {
     const uuid = config.customer_uuid.toLowerCase();
-    const customer: Customer = { customer_uuid: uuid, policy: config.policy, webhookSecrets: config.webhookSecrets, suspended: config.suspended };
+    const customer = readCustomer({ customer_uuid: uuid, policy: config.policy, webhookSecrets: config.webhookSecrets, suspended: config.suspended });
     if (byUuid.has(uuid))
       throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid stands in the list twice; give one entry all keys`);
+    configured.add(customer);
     byUuid.set(uuid, customer);
     for (const key of new Set(config.keys)) {
       const digest = digestOf(key);
@@ -164,9 +173,5 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
 
 /** The digest of a key that may stand as its digest. */
 export function digestOf(key: string): string {
-  return key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : keyDigest(key);
-}
-
-function keyDigest(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : sha256(key);
 }
