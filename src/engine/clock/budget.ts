@@ -37,18 +37,21 @@ class Budget implements StoreBudget {
       return Promise.reject(unavailable(new Error(`the store used up its ${this.timeout} ms`)));
     }
     this.#underWay++;
-    const failed = (cause: unknown) => {
-      this.#over();
-      this.store.failed({ err: cause });
-      return unavailable(cause);
-    };
-    const answered = () => {
-      const then = this.#over();
-      // The clock jumped over the call: how long it took nobody knows, and the next has as much.
-      if (then >= this.#deadline) this.#deadline = then + left;
-      if (this.store.on) this.store.worked();
-    };
-    return withTimeout(this.clock, left, work, failed, answered);
+    return new Promise((resolve, reject) => new StoreCall<T>(this, left, resolve, reject).waitFor(work));
+  }
+
+  failed(cause: unknown): VerifierError {
+    this.#over();
+    this.store.failed({ err: cause });
+    return unavailable(cause);
+  }
+
+  /** `left`: what was left of the time when the call began. */
+  answered(left: number): void {
+    const then = this.#over();
+    // The clock jumped over the call: how long it took nobody knows, and the next has as much.
+    if (then >= this.#deadline) this.#deadline = then + left;
+    if (this.store.on) this.store.worked();
   }
 
   #over(): number {
@@ -85,29 +88,73 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
   };
 }
 
-const asItIs = (error: unknown) => error;
+/** The result of `work`, or a rejection with `TimedOut` after `ms`. What `work` does later is ignored. */
+export function withTimeout<T>(clock: Clock, ms: number, work: () => PromiseLike<T> | T): Promise<T> {
+  return new Promise((resolve, reject) => new Wait<T>(clock, ms, resolve, reject).waitFor(work));
+}
 
-/** The result of `work`, or a rejection with `TimedOut` after `ms`. What `work` does later is ignored. `failure`: what to reject with instead. `answered`: told of a result that comes in time. */
-export function withTimeout<T>(clock: Clock, ms: number, work: () => PromiseLike<T> | T, failure = asItIs, answered?: () => void): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    let isOver = false;
-    const isFirst = () => {
-      if (isOver) return false;
-      cancel();
-      return (isOver = true);
-    };
-    const fail = (error: unknown) => {
-      if (isFirst()) reject(failure(error));
-    };
-    const cancel = afterTurn(clock, ms, () => fail(new TimedOut(`no answer within ${ms} ms`)));
+/** One wait with a limit; every request makes several. As for `afterTurn`, an answer that is there when the time is up is read, and is not late. */
+class Wait<T> {
+  #isOver = false;
+  readonly #cancel: () => void;
+
+  constructor(
+    clock: Clock,
+    readonly ms: number,
+    readonly resolve: (value: T) => void,
+    readonly reject: (error: unknown) => void,
+  ) {
+    this.#cancel = clock.after(ms, () => void nextTurn(() => this.#fail(new TimedOut(`no answer within ${this.ms} ms`))));
+  }
+
+  waitFor(work: () => PromiseLike<T> | T): void {
+    const fail = (error: unknown) => this.#fail(error);
     try {
       Promise.resolve(work()).then((value) => {
-        if (!isFirst()) return;
-        answered?.();
-        resolve(value);
+        if (!this.#isFirst()) return;
+        this.answered();
+        this.resolve(value);
       }, fail);
     } catch (error) {
       fail(error);
     }
-  });
+  }
+
+  /** Told of a result that comes in time. */
+  answered(): void {}
+
+  /** What to reject with. */
+  failure(error: unknown): unknown {
+    return error;
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isFirst()) this.reject(this.failure(error));
+  }
+
+  #isFirst(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#cancel();
+    return true;
+  }
+}
+
+class StoreCall<T> extends Wait<T> {
+  constructor(
+    readonly budget: Budget,
+    left: number,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+  ) {
+    super(budget.clock, left, resolve, reject);
+  }
+
+  override answered(): void {
+    this.budget.answered(this.ms);
+  }
+
+  override failure(error: unknown): unknown {
+    return this.budget.failed(error);
+  }
 }
