@@ -30,18 +30,16 @@ const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "u
  */
 export function settleSend(auth: Authentication, attempt: number, report: SendReport, policy: Policy, now: number): Authentication | undefined {
   const { result, route, marks = false, keptId } = report;
-  // A worker may have taken a slow send for lost; what its own process knows goes before that.
-  const open = (state: SendState) => state === "undecided" || (state === "unknown" && result !== "unknown");
-  const send = auth.sends.find((one) => one.attempt === attempt && open(one.state));
-  if (send === undefined) return undefined;
-  const event = { attempt, status: statuses[result], ...(route !== undefined && { route }) };
-  const noted = withDecisions(auth, report.decisions ?? []);
-  if (result === "rejected")
-    return send.delivery !== undefined && isFinal(send.delivery) ? withoutSend(noted, attempt) : withEvent(withoutSend(noted, attempt), event, now);
+  const send = auth.sends.find((one) => one.attempt === attempt);
+  if (send === undefined || !isOpen(send.state, result)) return undefined;
+  const noted = report.decisions === undefined ? auth : report.decisions.reduce(withDecision, auth);
   const asked = auth.callbackUrl !== undefined;
   const moved = route !== undefined && route !== send.route;
   const kills = result === "accepted" && !policy.acceptPreviousCode && auth.sends.length > 1;
-  if (!asked && !moved && noted === auth && !kills && !marks && keptId === undefined) return undefined;
+  if (result !== "rejected" && !asked && !moved && noted === auth && !kills && !marks && keptId === undefined) return undefined;
+  const event = { attempt, status: statuses[result], ...(route !== undefined && { route }) };
+  if (result === "rejected")
+    return send.delivery !== undefined && isFinal(send.delivery) ? withoutSend(noted, attempt) : withEvent(withoutSend(noted, attempt), event, now);
   const state = result === "unknown" && !asked && !marks ? "undecided" : result;
   const known = withChange(withoutDeadline(noted, attempt), attempt, {
     state,
@@ -50,6 +48,11 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   });
   // A receipt that was quicker than the carrier's answer has told more already (docs/contract.md#callback-order).
   return send.delivery === undefined ? withEvent(known, event, now) : known;
+}
+
+/** Whether the result is still to be settled. A worker may have taken a slow send for lost; what its own process knows goes before that. */
+function isOpen(state: SendState, result: SendResult): boolean {
+  return state === "undecided" || (state === "unknown" && result !== "unknown");
 }
 
 /** Settles a send that a crash left over, where a callback must tell of it; the record itself when there is none. */
@@ -71,10 +74,6 @@ function withoutSend(auth: Authentication, attempt: number): Authentication {
 function withoutDeadline(auth: Authentication, attempt: number): Authentication {
   if (auth.attempts !== attempt) return auth;
   return { ...auth, settleBy: undefined };
-}
-
-function withDecisions(auth: Authentication, decisions: readonly Decision[]): Authentication {
-  return decisions.reduce(withDecision, auth);
 }
 
 /** Progress of a message; a later status never makes way for an earlier one, and a final one for none. */

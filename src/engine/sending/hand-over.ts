@@ -14,6 +14,7 @@ import { type CarrierId, keepId, keysOfListedId, listedId } from "./kept-ids.js"
 import { type Sending, toMessage } from "./next-send.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 import { settleOne } from "./receipts.js";
+import { TimeToSend } from "./time-to-send.js";
 
 /**
  * Hands a send to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
@@ -93,7 +94,7 @@ async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise
 
 /** "what it did not cost goes back with the write that settles it" (docs/contract.md#spend-ceiling): a message surely not sent is free, one that may have been sent is paid. */
 function correctionOf({ settings }: Parts, { limits }: Policy, { next, maxPrice }: Sending, { result, price }: SentReport) {
-  if (maxPrice === undefined) return [];
+  if (maxPrice === undefined) return none;
   const spent = result === "rejected" ? 0 : (price ?? maxPrice);
   return spendCorrection(next.customer, maxPrice, spent, limits.spend, { at: next.lastSendAt, skew: settings.clockSkew });
 }
@@ -127,7 +128,7 @@ async function store(
 /** What a sender answered. */
 interface SentReport extends SendReport {
   /** The carrier's id of the message, where its receipts name nothing else. */
-  readonly indexed?: CarrierId;
+  readonly indexed?: CarrierId | undefined;
   /** What the message costs; absent: as planned. */
   readonly price?: number | undefined;
   /** Why it was not accepted. */
@@ -141,73 +142,48 @@ async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: Tes
 }
 
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
-function send({ sender, clock, eyes, settings }: Parts, message: SmsMessage): Promise<SentReport> {
-  const abort = lazyAbort();
-  const context = {
-    get signal() {
-      return abort.signal();
-    },
-    deadline: clock.now() + settings.sendTimeout,
-    timeLeft: settings.sendTimeout,
-  };
-  const outage = eyes.outages.sender;
-  const notAccepted = (result: "rejected" | "unknown", answer: unknown, more: Omit<SentReport, "result">): SentReport => {
-    const reason = reasonOf(answer, message);
-    const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), reason };
-    if (result === "rejected") eyes.sparse.warn(fields, "the sender rejected a message");
-    else outage.failed(fields);
-    if (more.decisions !== undefined && more.decisions.length > 0) return { ...more, result, reason };
-    const failure: Decision = {
-      at: clock.now(),
-      rule: more.route ?? message.planned_route ?? "sender",
-      mode: "route",
-      reason: `${result}: ${reason}`.slice(0, 200),
-    };
-    return { ...more, result, reason, decisions: [failure] };
-  };
-  const answered = (answer: unknown): SentReport => {
+async function send(parts: Parts, message: SmsMessage): Promise<SentReport> {
+  const { sender, clock, eyes, settings } = parts;
+  const context = new TimeToSend(clock.now(), settings.sendTimeout);
+  try {
+    const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
     const outcome = outcomeOf(answer) ?? "unknown";
-    const more = routeOf(answer, clock.now());
-    if (outcome !== "accepted") return notAccepted(outcome, answer, more);
-    if (outage.on) outage.worked();
-    return { result: outcome, ...more };
-  };
-  const failed = (error: unknown): SentReport => {
-    if (error instanceof TimedOut) abort.now(error);
-    return notAccepted(outcomeOf(error) === "rejected" ? "rejected" : "unknown", error, {});
-  };
-  return withTimeout(clock, settings.sendTimeout, () => sender.send(message, context))
-    .then(answered)
-    .catch(failed);
+    const report = reportOf(outcome, answer, clock.now());
+    if (outcome !== "accepted") return notAccepted(parts, message, answer, report);
+    if (eyes.outages.sender.on) eyes.outages.sender.worked();
+    return report;
+  } catch (error) {
+    if (error instanceof TimedOut) context.abort(error);
+    return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, clock.now()));
+  }
 }
 
-/** An AbortController that is made when somebody asks for its signal: most senders in tests, and those that have a time limit of their own, never do. */
-function lazyAbort(): { signal(): AbortSignal; now(reason: unknown): void } {
-  let controller: AbortController | undefined;
-  let aborted: { readonly reason: unknown } | undefined;
-  return {
-    signal() {
-      controller ??= new AbortController();
-      if (aborted !== undefined) controller.abort(aborted.reason);
-      return controller.signal;
-    },
-    now(reason) {
-      aborted = { reason };
-      controller?.abort(reason);
-    },
-  };
+/** With the reason, told to the operator, and kept where the sender gives no steps of its own. */
+function notAccepted({ eyes, clock }: Parts, message: SmsMessage, answer: unknown, report: SentReport): SentReport {
+  const { result, route, decisions } = report;
+  const reason = reasonOf(answer, message);
+  const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), reason };
+  if (result === "rejected") eyes.sparse.warn(fields, "the sender rejected a message");
+  else eyes.outages.sender.failed(fields);
+  if (decisions !== undefined && decisions.length > 0) return { ...report, reason };
+  const rule = route ?? message.planned_route ?? "sender";
+  const failure: Decision = { at: clock.now(), rule, mode: "route", reason: `${result}: ${reason}`.slice(0, 200) };
+  return { ...report, reason, decisions: [failure] };
 }
+
+const none: readonly never[] = [];
 
 /** The route, price and id of a sender's answer, and the steps of a router as decisions. */
-function routeOf(answer: unknown, now: number): Omit<SentReport, "result"> {
-  if (typeof answer !== "object" || answer === null) return {};
+function reportOf(result: SendResult, answer: unknown, now: number): SentReport {
+  if (typeof answer !== "object" || answer === null) return { result };
   const { messageId, idSpace, keepId, route, price, steps } = answer as Readonly<Record<string, unknown>>;
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
-  const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : [];
+  const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : none;
   return {
-    ...(id !== undefined && typeof idSpace === "string" && { indexed: { messageId: id, idSpace } }),
-    ...(keepId === true && { keptId: id }),
-    ...(typeof route === "string" && { route }),
+    result,
+    indexed: id !== undefined && typeof idSpace === "string" ? { messageId: id, idSpace } : undefined,
+    keptId: keepId === true ? id : undefined,
+    route: typeof route === "string" ? route : undefined,
     price: soundPrice(price),
     decisions: tried.map((step) => ({ at: now, rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
   };
