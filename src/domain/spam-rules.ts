@@ -21,20 +21,22 @@ export interface Origin {
   readonly s?: 1;
 }
 
-/** What is kept of where a create came from. `own`: the cells of the caller's rules, by rule. */
+/** What is kept of where a create came from: what rules read of it. `own`: the cells of the caller's rules, by rule. */
 export function originOf(
   ip: string | undefined,
   own: Readonly<Record<string, string>>,
   flags: { readonly pot: boolean; readonly safe: boolean },
+  { address: addresses, strangeNetwork }: SpamPolicy,
   mask: Mask,
 ): Origin | undefined {
   const rules = Object.keys(own);
-  if (ip === undefined && rules.length === 0 && !flags.pot && !flags.safe) return undefined;
+  const isRead = ip !== undefined && (addresses.mode !== "off" || strangeNetwork.mode !== "off");
+  if (!isRead && rules.length === 0 && !flags.pot && !flags.safe) return undefined;
   const origin: { -readonly [K in keyof Origin]: Origin[K] } = {};
-  if (ip !== undefined) {
+  if (isRead) {
     const address = addressKey(ip);
-    origin.a = mask(address).slice(0, 11);
-    origin.w = mask(`network ${networkOf(address)}`).slice(0, 11);
+    if (addresses.mode !== "off") origin.a = mask(address).slice(0, 11);
+    if (strangeNetwork.mode !== "off") origin.w = mask(`network ${networkOf(address)}`).slice(0, 11);
   }
   if (rules.length > 0) origin.u = Object.fromEntries(rules.map((rule) => [rule, mask(`cell ${own[rule]}`)]));
   if (flags.pot) origin.p = 1;

@@ -2,7 +2,6 @@ import type { AuthenticationStatus, CreateAuthenticationRequest } from "../contr
 import type { AuthenticationAnswer } from "../contract/direct.js";
 import { type Authentication, blankOf, isCarrierRefused, isVoid, withDecision, withoutSendThatNeverWas } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
-import type { ListWord } from "../domain/lists.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { milliseconds, type Policy } from "../domain/policy.js";
 import { createCharges, listedClaims, refusedClaims, retryAfter } from "../domain/quota.js";
@@ -18,10 +17,10 @@ import { blockedNumber, lookBeforeSend, readDestination } from "./door/destinati
 import { askIpInfo, askOwnRules, type OwnWord, withListed } from "./door/spam.js";
 import { isTestNumber, newBudget, type Parts, timestamp } from "./parts.js";
 import type { Held } from "./records/records.js";
-import { admission, decisionsOf, type Granted, type Pass, passed, type Refusal } from "./sending/admission.js";
+import { Admission, decisionsOf, type Granted, type Pass, passed, type Refusal } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
-import { takingBack } from "./sending/take-back.js";
+import { Tries } from "./sending/take-back.js";
 import { allSoon, type Soon, soon } from "./soon.js";
 import { standingOf } from "./standing.js";
 import { creation, type Decided, transition } from "./transition.js";
@@ -43,98 +42,61 @@ interface Asked {
   readonly request: CreateAuthenticationRequest;
   readonly phone: PhoneNumber;
   readonly id: string;
-  readonly own: OwnWord;
-  readonly pass: Pass;
-  readonly ipInfo: IpInfo | undefined;
-  readonly network: Network | undefined;
+  readonly around: Around;
   readonly fingerprint: string | undefined;
 }
 
 /**
  * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our spam rules → `spam_detected`, else the code is sent and the status is `pending`" (docs/contract.md#create-order). "The three outcomes all make an authentication with an id and `expires_at`" (docs/contract.md#create-outcomes).
  */
-export function createAuthentication(
+export async function createAuthentication(
   parts: Parts,
   account: Account,
   request: CreateAuthenticationRequest,
   idempotencyKey?: string,
-): Soon<AuthenticationAnswer> {
-  const { codes, settings, clock, eyes } = parts;
-  const began = clock.now();
-  const phone = readDestination(parts, request.phone_number);
-  const budget = newBudget(parts);
-  const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
-  const create = () => {
-    const id = key?.id ?? codes.newId();
-    const now = clock.now();
-    return soon(
-      askAround(parts, account, request, phone, id, now),
-      ({ listed, own, ipInfo, proof, network }) => {
-        const asked = {
-          request,
-          phone,
-          id,
-          own: withListed(own, listed, now),
-          pass: { proof, safe: listed.safe || isTestNumber(settings, phone.number) },
-          ipInfo,
-          network,
-          fingerprint: key?.fingerprint,
-        };
-        return commitAndSend(parts, account, budget, asked, key, began);
-      },
-      eyes.failed.create,
-    );
-  };
-  if (key === undefined) return create();
-  const asksOthers = settings.spamRules.length > 0 || settings.lists.block !== undefined || request.proof !== undefined || settings.lookupBeforeSend;
-  return key.before(budget, asksOthers).then((known) => {
-    if (known === undefined) return create();
-    eyes.answered("create", known.status, began);
-    return answerOf(known, phone.number, account.policy, clock.now());
-  }, eyes.failed.create);
-}
-
-async function commitAndSend(
-  parts: Parts,
-  account: Account,
-  budget: StoreBudget,
-  asked: Asked,
-  key: KeyedRequest | undefined,
-  began: number,
 ): Promise<AuthenticationAnswer> {
-  const { eyes, clock } = parts;
-  const decide = (held: Held | undefined): Decided<Created> =>
-    held === undefined || isVoid(held.auth)
-      ? newCreate(parts, account, asked)
-      : { result: { auth: key === undefined ? held.auth : key.same(held.auth), known: true } };
+  const { clock, codes, eyes, records, statistics } = parts;
+  const { customer, policy } = account;
+  const began = clock.now();
+  const tries = new Tries(parts);
   try {
-    const {
-      auth: made,
-      sending,
-      known,
-      refusedBy,
-    } = await takingBack(parts, (trying) =>
-      creation(parts.records, budget, account.customer, asked.id, (held) => trying(decide(held), held)).then((created) => admitted(parts, budget, created)),
-    );
-    let auth = made;
-    if (refusedBy !== undefined) parts.statistics.refused(auth.customer, auth.country, refusedBy);
-    if (sending !== undefined) {
-      eyes.created(auth);
-      ({ auth } = await handOver(parts, budget, account.policy, sending));
-    } else if (known !== true) eyes.refused("create", auth.status, auth, auth.decisions);
+    const phone = readDestination(parts, request.phone_number);
+    const budget = newBudget(parts);
+    const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
+    let auth = key && (await key.before(budget, asksOthers(parts, request)));
+    if (auth === undefined) {
+      const id = key?.id ?? codes.newId();
+      const around = askAround(parts, account, request, phone, id, clock.now());
+      const asked: Asked = { request, phone, id, around: around instanceof Promise ? await around : around, fingerprint: key?.fingerprint };
+      const created = await creation(records, budget, customer, id, (held) => tries.of(decide(parts, account, asked, key, held), held));
+      const admission = admitted(parts, budget, created);
+      const { auth: made, sending, known, refusedBy } = admission instanceof Promise ? await admission : admission;
+      tries.over();
+      auth = made;
+      if (refusedBy !== undefined) statistics.refused(customer, auth.country, refusedBy);
+      if (sending !== undefined) {
+        eyes.created(auth);
+        ({ auth } = await handOver(parts, budget, policy, sending));
+      } else if (known !== true) eyes.refused("create", auth.status, auth, auth.decisions);
+    }
     eyes.answered("create", auth.status, began);
-    return answerOf(auth, asked.phone.number, account.policy, clock.now());
+    return answerOf(auth, phone.number, policy, clock.now());
   } catch (fault) {
+    tries.failed(fault);
     return eyes.failed.create(fault);
   }
 }
 
+/** Whether others than the store are asked of a create, which they are once only. */
+function asksOthers({ settings }: Parts, { proof }: CreateAuthenticationRequest): boolean {
+  return settings.spamRules.length > 0 || settings.lists.block !== undefined || proof !== undefined || settings.lookupBeforeSend;
+}
+
 /** What others than the store say of a create. */
 interface Around {
-  readonly listed: ListWord;
   readonly own: OwnWord;
+  readonly pass: Pass;
   readonly ipInfo: IpInfo | undefined;
-  readonly proof: boolean;
   readonly network: Network | undefined;
 }
 
@@ -148,19 +110,30 @@ function askAround(parts: Parts, account: Account, request: CreateAuthentication
       listed.block === undefined && meetsChallenge(parts, request.proof, request.ip),
       listed.block === undefined && parts.settings.lookupBeforeSend ? lookBeforeSend(parts, account, phone) : undefined,
     ]);
-    return soon(answers, ([own, ipInfo, proof, network]) => ({ listed, own, ipInfo, proof, network }));
+    return soon(answers, ([own, ipInfo, proof, network]) => ({
+      own: withListed(own, listed, now),
+      pass: { proof, safe: listed.safe || isTestNumber(parts.settings, phone.number) },
+      ipInfo,
+      network,
+    }));
   });
 }
 
+function decide(parts: Parts, account: Account, asked: Asked, key: KeyedRequest | undefined, held: Held | undefined): Decided<Created> {
+  if (held === undefined || isVoid(held.auth)) return newCreate(parts, account, asked);
+  return { result: { auth: key === undefined ? held.auth : key.same(held.auth), known: true } };
+}
+
 function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Created> {
-  const { request, phone, id, own, pass, ipInfo, network } = asked;
+  const { request, phone, id } = asked;
+  const { own, pass, ipInfo, network } = asked.around;
   const { settings, clock, codes, countries } = parts;
   const { policy, customer } = account;
   const now = clock.now();
   const moment = { now, skew: settings.clockSkew };
   const { country, number } = phone;
   const isNew = policy.spam.newCountries.mode !== "off" && country !== undefined && !pass.safe && !countries.isProven(customer, country, now);
-  const origin = originOf(request.ip, own.cells, { pot: isNew, safe: pass.safe }, codes.mask);
+  const origin = originOf(request.ip, own.cells, { pot: isNew, safe: pass.safe }, policy.spam, codes.mask);
   const blank = newAuthentication(parts, account, asked, origin, now);
   const refuse = (status: AuthenticationStatus, decisions: readonly Decision[]): Decided<Created> => {
     const next = refused(blank, status, decisions);
@@ -176,7 +149,8 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
   const subject = { customer, id, number, createdAt: now, attempt: next.attempts, deviceId: request.device_id, ip: request.ip };
   const isCapped = !isTestNumber(settings, number);
   const caps = isCapped ? createCharges(subject, policy, moment, codes.mask) : none;
-  const { claims, asks, ...admits } = admission(parts, account, sending, caps, { pass, signals }, moment);
+  const admission = new Admission(parts, account, sending, caps, pass, signals, moment);
+  const { claims, asks } = admission;
   const listed = listedClaims(next, policy, moment, codes.mask, isCapped);
   return {
     result: { auth: next },
@@ -184,8 +158,8 @@ function newCreate(parts: Parts, account: Account, asked: Asked): Decided<Create
     claims: listed.length === 0 ? claims : [...claims, ...listed],
     asks,
     token: codes.newToken(),
-    refused: (claim) => refuse("rate_limited", [admits.refused(claim)]),
-    answered: (answer) => ({ auth: next, granted: admits.granted(answer) }),
+    refused: (claim) => refuse("rate_limited", [admission.refused(claim)]),
+    answered: (answer) => ({ auth: next, granted: admission.granted(answer) }),
   };
 }
 
@@ -203,10 +177,10 @@ function admitted(parts: Parts, budget: StoreBudget, created: Created): Soon<Adm
 }
 
 async function settleRefused(parts: Parts, budget: StoreBudget, auth: Authentication, granted: Granted, refusal: Refusal): Promise<Admitted> {
-  const { moment } = granted;
+  const { moment } = granted.admission;
   const { status } = refusal;
   const decisions = await decisionsOf(parts, budget, refusal);
-  const returned = granted.returned();
+  const returned = granted.admission.returned();
   const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
     const next = refused(withoutSendThatNeverWas(current, auth.attempts, blankOf(auth)), status, decisions);
     const kept = refusedClaims(next, moment, parts.codes.mask);
@@ -224,7 +198,7 @@ async function settleRefused(parts: Parts, budget: StoreBudget, auth: Authentica
 function newAuthentication(
   { codes }: Parts,
   { customer, policy }: Account,
-  { request, phone, id, own, fingerprint }: Asked,
+  { request, phone, id, around, fingerprint }: Asked,
   origin: Origin | undefined,
   now: number,
 ): Authentication {
@@ -246,7 +220,7 @@ function newAuthentication(
     wrongChecks: 0,
     validated: false,
     sends: none,
-    decisions: own.decisions,
+    decisions: around.own.decisions,
     checks: none,
     keptIds: none,
     events: 0,

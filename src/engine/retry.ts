@@ -14,10 +14,10 @@ import type { Account } from "./door/account.js";
 import { lookAgain, readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
 import { isTestNumber, newBudget, type Parts, timestamp } from "./parts.js";
-import { admission, decisionsOf, type Granted, passed } from "./sending/admission.js";
+import { Admission, decisionsOf, type Granted, passed } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
-import { takingBack } from "./sending/take-back.js";
+import { Tries } from "./sending/take-back.js";
 import { neededNumber, toldNumber } from "./standing.js";
 import { type Decided, transition } from "./transition.js";
 
@@ -46,15 +46,11 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
 }
 
 async function answerOf(parts: Parts, account: Account, request: RetryRequest): Promise<RetryAnswer> {
-  const { clock, records, eyes } = parts;
+  const { clock, eyes } = parts;
   const { policy, customer } = account;
   const budget = newBudget(parts);
   const own = await askOwn(parts, account, request, budget);
-  const retried = await takingBack(parts, (trying) =>
-    transition(records, budget, customer, request.authentication_uuid, (auth, held) => trying(decide(parts, account, auth, own), held)).then(
-      (first) => first && admitted(parts, budget, first),
-    ),
-  );
+  const retried = await tried(parts, account, request, own, budget);
   if (retried === undefined) throw unknownAuthentication();
   if (retried.refusedBy !== undefined) parts.statistics.refused(customer, retried.auth.country, retried.refusedBy);
   if (retried.fired !== undefined && retried.status === "rate_limited") eyes.refused("retry", retried.status, retried.auth, retried.fired);
@@ -66,6 +62,19 @@ async function answerOf(parts: Parts, account: Account, request: RetryRequest): 
   const { result, auth } = await handOver(parts, budget, policy, sending);
   if (result === "rejected") return { ...told(parts, auth, "denied", policy), carrier_refused: true };
   return told(parts, auth, "approved", policy);
+}
+
+async function tried(parts: Parts, account: Account, { authentication_uuid }: RetryRequest, own: OwnRetryWord, budget: StoreBudget) {
+  const tries = new Tries(parts);
+  try {
+    const first = await transition(parts.records, budget, account.customer, authentication_uuid, (auth, held) =>
+      tries.of(decide(parts, account, auth, own), held),
+    );
+    return first && (await admitted(parts, budget, first));
+  } catch (fault) {
+    tries.failed(fault);
+    throw fault;
+  }
 }
 
 /** What the caller's own rules and lists say of a retry. */
@@ -123,15 +132,16 @@ function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRe
   if (sending.unpriced !== undefined) return refuse(sending.unpriced);
   const { next } = sending;
   const caps = isTestNumber(settings, next.number) ? [] : sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
-  const { claims, asks, ...admits } = admission(parts, account, sending, caps, { pass: { proof: false, safe: own.safe || auth.origin?.s === 1 } }, moment);
+  const admission = new Admission(parts, account, sending, caps, { proof: false, safe: own.safe || auth.origin?.s === 1 }, [], moment);
+  const { claims, asks } = admission;
   return {
     result: { status, auth: next },
     next,
     claims,
     asks,
     token: codes.newToken(),
-    refused: (claim) => refuse(admits.refused(claim)),
-    answered: (answer) => ({ status, auth: next, fired: own.decisions, granted: { before: auth, ...admits.granted(answer) } }),
+    refused: (claim) => refuse(admission.refused(claim)),
+    answered: (answer) => ({ status, auth: next, fired: own.decisions, granted: { before: auth, ...admission.granted(answer) } }),
   };
 }
 
@@ -143,7 +153,7 @@ async function admitted(parts: Parts, budget: StoreBudget, retried: Retried): Pr
   if (sending !== undefined) return { status, auth, sending };
   const { before, verdict } = granted;
   const decisions = verdict.refusal === undefined ? [] : await decisionsOf(parts, budget, verdict.refusal);
-  const returned = granted.returned();
+  const returned = granted.admission.returned();
   const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
     const next = decisions.reduce(withDecision, withoutSendThatNeverWas(current, auth.attempts, before));
     return { result: next, next, claims: returned };

@@ -4,7 +4,7 @@ import { type Answer, askCells, plainClaim } from "../../domain/cells.js";
 import type { Ask, Claim, Moment } from "../../domain/claim.js";
 import type { Decision } from "../../domain/decision.js";
 import { type Charge, exceeded, refusalOf, roomClaims, takenBack } from "../../domain/quota.js";
-import { askCustomer, potReturn, refusedSum, type SpamJudgement, spamQuestion, weighsNothing } from "../../domain/spam-rules.js";
+import { askCustomer, potReturn, refusedSum, type SpamJudgement, type SpamQuestion, spamQuestion, weighsNothing } from "../../domain/spam-rules.js";
 import { moneyUnit } from "../../domain/spend.js";
 import { day, hour } from "../../domain/time.js";
 import type { StoreBudget } from "../clock/budget.js";
@@ -51,48 +51,69 @@ interface Near {
 
 /** A message that is written down, with what the counts said of it. */
 export interface Granted {
-  readonly sending: Sending;
+  readonly admission: Admission;
   readonly verdict: Verdict;
-  /** What takes all of it back, and counts the refusal. */
-  returned(): readonly Claim[];
-  readonly moment: Moment;
 }
 
 /** What the commit of a message claims and asks, for caps, ceilings and cells together, and what comes of the answer. */
-export interface Admission {
+export class Admission {
   readonly claims: readonly Claim[];
   readonly asks: readonly Ask[];
+  readonly #charges: readonly Charge[];
+  readonly #question: SpamQuestion | undefined;
+  readonly #growing: ((answer: Answer) => number) | undefined;
+
+  /** `caps`: of the message; `signals`: what its fields alone said of it. */
+  constructor(
+    { codes, settings }: Parts,
+    { policy: { spam } }: Account,
+    readonly sending: Sending,
+    readonly caps: readonly Charge[],
+    readonly pass: Pass,
+    readonly signals: readonly Decision[],
+    readonly moment: Moment,
+  ) {
+    const { customer, number, country, origin = {} } = sending.next;
+    this.#charges = sending.charges.length === 0 ? caps : [...caps, ...sending.charges];
+    const claims: Claim[] = [];
+    let grows = false;
+    for (const { claim, perVerified } of this.#charges) {
+      claims.push(claim);
+      if (perVerified !== undefined) grows = true;
+    }
+    this.claims = claims;
+    this.asks = none;
+    const own = settings.ownCells;
+    const weighs = !pass.safe && !weighsNothing(spam, own);
+    if (!weighs && !grows) return;
+    const questions = askCells(customer, moment);
+    if (weighs) this.#question = spamQuestion(questions, { customer, number, country, origin }, spam, own, codes.mask);
+    if (grows) this.#growing = askCustomer(questions);
+    claims.push(...questions.claims);
+    this.asks = questions.asks;
+  }
+
   /** The rule whose claim the store refused. */
-  refused(claim: RefusedClaim): Decision;
+  refused({ by, count, roomSince }: RefusedClaim): Decision {
+    return refusalOf(this.#charges[by] as Charge, count, roomSince);
+  }
+
   /** "A rule that weighs several counts claims without a limit … a pure rule then decides on the numbers that came back, before the message goes" (docs/contract.md#store-counts). */
-  granted(answer: Answer): Granted;
-}
+  granted(answer: Answer): Granted {
+    return { admission: this, verdict: this.#judge(answer) };
+  }
 
-/** `caps`: of the message; `signals`: what its fields alone said of it. */
-export function admission(
-  parts: Parts,
-  { policy }: Account,
-  sending: Sending,
-  caps: readonly Charge[],
-  { pass, signals = [] }: { readonly pass: Pass; readonly signals?: readonly Decision[] },
-  moment: Moment,
-): Admission {
-  const { codes, settings } = parts;
-  const { customer, number, country, origin = {} } = sending.next;
-  const charges = sending.charges.length === 0 ? caps : [...caps, ...sending.charges];
-  const questions = askCells(customer, moment);
-  const own = settings.ownCells;
-  const question =
-    pass.safe || weighsNothing(policy.spam, own) ? undefined : spamQuestion(questions, { customer, number, country, origin }, policy.spam, own, codes.mask);
-  const growing = caps.some(({ perVerified }) => perVerified !== undefined) ? askCustomer(questions) : undefined;
-  const claims: Claim[] = [];
-  for (const { claim } of charges) claims.push(claim);
-  claims.push(...questions.claims);
-  const returned = () => [...takenBack(claims, true, true), ...(country === undefined ? [] : [plainClaim(customer, refusedSum(country), hour, moment)])];
+  /** What takes all of it back, and counts the refusal. */
+  returned(): readonly Claim[] {
+    const { customer, country } = this.sending.next;
+    const back = takenBack(this.claims, true, true);
+    return country === undefined ? back : [...back, plainClaim(customer, refusedSum(country), hour, this.moment)];
+  }
 
-  const judge = (answer: Answer): Verdict => {
+  #judge(answer: Answer): Verdict {
+    const charges = this.#charges;
     const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };
-    const verified = growing?.(cells) ?? 0;
+    const verified = this.#growing?.(cells) ?? 0;
     const nearby: Near[] = [];
     let grown: Refusal["grown"];
     for (let at = 0; at < charges.length; at++) {
@@ -107,20 +128,14 @@ export function admission(
       const decisions = [refusalOf(grown.charge, grown.count)];
       return { refusal: { status: "rate_limited", decisions, grown }, shadow: none, near: nearby };
     }
-    if (question === undefined) return { shadow: none, near: nearby };
-    const judgement = question.judge(cells, sentToNumber(caps, answer) - 1, moment.now);
-    const fired = [...judgement.decisions, ...(judgement.trusted ? [] : signals)].filter(({ rule }) => !pass.proof || rule === "crowd");
+    if (this.#question === undefined) return { shadow: none, near: nearby };
+    const judgement = this.#question.judge(cells, sentToNumber(this.caps, answer) - 1, this.moment.now);
+    const { proof } = this.pass;
+    const fired = [...judgement.decisions, ...(judgement.trusted ? [] : this.signals)].filter(({ rule }) => !proof || rule === "crowd");
     const shadow = fired.filter(({ mode }) => mode === "shadow");
     const refuses = fired.some(({ mode }) => mode === "enforce");
     return { ...(refuses && { refusal: { status: "spam_detected" as const, decisions: fired } }), shadow, near: nearby, judgement };
-  };
-
-  return {
-    claims,
-    asks: questions.asks,
-    refused: ({ by, count, roomSince }) => refusalOf(charges[by] as Charge, count, roomSince),
-    granted: (answer) => ({ sending, verdict: judge(answer), returned, moment }),
-  };
+  }
 }
 
 /** The decisions of a refusal. With a grant the store does not tell when a cap that grows has room, so it is asked; where it cannot say, they are told without. */
@@ -152,7 +167,7 @@ function sentToNumber(caps: readonly Charge[], { counts }: Answer): number {
 }
 
 /** The send of a granted message, where its verdict lets it go; what there is to learn of it is learned either way. */
-export function passed(parts: Parts, { sending, verdict, moment }: Granted): Sending | undefined {
+export function passed(parts: Parts, { admission: { sending, moment }, verdict }: Granted): Sending | undefined {
   learn(parts, sending.next, verdict, moment);
   return verdict.refusal === undefined ? watched(parts, sending, verdict) : undefined;
 }

@@ -16,20 +16,30 @@ interface Tried {
 }
 
 /**
- * Runs what commits a send. Where its answer is lost or late the request fails, nothing is sent, and the commit is taken back beside the request, whether it has landed, never will, or lands later:
- * "no send that never was may cost a retry or push a live code out" (docs/contract.md#take-back). `trying` is told each decision before it is committed.
+ * The commits that one request tries for a send. Where the answer of the last is lost or late the request fails, nothing is sent, and the commit is taken back beside the request, whether it has landed, never will, or lands later:
+ * "no send that never was may cost a retry or push a live code out" (docs/contract.md#take-back).
  */
-export function takingBack<R>(parts: Parts, run: (trying: <D extends Decided<unknown>>(decided: D, before: Held | undefined) => D) => Promise<R>): Promise<R> {
-  let tried: Tried | undefined;
-  const running = run((decided, before) => {
+export class Tries {
+  #last: Tried | undefined;
+
+  constructor(readonly parts: Parts) {}
+
+  /** Told of each decision before it is committed. */
+  of<D extends Decided<unknown>>(decided: D, before: Held | undefined): D {
     const { next, token, claims = [] } = decided;
-    tried = next === undefined || token === undefined ? undefined : { token, next, before, claims };
+    this.#last = next === undefined || token === undefined ? undefined : { token, next, before, claims };
     return decided;
-  });
-  return running.catch((cause: unknown) => {
-    if (tried !== undefined && cause instanceof VerifierError && cause.code === "unavailable") parts.beside(takeBack(parts, tried));
-    throw cause;
-  });
+  }
+
+  /** Told when what was tried is known to be written, or not. */
+  over(): void {
+    this.#last = undefined;
+  }
+
+  /** Told of what the request fails with. */
+  failed(cause: unknown): void {
+    if (this.#last !== undefined && cause instanceof VerifierError && cause.code === "unavailable") this.parts.beside(takeBack(this.parts, this.#last));
+  }
 }
 
 async function takeBack(parts: Parts, tried: Tried): Promise<void> {
