@@ -3,7 +3,6 @@ import type { Answer } from "../domain/cells.js";
 import type { Ask, Claim } from "../domain/claim.js";
 import { type StoreBudget, unavailable } from "./clock/budget.js";
 import type { Held, RecordsOf, RefusedClaim } from "./records/records.js";
-import { promised } from "./soon.js";
 
 /** What a rule decided (docs/contract.md#pure-rules): the result, and what to write if it changes anything. */
 export interface Decided<R, T = Authentication> {
@@ -37,8 +36,7 @@ export function transition<R, T = Authentication>(
   decide: (auth: T, held: Held<T>) => Decided<R, T>,
 ): Promise<R | undefined> {
   const recalled = records.recall(customer, id);
-  const from = (first: Held<T> | undefined) => loop(records, budget, customer, id, (held) => held && decide(held.auth, held), first, recalled === undefined);
-  return recalled === undefined ? records.find(budget, customer, id).then(from) : from(recalled);
+  return loop(records, budget, customer, id, (held) => held && decide(held.auth, held), recalled, recalled === undefined ? "unread" : "recalled");
 }
 
 /** The same where there need be no record: it is taken that there is none, until a lost race tells. */
@@ -49,33 +47,41 @@ export function creation<R, T = Authentication>(
   id: string,
   decide: (held: Held<T> | undefined) => Decided<R, T>,
 ): Promise<R> {
-  return loop(records, budget, customer, id, decide, undefined, true) as Promise<R>;
+  return loop(records, budget, customer, id, decide, undefined, "fresh") as Promise<R>;
 }
 
-function loop<R, T>(
+/** `known`: what is known of `held` at first; it is `fresh` where it was read or came back in this very transition. */
+async function loop<R, T>(
   records: RecordsOf<T>,
   budget: StoreBudget,
   customer: string,
   id: string,
   decide: (held: Held<T> | undefined) => Decided<R, T> | undefined,
-  first: Held<T> | undefined,
-  isFresh: boolean,
+  held: Held<T> | undefined,
+  known: "unread" | "recalled" | "fresh",
 ): Promise<R | undefined> {
-  /** `fresh`: `held` was read or came back in this very transition. */
-  const race = (held: Held<T> | undefined, fresh: boolean, lost: number): Promise<R | undefined> => {
-    if (lost === maxRaces) return Promise.reject(unavailable(new Error(`lost ${maxRaces} races for the record ${id} of customer ${customer}`)));
-    const settle = (decided: Decided<R, T> | undefined): Promise<R | undefined> => {
-      if (decided?.next === undefined) {
-        return fresh ? Promise.resolve(decided?.result) : records.find(budget, customer, id).then((found) => race(found, true, lost + 1));
-      }
+  let isFresh = known === "fresh";
+  if (known === "unread") {
+    held = await records.find(budget, customer, id);
+    isFresh = true;
+  }
+  for (let lost = 0; lost < maxRaces; lost++) {
+    let decided = decide(held);
+    while (decided?.next !== undefined) {
       const { result, next, claims, asks, token, refused, answered } = decided;
-      return records.commit(budget, { next, before: held, claims, asks, token }).then((committed) => {
-        if (committed.done) return answered === undefined ? result : answered(committed.answer);
-        if (committed.refused === undefined) return race(committed.held, true, lost + 1);
-        return settle(refused?.(committed.refused));
-      });
-    };
-    return settle(decide(held));
-  };
-  return promised(() => race(first, isFresh, 0));
+      const committed = await records.commit(budget, { next, before: held, claims, asks, token });
+      if (committed.done) return answered === undefined ? result : answered(committed.answer);
+      if (committed.refused === undefined) {
+        held = committed.held;
+        break;
+      }
+      decided = refused?.(committed.refused);
+    }
+    if (decided?.next === undefined) {
+      if (isFresh) return decided?.result;
+      held = await records.find(budget, customer, id);
+    }
+    isFresh = true;
+  }
+  throw unavailable(new Error(`lost ${maxRaces} races for the record ${id} of customer ${customer}`));
 }
