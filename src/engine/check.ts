@@ -83,10 +83,7 @@ interface Verdict {
 
 function decide(parts: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
   const { codes, clock, settings } = parts;
-  const match = (live: readonly Send[]) => {
-    const digests = live.map(({ digest }) => digest);
-    return live[codes.matching(auth.id, code, digests)];
-  };
+  const match = (live: readonly Send[]) => live[codes.matching(auth.id, code, live.map(digestOf))];
   const now = clock.now();
   const { status, next: judged, proved } = decideCheck(auth, match, now, policy);
   if (proved !== undefined) neededNumber(auth);
@@ -107,6 +104,8 @@ function decide(parts: Parts, { policy }: Account, auth: Authentication, code: s
   const answered = (answer: Answer): Verdict => ({ ...result, inNewCountry: verified(answer) <= policy.spam.newCountries.provenAt });
   return { result, next, claims, asks: questions.asks, answered };
 }
+
+const digestOf = ({ digest }: Send) => digest;
 
 interface KeyedRequest {
   /** What the same key was answered before. Throws `bad_request` when it came with another code. */

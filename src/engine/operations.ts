@@ -1,6 +1,7 @@
 import type { AuthenticationAnswer, CheckAnswer, RetryAnswer } from "../contract/direct.js";
 import type { LookupResponse } from "../contract/lookup.js";
 import { VerifierError } from "../errors.js";
+import type { Settings } from "../options.js";
 import { checkAuthentication } from "./check.js";
 import { createAuthentication } from "./create.js";
 import type { Account, Accounts } from "./door/account.js";
@@ -13,7 +14,7 @@ import { type Erasure, eraseNumber } from "./privacy/erase.js";
 import { type HistoryEntry, historyOf } from "./privacy/history.js";
 import { type Unlocking, unlockNumber } from "./privacy/unlock.js";
 import { retryAuthentication } from "./retry.js";
-import { promised, type Soon, soon } from "./soon.js";
+import { promised, type Soon } from "./soon.js";
 import type { Stats } from "./statistics.js";
 
 export interface CallOptions {
@@ -51,46 +52,36 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
       ? { ...input, customer_uuid: accounts.unnamed() }
       : input;
 
-  /** The request, whoever calls, and the operation, which begins at once where the caller is known. */
+  /** The request, whoever calls, and the operation, which begins at once where the caller is known. It counts its own faults under `name`; those before it are counted here. */
   const run = <Request extends { readonly customer_uuid: string }, R>(
     name: Operation | undefined,
     input: unknown,
-    read: (input: unknown) => Request,
+    read: (input: unknown, settings: Settings) => Request,
     caller: Account | undefined,
-    operation: (account: Account, request: Request) => Soon<R>,
-  ): Promise<R> =>
-    promised(() => {
-      const failed = name === undefined ? rethrow : parts.eyes.failed[name];
-      const counting = <T>(work: () => T): T => {
-        try {
-          return work();
-        } catch (fault) {
-          return failed(fault);
-        }
-      };
-      const request = counting(() => read(caller === undefined ? named(input) : input));
-      const account = counting(() => admit(request.customer_uuid, caller));
-      return soon(account, (one) => counting(() => operation(one, request)), failed);
-    });
+    operation: (parts: Parts, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
+    idempotencyKey?: string,
+  ): Promise<R> => {
+    const failed = name === undefined ? rethrow : parts.eyes.failed[name];
+    try {
+      const request = read(caller === undefined ? named(input) : input, parts.settings);
+      const account = admit(request.customer_uuid, caller);
+      const key = soundKey(idempotencyKey);
+      return account instanceof Promise ? account.then((one) => operation(parts, one, request, key), failed) : operation(parts, account, request, key);
+    } catch (fault) {
+      return promised(() => failed(fault));
+    }
+  };
 
   return {
-    createAuthentication: (input, { idempotencyKey }, caller) =>
-      run(
-        "create",
-        input,
-        (given) => parseCreate(given, parts.settings),
-        caller,
-        (account, request) => createAuthentication(parts, account, request, soundKey(idempotencyKey)),
-      ),
-    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, (account, request) => retryAuthentication(parts, account, request)),
-    check: (input, { idempotencyKey }, caller) =>
-      run("check", input, parseCheck, caller, (account, request) => checkAuthentication(parts, account, request, soundKey(idempotencyKey))),
-    lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, (account, request) => lookupNumber(parts, account, request)),
-    explain: (input) => run(undefined, input, parseRetry, undefined, (account, request) => explainAuthentication(parts, account, request)),
-    history: (input) => run(undefined, input, parseHistory, undefined, (account, request) => historyOf(parts, account, request)),
-    erase: (input) => run(undefined, input, parseNumber, undefined, (account, request) => eraseNumber(parts, account, request)),
-    unlock: (input) => run(undefined, input, parseNumber, undefined, (account, request) => unlockNumber(parts, account, request)),
-    stats: (input) => run(undefined, input, parseStats, undefined, (account, request) => parts.statistics.read(account, request)),
+    createAuthentication: (input, { idempotencyKey }, caller) => run("create", input, parseCreate, caller, createAuthentication, idempotencyKey),
+    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, retryAuthentication),
+    check: (input, { idempotencyKey }, caller) => run("check", input, parseCheck, caller, checkAuthentication, idempotencyKey),
+    lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, lookupNumber),
+    explain: (input) => run(undefined, input, parseRetry, undefined, explainAuthentication),
+    history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
+    erase: (input) => run(undefined, input, parseNumber, undefined, eraseNumber),
+    unlock: (input) => run(undefined, input, parseNumber, undefined, unlockNumber),
+    stats: (input) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
   };
 }
 
