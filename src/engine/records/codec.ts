@@ -162,10 +162,10 @@ export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, un
 
 function packAll<T extends object>(table: Table<T>, value: T, base: number): Record<string, unknown> {
   const packed: Record<string, unknown> = {};
-  for (const name of namesOf(table)) {
-    const field = table[name];
-    const one = field.pack(value[name], base);
-    if (one !== undefined) packed[field.key] = one;
+  for (const { name, key, pack } of rowsOf(table)) {
+    const held = value[name];
+    const one = held === undefined ? undefined : pack(held, base);
+    if (one !== undefined) packed[key] = one;
   }
   return packed;
 }
@@ -173,18 +173,20 @@ function packAll<T extends object>(table: Table<T>, value: T, base: number): Rec
 function readAll<T extends object>(table: Table<T>, stored: unknown, base: number): T {
   const values = sound<Record<string, unknown>>(typeof stored === "object" && stored !== null && !Array.isArray(stored), stored);
   const read: Partial<T> = {};
-  for (const name of namesOf(table)) {
-    const field = table[name];
-    const one = field.read(values[field.key], base);
+  for (const { name, key, read: readOne } of rowsOf(table)) {
+    const one = readOne(values[key], base);
     if (one !== undefined) read[name] = one;
   }
   return read as T;
 }
 
-const names = new WeakMap<object, readonly string[]>();
+/** A field, under its name. */
+type Row<T> = { readonly [K in keyof T]: Field<T[K]> & { readonly name: K } }[keyof T];
 
-function namesOf<T extends object>(table: Table<T>): readonly (keyof T)[] {
-  let known = names.get(table);
-  if (known === undefined) names.set(table, (known = Object.keys(table)));
-  return known as readonly (keyof T)[];
+const rows = new WeakMap<object, readonly unknown[]>();
+
+function rowsOf<T extends object>(table: Table<T>): readonly Row<T>[] {
+  let known = rows.get(table);
+  if (known === undefined) rows.set(table, (known = Object.entries<object>(table).map(([name, field]) => ({ name, ...field }))));
+  return known as readonly Row<T>[];
 }
