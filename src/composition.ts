@@ -28,7 +28,6 @@ import { createCountries } from "./engine/sending/countries.js";
 import { settleForeign } from "./engine/sending/receipts.js";
 import { soundLogger } from "./engine/sound-logger.js";
 import { createStatistics, type Statistics } from "./engine/statistics.js";
-import { inTime } from "./http/body.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createMetricsHandler } from "./http/metrics.js";
@@ -153,6 +152,7 @@ export function compose(options: VerifierOptions): Composed {
       operations: inner.resolve(tokens.operations),
       accounts: inner.resolve(tokens.accounts),
       eyes: inner.resolve(tokens.eyes),
+      clock,
       logger,
       docUrl: settings.docUrl,
     }),
@@ -162,10 +162,6 @@ export function compose(options: VerifierOptions): Composed {
   const accounts = scope.resolve<Accounts>(tokens.accounts);
   waiting = () => outbox.waiting();
   telemetry?.metrics(() => eyes.metrics.readings());
-  const timed =
-    (handle: Handle): Handle =>
-    (request) =>
-      handle(inTime(clock, request));
   if (settings.deliver) outbox.start();
   const { receiptProviders = [] } = options.sender;
   if (settings.receiptBase === undefined && receiptProviders.length > 0)
@@ -177,9 +173,9 @@ export function compose(options: VerifierOptions): Composed {
     operations: scope.resolve(tokens.operations),
     accounts,
     customers: scope.resolve(tokens.customers),
-    handle: timed(scope.resolve(tokens.handle)),
-    handleReceipt: timed(createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" })),
-    handleMetrics: timed(createMetricsHandler(eyes.metrics, settings.docUrl)),
+    handle: scope.resolve(tokens.handle),
+    handleReceipt: createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" }),
+    handleMetrics: createMetricsHandler(eyes.metrics, settings.docUrl),
     metrics: () => eyes.metrics.text(),
     ping: (asked) => ping(parts, asked),
     diagnose: (asked) => diagnose({ parts, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),

@@ -17,28 +17,20 @@ const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The request, with a body that comes within 10 s or is answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
-export function inTime(clock: Clock, request: HttpRequest): HttpRequest {
-  const { method, path, asked, query } = request;
-  return {
-    method,
-    path,
-    ...(asked !== undefined && { asked }),
-    ...(query !== undefined && { query }),
-    header: (name) => request.header(name),
-    body: (limit) => withTimeout(clock, bodyTime, () => request.body(limit)).catch(tooSlow),
-  };
-}
-
-function tooSlow(error: unknown): never {
-  throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
+/** The body, within 10 s or answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
+export async function bodyOf(clock: Clock, request: HttpRequest, limit: number): Promise<HttpBody> {
+  try {
+    return await withTimeout(clock, bodyTime, () => request.body(limit));
+  } catch (error) {
+    throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
+  }
 }
 
 /** The JSON value in the body of a request. Throws `bad_request` and `payload_too_large`. */
-export async function readJson(request: HttpRequest): Promise<unknown> {
+export async function readJson(clock: Clock, request: HttpRequest): Promise<unknown> {
   const type = (request.header("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (type !== "" && !jsonType.test(type)) throw new VerifierError("bad_request", "The content-type must be application/json.");
-  return toValue(await request.body(bodyLimit), request);
+  return toValue(await bodyOf(clock, request, bodyLimit), request);
 }
 
 function toValue(body: HttpBody, request: HttpRequest): unknown {

@@ -1,8 +1,9 @@
 import { factHeaders } from "../contract/facts.js";
-import type { Account, Accounts } from "../engine/door/account.js";
+import type { Accounts } from "../engine/door/account.js";
 import type { Eyes } from "../engine/eyes/eyes.js";
 import type { Operations } from "../engine/operations.js";
 import { faultBody, VerifierError } from "../errors.js";
+import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import { answer, toFault } from "./answer.js";
 import { readJson } from "./body.js";
@@ -15,6 +16,7 @@ export interface HandlerParts {
   readonly operations: Operations;
   readonly accounts: Accounts;
   readonly eyes: Eyes;
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly docUrl: string;
 }
@@ -25,30 +27,37 @@ export interface HandlerParts {
 export function createHandler(parts: HandlerParts): (request: HttpRequest) => Promise<HttpResponse> {
   return async (request) => {
     const match = matchRoute(request.path);
-    const answered = await answerTo(parts, request, match);
+    let answered: HttpResponse;
+    try {
+      answered =
+        match === undefined ? noRoute(request) : request.method === match.route.method ? await answerTo(parts, request, match) : noMethod(parts, match);
+    } catch (error) {
+      answered = toFault(parts.logger, parts.docUrl, error);
+    }
     parts.eyes.metrics.http(match?.route.operation ?? "none", answered.status);
     return answered;
   };
 }
 
-async function answerTo(parts: HandlerParts, request: HttpRequest, match: Match | undefined): Promise<HttpResponse> {
-  try {
-    if (match === undefined)
-      throw notFound(
-        request,
-        "/v1",
-        "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.",
-        (path) => matchRoute(path)?.route.path,
-      );
-    if (request.method !== match.route.method) {
-      const fault = new VerifierError("method_not_allowed", `This route answers ${match.route.method} only.`);
-      return answer(fault.status, faultBody(fault, parts.docUrl), { allow: match.route.method });
-    }
-    const account = await parts.accounts.byKey(request.header("x-api-key"));
-    return told(match.route, await run(parts.operations, request, match, account));
-  } catch (error) {
-    return toFault(parts.logger, parts.docUrl, error);
-  }
+function noRoute(request: HttpRequest): never {
+  throw notFound(
+    request,
+    "/v1",
+    "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.",
+    (path) => matchRoute(path)?.route.path,
+  );
+}
+
+function noMethod({ docUrl }: HandlerParts, { route }: Match): HttpResponse {
+  const fault = new VerifierError("method_not_allowed", `This route answers ${route.method} only.`);
+  return answer(fault.status, faultBody(fault, docUrl), { allow: route.method });
+}
+
+async function answerTo({ accounts, operations, clock }: HandlerParts, request: HttpRequest, { route, parameter }: Match): Promise<HttpResponse> {
+  const known = accounts.byKey(request.header("x-api-key"));
+  const account = known instanceof Promise ? await known : known;
+  const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(clock, request);
+  return told(route, await operations[route.operation](input, { idempotencyKey: route.idempotent ? request.header("idempotency-key") : undefined }, account));
 }
 
 /** The body holds exactly the fields of its operation (docs/contract.md#exact-fields): what else is known stands in headers (docs/contract.md#facts). */
@@ -59,11 +68,6 @@ function told({ response, facts }: Route, answered: object): HttpResponse {
   const headers: Record<string, string> = {};
   for (const fact of facts) if (known[fact] !== undefined) headers[factHeaders[fact]] = String(known[fact]);
   return answer(200, body, headers);
-}
-
-async function run(operations: Operations, request: HttpRequest, { route, parameter }: Match, account: Account): Promise<object> {
-  const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(request);
-  return operations[route.operation](input, { idempotencyKey: route.idempotent ? request.header("idempotency-key") : undefined }, account);
 }
 
 /** "`+` in the lookup path raw or as `%2B` (never read as a space)" (docs/contract.md#plus-in-path). */
