@@ -80,7 +80,10 @@ class MemoryStore implements Store {
       if ((current?.tokens[0] ?? null) !== expected) return current === undefined ? { done: false } : { done: false, current: this.#recordOf(key, current) };
     }
     const counts: number[] = [];
-    const [windows, sums] = [new Draft(this.#windows), new Draft(this.#sums)];
+    const windows = new Draft(this.#windows);
+    const sums = new Draft(this.#sums);
+    let window = "";
+    let name = "";
     for (let i = 0; i < claims.length; i++) {
       const claim = claims[i] as Claim;
       const { since, limit = Number.POSITIVE_INFINITY } = claim;
@@ -92,7 +95,8 @@ class MemoryStore implements Store {
         sums.set(claim.sum, next, sum);
         counts.push(total(next, since));
       } else {
-        const name = this.#windowKey(claim.window);
+        // Several limits on one window follow one another.
+        if (claim.window !== window) name = this.#windowKey((window = claim.window));
         const members = windows.get(name);
         const count = newer(members, since, claim.member);
         if (!claim.out && count >= limit) return refusal(i, count, roomInWindow(members, limit, claim.member));
