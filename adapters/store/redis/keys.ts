@@ -21,18 +21,11 @@ export interface Keys {
 
 /** `prefix{0}r…` is a record, `prefix{0}w` the wake index of shard 0, `prefix{customer}:…` a window, `prefix{customer}+…` a sum, `prefix{customer}!…` a ticket, `prefix{t}…` a counter, `prefix{}…` a value. */
 export function keysUnder(prefix: string, shards: number): Keys {
-  // The windows and sums of one call name one customer over and over.
-  let customer = "";
-  let tag = "";
   /** The customer's tag in front of `rest`, by default of what follows the customer in `name`. */
   function tagged(name: string, mark: string, rest?: string): string {
     const colon = name.indexOf(":");
     const end = colon === -1 ? name.length : colon;
-    if (tag === "" || name.slice(0, end) !== customer) {
-      customer = name.slice(0, end);
-      tag = `${prefix}{${pack(customer)}}`;
-    }
-    return tag + mark + (rest ?? name.slice(end));
+    return `${prefix}{${pack(name.slice(0, end))}}${mark}${rest ?? name.slice(end)}`;
   }
   return {
     record(customer, id) {
@@ -68,8 +61,20 @@ export function parseMember(packed: string): string {
   return packed.startsWith("~~") ? packed.slice(1) : unpack(packed.slice(1, 23)) + packed.slice(23);
 }
 
+/** The two that were packed last: the keys and members of one call name one customer and one authentication over and over. */
+let newest = { text: "", packed: "::" };
+let other = newest;
+
 /** A UUID in lower case as 22 characters; any other text escaped between colons. */
 function pack(text: string): string {
+  if (text === newest.text) return newest.packed;
+  const older = newest;
+  newest = text === other.text ? other : { text, packed: packAnew(text) };
+  other = older;
+  return newest.packed;
+}
+
+function packAnew(text: string): string {
   return uuid.test(text) ? Buffer.from(text.replaceAll("-", ""), "hex").toString("base64url") : `:${encodeURIComponent(text)}:`;
 }
 
