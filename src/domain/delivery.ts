@@ -117,6 +117,7 @@ export function deadEvent(auth: Authentication, sequence: number): OutboxEvent |
  * `leaseUntil`: the writer delivers what is due, so no other worker is to take it before then.
  */
 export function wakeAt(auth: Authentication, now: number, leaseUntil: number | undefined): number | undefined {
+  if (auth.outbox.length === 0) return auth.settleBy;
   const times = heads(auth).map(({ nextAt }) => (nextAt <= now && leaseUntil !== undefined ? leaseUntil : nextAt));
   const soonest = Math.min(...times, auth.settleBy ?? Number.POSITIVE_INFINITY);
   return Number.isFinite(soonest) ? soonest : undefined;
