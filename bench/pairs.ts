@@ -41,7 +41,7 @@ export interface Spread {
 }
 
 /** Rounds of each before those that count: until V8 has compiled what it will. */
-const warmUp = 3;
+const warmUp = 10;
 
 /** On a busy machine there are fewer rounds, at least three, so that the bench ends: no more are begun after this many milliseconds. */
 const patience = 20_000;
