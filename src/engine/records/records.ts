@@ -82,25 +82,36 @@ export interface RecordsOptions {
   readonly fullNumber: boolean;
 }
 
-/** What the remembered records take, and up to twice that: those of more than 100,000 authentications. */
+/** What the remembered texts take, and up to twice that: those of more than 100,000 authentications. */
 const rememberedBytes = 64 * 1024 * 1024;
 
-/** What a record takes beside its text: its id, its tokens, and its place in a map. */
-const besideText = 240;
+/** What a text takes beside its length: its id, and its place in a map. */
+const besideText = 160;
+
+/** A record as one string: an object for each would take more than what it holds. Neither tokens nor data of ours have a line break in them. */
+function inOnePiece({ customer, keepUntil, tokens, data }: StoredRecord): string {
+  return [customer, keepUntil, tokens.join(), data].join("\n");
+}
+
+function heldIn(id: string, text: string | undefined, { unseal }: Codes): Held | undefined {
+  if (text === undefined) return undefined;
+  const [customer = "", keepUntil, written = "", data = ""] = text.split("\n");
+  const tokens = written.split(",");
+  return { auth: decodeRecord({ customer, id, keepUntil: Number(keepUntil), tokens, data }, unseal), tokens };
+}
 
 export function createRecords({ store, codes, clock, logger, holdsEvents, lifetime, fullNumber }: RecordsOptions): Records {
   const age = lifetime;
   const now = () => clock.now();
-  /** Ready for use, which most are used soon; of more, what is written anyway takes less. */
+  /** Ready for use, which most are used soon; of more, the text that is written anyway takes less. */
   const recent = lastUsed<Held>(4_096, age, now);
-  const written = lastUsed<StoredRecord>(rememberedBytes, age, now);
+  const texts = lastUsed<string>(rememberedBytes, age, now);
 
   const keep = (held: Held, record: StoredRecord): void => {
+    const text = inOnePiece(record);
     recent.set(record.id, held, 1);
-    written.set(record.id, record, besideText + record.data.length);
+    texts.set(record.id, text, besideText + text.length);
   };
-
-  const decoded = (record: StoredRecord): Held => ({ auth: decodeRecord(record, codes.unseal), tokens: record.tokens });
 
   const remember = (held: Held, record: StoredRecord): Held => {
     const known = recent.get(record.id);
@@ -112,7 +123,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
 
   const read = (record: StoredRecord): Held => {
     try {
-      return remember(decoded(record), record);
+      return remember({ auth: decodeRecord(record, codes.unseal), tokens: record.tokens }, record);
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
       logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it is left as it is");
@@ -139,7 +150,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
 
   const forget = (id: string): void => {
     recent.delete(id);
-    written.delete(id);
+    texts.delete(id);
   };
 
   return {
@@ -153,7 +164,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
       return undefined;
     },
 
-    commit(budget, { next: given, before, claims = none, asks = none, token = codes.newToken() }) {
+    commit(budget, { next: given, before, claims, asks, token = codes.newToken() }) {
       const now = clock.now();
       const next = given.sealed === undefined || needsNumber(given, fullNumber, now) ? given : withoutNumber(given);
       const { customer, id, keepUntil } = next;
@@ -163,9 +174,8 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
         const tokens = over.length === 0 ? [token] : [token, ...over.slice(0, keptTokens - 1)];
         const record: RecordWrite =
           wakeAt === undefined ? { customer, id, keepUntil, now, tokens, data } : { customer, id, keepUntil, now, tokens, data, wakeAt };
-        const change = { claims, asks, record, expected: over[0] ?? null };
         return budget
-          .call(() => store.commit(change))
+          .call(() => store.commit({ claims: claims ?? none, asks: asks ?? none, record, expected: over[0] ?? null }))
           .then((result): Committed | Promise<Committed> => {
             if (result.done) return { done: true, held: remember({ auth: next, tokens }, record), answer: result };
             if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count, roomSince: result.roomSince } };
@@ -193,8 +203,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     },
 
     recall(customer, id) {
-      const record = written.get(id);
-      const held = recent.get(id) ?? (record && decoded(record));
+      const held = recent.get(id) ?? heldIn(id, texts.get(id), codes);
       return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, clock.now()) ? undefined : held;
     },
   };
