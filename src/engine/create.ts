@@ -15,7 +15,7 @@ import type { Account } from "./door/account.js";
 import { meetsChallenge } from "./door/challenge.js";
 import { blockedNumber, lookBeforeSend, readDestination } from "./door/destination.js";
 import { askIpInfo, askOwnRules, type OwnWord, withListed } from "./door/spam.js";
-import { isTestNumber, newBudget, type Parts, timestamp } from "./parts.js";
+import { isTestNumber, newBudget, type Parts } from "./parts.js";
 import type { Held } from "./records/records.js";
 import { Admission, decisionsOf, type Granted, type Pass, passed, type Refusal } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
@@ -23,6 +23,7 @@ import { nextSend, type Sending } from "./sending/next-send.js";
 import { Tries } from "./sending/take-back.js";
 import { allSoon, type Soon, soon } from "./soon.js";
 import { standingOf } from "./standing.js";
+import { timestamp } from "./timestamp.js";
 import { creation, type Decided, transition } from "./transition.js";
 
 const none: readonly never[] = [];

@@ -6,7 +6,8 @@ import type { Decision } from "../domain/decision.js";
 import { type Left, leftOf } from "../domain/left.js";
 import { unknownAuthentication } from "./check.js";
 import type { Account } from "./door/account.js";
-import { newBudget, type Parts, timestamp } from "./parts.js";
+import { newBudget, type Parts } from "./parts.js";
+import { timestamp } from "./timestamp.js";
 
 /** A message that was, or may have been, handed to a carrier. */
 export interface ExplainedSend {

@@ -51,8 +51,3 @@ export function newBudget({ clock, eyes, settings }: Pick<Parts, "clock" | "eyes
 export function isTestNumber({ testNumbers }: Settings, number: string): boolean {
   return testNumbers.get(number) !== undefined;
 }
-
-/** `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */
-export function timestamp(ms: number): string {
-  return new Date(ms).toISOString();
-}

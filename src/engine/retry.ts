@@ -13,12 +13,13 @@ import type { StoreBudget } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import { lookAgain, readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
-import { isTestNumber, newBudget, type Parts, timestamp } from "./parts.js";
+import { isTestNumber, newBudget, type Parts } from "./parts.js";
 import { Admission, decisionsOf, type Granted, passed } from "./sending/admission.js";
 import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { Tries } from "./sending/take-back.js";
 import { neededNumber, toldNumber } from "./standing.js";
+import { timestamp } from "./timestamp.js";
 import { type Decided, transition } from "./transition.js";
 
 /** What a retry is answered, and the send to make, when this very retry was granted it. */

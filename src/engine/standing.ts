@@ -4,7 +4,7 @@ import { checksLeft } from "../domain/left.js";
 import type { Policy } from "../domain/policy.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { unavailable } from "./clock/budget.js";
-import { timestamp } from "./parts.js";
+import { timestamp } from "./timestamp.js";
 
 /** What an authentication has left, as direct calls tell it. */
 export function standingOf(auth: Authentication, policy: Policy, now: number): Standing {

@@ -9,7 +9,7 @@ import type { Store, Tally } from "../ports/store.js";
 import { storeBudget, withTimeout } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import type { Outage } from "./eyes/outages.js";
-import { timestamp } from "./parts.js";
+import { timestamp } from "./timestamp.js";
 
 /** What became of a customer's messages, for each hour, country and route. */
 export interface StatsRow {

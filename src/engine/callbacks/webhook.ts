@@ -3,7 +3,7 @@ import type { DeliveryStatusEvent } from "../../contract/callback.js";
 import type { Authentication, OutboxEvent } from "../../domain/authentication.js";
 import { maskNumber } from "../../domain/phone-number.js";
 import { isWebhookSecret, webhookSecretForm } from "../../domain/webhook-secret.js";
-import { timestamp } from "../parts.js";
+import { timestamp } from "../timestamp.js";
 
 /** A delivery as it goes over the wire. */
 export interface Webhook {

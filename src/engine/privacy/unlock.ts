@@ -5,7 +5,8 @@ import { liftedClaims, movedClaims, readMember } from "../../domain/quota.js";
 import { day } from "../../domain/time.js";
 import { insist } from "../clock/insist.js";
 import type { Account } from "../door/account.js";
-import { newBudget, type Parts, timestamp } from "../parts.js";
+import { newBudget, type Parts } from "../parts.js";
+import { timestamp } from "../timestamp.js";
 import { membersOf, ownNumber } from "./numbers.js";
 
 /** What became of the caps of a number. */
