@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Change, Claim, CommitResult, Life, RecordWrite, Store } from "../../../src/ports/store.js";
 import commitScript from "./commit.lua";
+import { refuseLarge } from "./faults.js";
 import { type Keys, packMember } from "./keys.js";
 import readScript from "./read.lua";
 import { packRecord, packToken, parseRecord, wasWritten } from "./record.js";
@@ -30,7 +31,7 @@ export function ttl({ now, keepUntil }: Life): string {
  * What a call added before it found that it had landed before, or that the record is another's, is taken back; what is left after a crash in between refuses more, never less.
  */
 export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"] {
-  async function step({ claims = [], asks = [], record, expected }: Change, purpose: Purpose = "make"): Promise<Outcome> {
+  function step({ claims = [], asks = [], record, expected }: Change, purpose: Purpose = "make"): Outcome | Promise<Outcome> {
     if (record === undefined && claims.length + asks.length === 0) return { done: true, counts: [], asked: [] };
     const sum = purpose === "look" ? undefined : claims.find((claim) => "sum" in claim)?.sum;
     const scriptKeys: string[] = [];
@@ -47,13 +48,13 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     args.push(String(claims.length));
     for (const claim of claims) {
       scriptKeys.push("sum" in claim ? keys.sum(claim.sum) : keys.window(claim.window));
-      args.push(...claimArgs(claim, purpose));
+      addClaim(args, claim, purpose);
     }
     for (const asked of asks) {
       scriptKeys.push(keys.sum(asked.sum));
       args.push(String(asked.since + 1));
     }
-    return outcomeOf(await ask(commitScript, scriptKeys, args));
+    return ask(commitScript, scriptKeys, args).then(outcomeOf);
   }
 
   async function steps({ claims = [], asks = [], expected }: Change, record: RecordWrite): Promise<Outcome> {
@@ -82,6 +83,7 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
 
   return async (change): Promise<CommitResult> => {
     const { record } = change;
+    if (record !== undefined) refuseLarge("data", record.data);
     const outcome = cluster && record ? await steps(change, record) : await step(change);
     if (outcome.done) return { done: true, counts: outcome.counts, asked: outcome.asked };
     if (outcome.refusedBy !== undefined) return outcome;
@@ -100,15 +102,17 @@ function givesBack(claim: Claim): boolean {
   return "sum" in claim ? claim.weight < 0 : claim.out === true;
 }
 
-function claimArgs(claim: Claim, purpose: Purpose): string[] {
+function addClaim(args: string[], claim: Claim, purpose: Purpose): void {
   const { since, now, limit } = claim;
   const most = limit === undefined ? "" : String(limit);
+  const from = String(since + 1);
   if ("sum" in claim) {
-    const weight = { make: claim.weight, back: -claim.weight, look: 0 }[purpose];
-    return ["sum", String(weight), String(since + 1), partEnd(since, now).toString(36), purpose === "make" ? most : "", ttl(claim)];
+    const weight = purpose === "make" ? claim.weight : purpose === "back" ? -claim.weight : 0;
+    args.push("sum", String(weight), from, partEnd(since, now).toString(36), purpose === "make" ? most : "", ttl(claim));
+  } else {
+    const does = purpose !== "make" ? purpose : claim.out ? "out" : "in";
+    args.push(does, packMember(claim.member), from, String(now), most, ttl(claim));
   }
-  const does = purpose !== "make" ? purpose : claim.out ? "out" : "in";
-  return [does, packMember(claim.member), String(since + 1), String(now), most, ttl(claim)];
 }
 
 /** The end of the part that `now` is in, of twelve that a sum's length has. */

@@ -30,3 +30,10 @@ function wordsOf(error: unknown): string {
 function withoutCommand(text: string): string {
   return text.split(/,? command was:/)[0] ?? "";
 }
+
+/** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
+const maxBytes = 64 * 1024;
+
+export function refuseLarge(what: string, text: string): void {
+  if (Buffer.byteLength(text) > maxBytes) throw new RangeError(`redisStore: ${what} is larger than ${maxBytes} bytes`);
+}

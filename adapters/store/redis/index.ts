@@ -1,7 +1,7 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
-import { faultOf } from "./faults.js";
+import { faultOf, refuseLarge } from "./faults.js";
 import forgetScript from "./forget.lua";
 import { inspectionOf } from "./inspect.js";
 import { keysUnder, parseMember } from "./keys.js";
@@ -32,9 +32,6 @@ export interface RedisStoreOptions {
 
 /** Scripts of one `forget` that are under way at a time: clients refuse beyond some number. */
 const mostForgetting = 50;
-
-/** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
-const maxBytes = 64 * 1024;
 
 /**
  * Keeps authentications and what is counted in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a cluster. Every method is one script, so one round trip;
@@ -77,7 +74,6 @@ export function redisStore(options: RedisStoreOptions): Store {
     return text;
   }
 
-  const commit = commitOn(ask, keys, cluster);
   return {
     async find(customer, id): Promise<StoredRecord | undefined> {
       const reply = await ask(readScript, [keys.record(customer, id).record], []).catch((error) => {
@@ -86,10 +82,7 @@ export function redisStore(options: RedisStoreOptions): Store {
       return reply === "-" ? undefined : parseRecord(customer, id, reply.slice(1));
     },
 
-    async commit(change) {
-      if (change.record) refuseLarge("data", change.record.data);
-      return commit(change);
-    },
+    commit: commitOn(ask, keys, cluster),
 
     async members(window, limit): Promise<string[]> {
       if (limit < 1) return [];
@@ -143,8 +136,4 @@ export function redisStore(options: RedisStoreOptions): Store {
       await Promise.all(Array.from({ length: Math.min(mostForgetting, slots.size) }, work));
     },
   };
-}
-
-function refuseLarge(what: string, text: string): void {
-  if (Buffer.byteLength(text) > maxBytes) throw new RangeError(`redisStore: ${what} is larger than ${maxBytes} bytes`);
 }
