@@ -80,9 +80,9 @@ export interface VerifierOptions {
         readonly registered?: { readonly [country in CountryCode]?: RegisteredText | undefined } | undefined;
       }
     | undefined;
-  /** How long create and retry wait for the carrier. Default 5. */
+  /** How long create and retry wait for the carrier. Default 5, at most 600. */
   readonly sendTimeout?: number | undefined;
-  /** How long all store calls of one request may take together. Default 2. */
+  /** How long all store calls of one request may take together. Default 2, at most 600. */
   readonly storeTimeout?: number | undefined;
   /** How long lookup waits for its provider. Default 2. */
   readonly lookupTimeout?: number | undefined;
@@ -240,6 +240,7 @@ function makeSchemas() {
   const time = z.number("must be a number of seconds").max(31_536_000, "must be at most a year, in seconds");
   const seconds = time.min(0.001, "must be more than 0, by a millisecond at least");
   const secondsOrNone = time.min(0, "must be 0 or more");
+  const patience = seconds.max(600, { error: ({ input }) => `is in seconds, and must be at most 600; say ${Number(input) / 1000} if you meant milliseconds` });
   /** Seconds in, milliseconds out. */
   const duration = (byDefault: number, schema = seconds) => schema.default(byDefault).transform(milliseconds);
 
@@ -437,8 +438,8 @@ function makeSchemas() {
       domain: text.regex(/^[a-z0-9.-]+$/, "must be a domain, for example example.com").optional(),
       registered: z.record(country, registeredText).default({}),
     }).prefault({}),
-    sendTimeout: duration(defaultSendTimeout),
-    storeTimeout: duration(2),
+    sendTimeout: duration(defaultSendTimeout, patience),
+    storeTimeout: duration(2, patience),
     lookupTimeout: duration(2),
     lookupBeforeSend: flag.default(false),
     clockSkew: duration(5, secondsOrNone.max(60, "must be at most 60")),

@@ -53,6 +53,8 @@ describe("options that look right and are not", () => {
       { customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 300_000 } }] },
       "customers.0.policy.lifetime is in seconds: 300000 of them are 3.5 days; say 300",
     ],
+    [{ sendTimeout: 5_000 }, "sendTimeout is in seconds, and must be at most 600; say 5 if you meant milliseconds"],
+    [{ storeTimeout: 2_000 }, "storeTimeout is in seconds, and must be at most 600; say 2 if you meant milliseconds"],
     [{ message: { text: "Your code is {{code}}" } }, "message.text has {{code}}, and phones would show the inner braces: say {code}"],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
     [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
