@@ -1,39 +1,23 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasChromium, launchChromium } from "../support/chromium.js";
 import { buildCommand, type Demo, startDemo } from "./demo.js";
 
-const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
-if (executablePath === undefined) {
-  const message = "The page was NOT tested: there is no Chromium. Get one with: apt-get install chromium";
-  if (process.env.CI) throw new Error(message);
-  console.warn(message);
-}
-
-const args = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 /** Evaluated by the browser's own debugger, which the page's Content-Security-Policy does not bind. */
 const axe = readFile(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const desktop = { width: 1280, height: 800 };
 const phone = { width: 375, height: 812 };
 
-describe.skipIf(executablePath === undefined)("the page of phoneproof dev", { timeout: 30_000 }, () => {
+describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phoneproof dev", { timeout: 30_000 }, () => {
   let command: Awaited<ReturnType<typeof buildCommand>>;
   let browser: Browser;
 
   beforeAll(async () => {
     command = await buildCommand();
-    browser = await chromium.launch({ executablePath: executablePath as string, args });
+    browser = await launchChromium();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();

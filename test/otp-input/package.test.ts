@@ -1,21 +1,7 @@
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
 import { expect, test } from "vitest";
-import { root, run } from "../package/built.js";
-
-async function shipped(contents: string): Promise<Uint8Array> {
-  const { outputFiles } = await build({
-    stdin: { contents, resolveDir: root },
-    bundle: true,
-    minify: true,
-    format: "esm",
-    target: "es2022",
-    charset: "utf8",
-    logLevel: "error",
-    write: false,
-  });
-  return outputFiles[0]?.contents as Uint8Array;
-}
+import { run } from "../package/built.js";
+import { shipped } from "../support/shipped.js";
 
 test("phoneproof/otp-input is below 27 kB minified, and below 11 kB gzipped, words of sixteen languages included", async () => {
   const bytes = await shipped(`import "phoneproof/otp-input";`);
