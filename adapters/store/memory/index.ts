@@ -82,7 +82,7 @@ class MemoryStore implements Store {
     const counts: number[] = [];
     const windows = new Draft(this.#windows);
     const sums = new Draft(this.#sums);
-    let window = "";
+    let window: string | undefined;
     let name = "";
     for (let i = 0; i < claims.length; i++) {
       const claim = claims[i] as Claim;
