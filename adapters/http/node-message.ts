@@ -82,13 +82,13 @@ export function letRestPast({ clock }: HttpHandler, request: NodeRequest, respon
  * tells who has it. `stream`: what a hook of the host may have put in the place of the request. Rejects for a stream that was read by someone who kept nothing, which is also logged,
  * and for one that fails by itself.
  */
-export async function readBody(handler: HttpHandler, request: NodeRequest, stream: Readable, limit: number): Promise<HttpBody> {
-  if (Number(request.headers["content-length"]) > limit) return { kind: "refused", reason: "too_large" };
+export function readBody(handler: HttpHandler, request: NodeRequest, stream: Readable, limit: number): Promise<HttpBody> {
+  if (Number(request.headers["content-length"]) > limit) return Promise.resolve({ kind: "refused", reason: "too_large" });
   if (!stream.readableDidRead && !stream.readableEnded) return readStream(request, stream, limit);
   const { body, rawBody } = request;
-  if (typeof rawBody === "string" || rawBody instanceof Uint8Array) return fromParser(rawBody, limit);
-  if (body !== undefined) return fromParser(body, limit);
-  if (!stream.readableDidRead) return { kind: "bytes", bytes: new Uint8Array(0) };
+  if (typeof rawBody === "string" || rawBody instanceof Uint8Array) return Promise.resolve(fromParser(rawBody, limit));
+  if (body !== undefined) return Promise.resolve(fromParser(body, limit));
+  if (!stream.readableDidRead) return Promise.resolve({ kind: "bytes", bytes: new Uint8Array(0) });
   return bodyIsGone(handler);
 }
 
