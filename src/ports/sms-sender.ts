@@ -141,7 +141,7 @@ export interface SmsSender {
   readonly readsNetwork?: boolean;
   /** Providers whose receipts its messages ask for: a verifier that takes receipts must have a source of each. Default: none. */
   readonly receiptProviders?: readonly string[];
-  /** The same for the messages of one route. Default: `receiptProviders`. */
+  /** The same for the messages of one route; of a name that is none of its routes, for all. Default: `receiptProviders`. */
   receiptProvidersOf?(route: string): readonly string[] | undefined;
   /** Told once for each event, where the route or the carrier's id is known. Nobody waits for what it answers; a rejection is logged. */
   feedback?(event: Feedback): void | Promise<void>;

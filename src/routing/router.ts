@@ -65,7 +65,10 @@ export function router(options: RouterOptions): Router {
       return found.length === 0 || found.some(({ sender }) => sender.reaches?.(country) !== false);
     },
 
-    receiptProvidersOf: (name) => (byName.get(name)?.sender ?? { receiptProviders: providers }).receiptProviders,
+    receiptProvidersOf(name) {
+      const route = byName.get(name);
+      return route === undefined ? providers : route.sender.receiptProviders;
+    },
 
     readsNetwork: byNetwork && network === "lookup",
 
