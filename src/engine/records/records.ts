@@ -104,7 +104,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
   const age = lifetime;
   const now = () => clock.now();
   /** Ready for use, which most are used soon; of more, the text that is written anyway takes less. */
-  const recent = lastUsed<Held>(256, age, now);
+  const recent = lastUsed<Held>(1_024, age, now);
   const texts = lastUsed<string>(rememberedBytes, age, now);
 
   const keep = (held: Held, record: StoredRecord): void => {
