@@ -1,6 +1,7 @@
-/** Child process with one app: the framework, what is in it (`bare` routes, the service made by hand, the verifier) and the URL of the store are its arguments. */
+/** Child process with one app: the framework, what is in it (`bare` routes, the service made by hand, better-auth's plugin, the verifier) and the URL of the store are its arguments. */
 import { frameworks, type Running } from "./apps.js";
 import { backendOf, handmadeOf, storeOf } from "./backends.js";
+import { betterAuthInMemory } from "./better-auth.js";
 import type { Batch, Fired } from "./load.js";
 import { answerCalls } from "./processes.js";
 import { benchVerifier } from "./service.js";
@@ -16,6 +17,7 @@ answerCalls({
   /** The port; absent for an app that is called in this process. */
   async start(): Promise<number | undefined> {
     if (kind === "bare") running = await framework.bare(await backendOf(url));
+    else if (kind === "better-auth") running = await framework.bare(betterAuthInMemory((id, code) => codes.set(id, code)));
     else if (kind === "handmade") running = await framework.bare(await handmadeOf(url, (id, code) => codes.set(id, code)));
     else {
       const service = benchVerifier(await storeOf(url));

@@ -35,7 +35,7 @@ export function validNumber(number: unknown): string | undefined {
 
 const digestOf = (code: string) => createHash("sha256").update(code).digest();
 const newCode = () => String(randomInt(1_000_000)).padStart(6, "0");
-const created = (id: string, now: number) => ({
+export const created = (id: string, now: number) => ({
   authentication_uuid: id,
   created_at: new Date(now).toISOString(),
   expires_at: new Date(now + life * 1000).toISOString(),

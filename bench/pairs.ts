@@ -4,8 +4,8 @@ import { type Child, startChild } from "./processes.js";
 import { median } from "./report.js";
 import { customerFor, customerOf, keyOf, numberOf } from "./service.js";
 
-/** What runs in a framework: bare routes, the same once more as a control of how quiet the machine is, a service made by hand, the verifier. */
-export type Kind = "bare" | "control" | "handmade" | "mounted";
+/** What runs in a framework: bare routes, the same once more as a control of how quiet the machine is, a service made by hand, better-auth's plugin for phone numbers, the verifier. */
+export type Kind = "bare" | "control" | "handmade" | "better-auth" | "mounted";
 
 /** What is compared in one framework, beside one store. */
 export interface Comparison<K extends Kind> {
