@@ -84,11 +84,13 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     customers = [],
     countries = "all",
     secret = randomBytes(32).toString("base64"),
-    store = memoryStore({ now: clock.now }),
     ...given
   } = options;
   if (typeof limits !== "boolean") throw faulty("limits must be true or false: false lifts caps and anti-spam rules");
   if (typeof postCallbacks !== "boolean") throw faulty("postCallbacks must be true or false: true posts callbacks too");
+  if (typeof clock?.now !== "function" || typeof clock.advance !== "function") throw faulty("clock must be a fixedClock()");
+  if (!Array.isArray(customers)) throw faulty("customers must be a list of further ones: the test's own is there already");
+  const { store = memoryStore({ now: clock.now }) } = given;
   const customer_uuid = randomUUID();
   const { key: apiKey } = generateApiKey();
   const inbox = inboxSender();
@@ -147,7 +149,9 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     async receipt(of, status, details = {}) {
       if (!deliveryStatuses.includes(status))
         throw new TypeError(`createTestVerifier: a receipt tells one of ${deliveryStatuses.join(", ")}, got ${String(status)}.`);
-      await postReceipt(verifier.receipts, typeof of === "object" && of !== null ? of : newest(of), status, details);
+      const message = typeof of === "object" && of !== null ? of : newest(of);
+      if (typeof message.authentication_uuid !== "string") throw new TypeError("createTestVerifier: a receipt is of a number, or of a message of the inbox.");
+      await postReceipt(verifier.receipts, message, status, details);
     },
     async flush() {
       await inTime(Promise.all(beside));

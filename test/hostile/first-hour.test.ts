@@ -618,6 +618,9 @@ describe("createTestVerifier, misused", () => {
     ["limits in words", { limits: "off" }, /: limits must be true or false/],
     ["limits that are null", { limits: null }, /: limits must be true or false/],
     ["postCallbacks in words", { postCallbacks: "no" }, /: postCallbacks must be true or false/],
+    ["a clock that is null", { clock: null }, /: clock must be a fixedClock/],
+    ["a clock that cannot be moved", { clock: { now: () => 0, after: () => () => {} } }, /: clock must be a fixedClock/],
+    ["customers that are a number", { customers: 5 }, /: customers must be a list/],
   ])("%s: invalid_options that names it", (_, options, named) => {
     const make = () => createTestVerifier(options as never);
     expect(make).toThrow(VerifierError);

@@ -215,6 +215,7 @@ describe("receipts and callbacks", () => {
     const test = createTestVerifier();
     await create(test, { callback_url });
     await expect(test.receipt(number, "lost" as "unknown")).rejects.toThrow("a receipt tells one of submitted, in_transit, delivered");
+    await expect(test.receipt({} as never, "delivered")).rejects.toThrow("a receipt is of a number, or of a message of the inbox");
     await test.flush();
     expect(test.callbacks.map(({ event }) => event.data.status)).toEqual(["submitted"]);
   });
