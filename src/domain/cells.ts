@@ -14,9 +14,6 @@ export interface CellCount {
 /** A verification is one sum's weight of so much, and its messages beside it: one question tells both. */
 const verification = 1e8;
 
-/** Reads what came back for a question. */
-export type Read<T> = (answer: Answer) => T;
-
 /** What the store answered to the questions' claims and asks, in their order. */
 export interface Answer {
   readonly counts: readonly number[];
@@ -30,46 +27,56 @@ export interface VerifiedCount {
   readonly messages: number;
 }
 
-/** Gathers what one attempt claims and asks of the cells of a customer. Each sum is to be named once. */
-export interface Questions {
-  readonly claims: readonly SumClaim[];
-  readonly asks: readonly Ask[];
-  /** Counts a message in the cell, and asks for what was counted and verified over `length`. `closed`: the question for what was verified, where it is asked already. */
-  count(cell: string, length: number, closed?: Read<VerifiedCount>): Read<CellCount>;
-  /** Asks how many were verified in the cell over `length`, and how many messages those had. */
-  verified(cell: string, length: number): Read<VerifiedCount>;
-  /** Asks for a plain sum. */
-  plain(sum: string, length: number): Read<number>;
+/** The places in an answer where a cell's counts come back. */
+export interface CountPlaces {
+  readonly sent: number;
+  /** Of what was verified. */
+  readonly closed: number;
 }
 
-export function askCells(customer: string, moment: Moment): Questions {
-  const claims: SumClaim[] = [];
-  const asks: Ask[] = [];
-  const ask = (sum: string, length: number) => asks.push({ sum, since: sinceOf(moment, length) }) - 1;
-  const verified = (cell: string, length: number): Read<VerifiedCount> => {
-    const at = ask(nameOf(customer, "v", cell, length), length);
-    return ({ asked }) => {
-      const packed = asked[at] ?? 0;
-      return { verified: Math.floor(packed / verification), messages: packed % verification };
-    };
-  };
-  return {
-    claims,
-    asks,
-    verified,
-    count(cell, length, closed = verified(cell, length)) {
-      const at = claims.push(messageClaim(customer, cell, 1, length, moment)) - 1;
-      return (answer) => {
-        const sent = (answer.counts[at] ?? 1) - 1;
-        const { verified: times, messages } = closed(answer);
-        return { sent, open: Math.max(0, sent - messages), verified: times };
-      };
-    },
-    plain(sum, length) {
-      const at = ask(`${customer}:${sum}`, length);
-      return ({ asked }) => asked[at] ?? 0;
-    },
-  };
+/** Gathers what one attempt claims and asks of the cells of a customer, and tells where the answers come back. Each sum is to be named once. */
+export class Questions {
+  readonly claims: SumClaim[] = [];
+  readonly asks: Ask[] = [];
+
+  constructor(
+    readonly customer: string,
+    readonly moment: Moment,
+  ) {}
+
+  /** Counts a message in the cell, and asks for what was counted and verified over `length`. `closed`: where what was verified comes back, if it is asked already. */
+  count(cell: string, length: number, closed = this.verified(cell, length)): CountPlaces {
+    return { sent: this.claims.push(messageClaim(this.customer, cell, 1, length, this.moment)) - 1, closed };
+  }
+
+  /** Asks how many were verified in the cell over `length`, and how many messages those had. */
+  verified(cell: string, length: number): number {
+    return this.#ask(nameOf(this.customer, "v", cell, length), length);
+  }
+
+  /** Asks for a plain sum. */
+  plain(sum: string, length: number): number {
+    return this.#ask(`${this.customer}:${sum}`, length);
+  }
+
+  #ask(sum: string, length: number): number {
+    return this.asks.push({ sum, since: sinceOf(this.moment, length) }) - 1;
+  }
+}
+
+export function countAt(answer: Answer, { sent, closed }: CountPlaces): CellCount {
+  const before = (answer.counts[sent] ?? 1) - 1;
+  const { verified, messages } = verifiedAt(answer, closed);
+  return { sent: before, open: Math.max(0, before - messages), verified };
+}
+
+export function verifiedAt({ asked }: Answer, place: number): VerifiedCount {
+  const packed = asked[place] ?? 0;
+  return { verified: Math.floor(packed / verification), messages: packed % verification };
+}
+
+export function plainAt({ asked }: Answer, place: number): number {
+  return asked[place] ?? 0;
 }
 
 /** What a verification claims: it credits the cells that its `messages` had filled, over each of the lengths that are asked for. */

@@ -1,4 +1,4 @@
-import { type Answer, creditCells, messageClaim, type Questions, type Read, type VerifiedCount } from "./cells.js";
+import { type Answer, type CountPlaces, countAt, creditCells, messageClaim, plainAt, type Questions, verifiedAt } from "./cells.js";
 import type { Moment, SumClaim } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
@@ -57,12 +57,6 @@ export interface OwnCell extends Credit {
   readonly name: string;
 }
 
-/** The rule over what comes back for what a message claims and asks. */
-export interface SpamQuestion {
-  /** `sentToNumber`: messages to the number within 24 hours, without this one. */
-  judge(answer: Answer, sentToNumber: number, now: number): SpamJudgement;
-}
-
 export interface SpamJudgement {
   /** Rules that the message falls under, those that only watch included, in the order of docs/contract.md#spam-rules. */
   readonly decisions: readonly Decision[];
@@ -76,90 +70,128 @@ export interface SpamJudgement {
   readonly proven: boolean;
 }
 
-interface Measured {
-  readonly value: number;
-  readonly threshold: number;
-}
-
 /** How long a number that was verified is trusted, in milliseconds. */
 const trustedFor = 90 * day;
 
-/** The cells of the spam rules (docs/contract.md#spam-rules) for one message: pure, so that simulation, enforcement and shadow are one. */
-export function spamQuestion(questions: Questions, subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], mask: Mask): SpamQuestion {
-  const { number, country, origin } = subject;
-  const rules: { readonly name: string; readonly mode: RuleMode; readonly judge: Read<Measured | undefined> }[] = [];
-  const rule = (name: string, mode: RuleMode, judge: Read<Measured | undefined>) => rules.push({ name, mode, judge });
+/** Where the counts of a country's alarm come back. */
+interface AlarmPlaces {
+  readonly now: CountPlaces;
+  readonly usual: CountPlaces;
+  readonly refused: number;
+}
 
-  const ranges = rangesOf(number, mask);
-  const { range, crowd } = policy;
-  if (range.mode !== "off" || crowd.mode !== "off") {
-    const counts = ranges.map((cell) => questions.count(cell, day));
-    for (const [level, count] of counts.entries()) {
-      if (range.mode === "off") continue;
-      rule(`range ${level + 4}`, range.mode, (answer) => {
-        const { open, verified } = count(answer);
-        if (level === 2 && verified >= range.provenAt) return undefined;
-        return over(open, (range.seeds[level] as number) + range.perVerified * verified);
-      });
-    }
-    const [ten, , million] = counts as [(typeof counts)[0], (typeof counts)[0], (typeof counts)[0]];
-    if (crowd.mode !== "off") rule("crowd", crowd.mode, (answer) => over(ten(answer).sent, Math.max(crowd.messages, crowd.share * million(answer).verified)));
-  }
+/** A rule of the caller's, and where the counts of its cell come back. */
+interface OwnPlaces {
+  readonly rule: OwnCell;
+  readonly cell: CountPlaces;
+}
 
-  let proven: Read<boolean> = () => true;
-  let pot = false;
-  let alarm: Read<Measured | undefined> = () => undefined;
-  if (country !== undefined) {
-    const cell = countryCell(country);
-    const weekly = questions.verified(cell, week);
-    proven = (answer) => weekly(answer).verified >= policy.newCountries.provenAt;
-    if (policy.country.mode !== "off") {
-      const count = questions.count(cell, day);
-      rule("country", policy.country.mode, (answer) => {
-        const { open, verified } = count(answer);
-        return verified >= policy.country.provenAt ? undefined : over(open, policy.country.seed + policy.country.perVerified * verified);
-      });
+/** The cells of the spam rules (docs/contract.md#spam-rules) for one message, and the rules over what comes back: pure, so that simulation, enforcement and shadow are one. */
+export class SpamQuestion {
+  readonly #ranges: readonly [ten: CountPlaces, hundred: CountPlaces, million: CountPlaces] | undefined;
+  readonly #weekly: number | undefined;
+  readonly #country: CountPlaces | undefined;
+  readonly #pot: CountPlaces | undefined;
+  readonly #alarm: AlarmPlaces | undefined;
+  readonly #network: number | undefined;
+  readonly #address: CountPlaces | undefined;
+  readonly #own: readonly OwnPlaces[];
+  readonly #before: number;
+  readonly #lately: number;
+
+  constructor(
+    questions: Questions,
+    { number, country, origin }: CellSubject,
+    readonly policy: SpamPolicy,
+    own: readonly OwnCell[],
+    mask: Mask,
+  ) {
+    const { range, crowd, strangeNetwork, address } = policy;
+    if (range.mode !== "off" || crowd.mode !== "off") {
+      const [ten, hundred, million] = rangesOf(number, mask);
+      this.#ranges = [questions.count(ten, day), questions.count(hundred, day), questions.count(million, day)];
     }
-    if (policy.newCountries.mode !== "off" && origin.p === 1) {
-      pot = true;
-      const count = questions.count(potCell, day);
-      rule("newCountries", policy.newCountries.mode, (answer) => (proven(answer) ? undefined : credit(count, policy.newCountries)(answer)));
-    }
-    if (policy.strangeNetwork.mode !== "off") {
-      alarm = countryAlarm(questions, country, weekly, policy.strangeNetwork);
-      if (origin.w !== undefined) {
-        const there = questions.verified(networkCell(country, origin.w), week);
-        rule("strangeNetwork", policy.strangeNetwork.mode, (answer) => (there(answer).verified === 0 ? alarm(answer) : undefined));
+    if (country !== undefined) {
+      const cell = countryCell(country);
+      const weekly = questions.verified(cell, week);
+      this.#weekly = weekly;
+      if (policy.country.mode !== "off") this.#country = questions.count(cell, day);
+      if (policy.newCountries.mode !== "off" && origin.p === 1) this.#pot = questions.count(potCell, day);
+      if (strangeNetwork.mode !== "off") {
+        this.#alarm = {
+          now: questions.count(cell, hour),
+          usual: questions.count(cell, week, weekly),
+          refused: questions.plain(refusedSum(country), hour),
+        };
+        if (origin.w !== undefined) this.#network = questions.verified(networkCell(country, origin.w), week);
       }
     }
-  }
-  if (policy.address.mode !== "off" && origin.a !== undefined)
-    rule("address", policy.address.mode, credit(questions.count(addressCell(origin.a), day), policy.address));
-  for (const one of own) {
-    const value = origin.u?.[one.name];
-    if (one.mode !== "off" && value !== undefined) rule(one.name, one.mode, credit(questions.count(ownCell(one.name, value), day), one));
+    if (address.mode !== "off" && origin.a !== undefined) this.#address = questions.count(addressCell(origin.a), day);
+    const ownPlaces: OwnPlaces[] = [];
+    for (const rule of own) {
+      const value = origin.u?.[rule.name];
+      if (rule.mode !== "off" && value !== undefined) ownPlaces.push({ rule, cell: questions.count(ownCell(rule.name, value), day) });
+    }
+    this.#own = ownPlaces;
+    const self = numberCell(number, mask);
+    this.#before = questions.verified(self, trustedFor);
+    this.#lately = questions.verified(self, day);
   }
 
-  const numberCellName = numberCell(number, mask);
-  const before = questions.verified(numberCellName, trustedFor);
-  const lately = questions.verified(numberCellName, day);
-  return {
-    judge(answer, sentToNumber, now) {
-      const trusted = policy.trust.open > 0 && before(answer).verified > 0 && sentToNumber - lately(answer).messages < policy.trust.open;
-      const found = rules.flatMap(({ name, mode, judge }): Decision[] => {
-        const measured = judge(answer);
-        return measured === undefined ? [] : [{ at: now, rule: name, mode: mode === "shadow" ? "shadow" : "enforce", ...measured }];
-      });
-      const raised = alarm(answer);
-      return {
-        decisions: trusted ? found.filter(({ rule: name }) => name === "crowd") : found,
-        trusted,
-        ...(raised !== undefined && { alarm: raised }),
-        notNew: pot && proven(answer),
-        proven: country !== undefined && proven(answer),
-      };
-    },
-  };
+  /** `sentToNumber`: messages to the number within 24 hours, without this one. */
+  judge(answer: Answer, sentToNumber: number, now: number): SpamJudgement {
+    const { policy } = this;
+    const { range, crowd, newCountries, strangeNetwork } = policy;
+    const found: Decision[] = [];
+    /** Finds against the message where what is measured has reached the threshold. */
+    const hold = (rule: string, mode: RuleMode, value: number, threshold: number) => {
+      if (value >= threshold) found.push({ at: now, rule, mode: mode === "shadow" ? "shadow" : "enforce", value, threshold });
+    };
+    const credit = (rule: string, places: CountPlaces, { mode, seed, perVerified }: Credit) => {
+      const { open, verified } = countAt(answer, places);
+      hold(rule, mode, open, seed + perVerified * verified);
+    };
+
+    if (this.#ranges !== undefined) {
+      const [ten, , million] = this.#ranges;
+      if (range.mode !== "off") {
+        for (let level = 0; level < 3; level++) {
+          const { open, verified } = countAt(answer, this.#ranges[level] as CountPlaces);
+          if (level < 2 || verified < range.provenAt)
+            hold(`range ${level + 4}`, range.mode, open, (range.seeds[level] as number) + range.perVerified * verified);
+        }
+      }
+      if (crowd.mode !== "off") hold("crowd", crowd.mode, countAt(answer, ten).sent, Math.max(crowd.messages, crowd.share * countAt(answer, million).verified));
+    }
+    const proven = this.#weekly === undefined || verifiedAt(answer, this.#weekly).verified >= newCountries.provenAt;
+    if (this.#country !== undefined && countAt(answer, this.#country).verified < policy.country.provenAt) credit("country", this.#country, policy.country);
+    if (this.#pot !== undefined && !proven) credit("newCountries", this.#pot, newCountries);
+    const alarm = this.#alarm && raised(answer, this.#alarm, strangeNetwork);
+    if (alarm !== undefined && this.#network !== undefined && verifiedAt(answer, this.#network).verified === 0)
+      hold("strangeNetwork", strangeNetwork.mode, alarm.value, alarm.threshold);
+    if (this.#address !== undefined) credit("address", this.#address, policy.address);
+    for (const { rule, cell } of this.#own) credit(rule.name, cell, rule);
+
+    const { open } = policy.trust;
+    const trusted = open > 0 && verifiedAt(answer, this.#before).verified > 0 && sentToNumber - verifiedAt(answer, this.#lately).messages < open;
+    return {
+      decisions: trusted ? found.filter(({ rule }) => rule === "crowd") : found,
+      trusted,
+      ...(alarm !== undefined && { alarm }),
+      notNew: this.#pot !== undefined && proven,
+      proven: this.#weekly !== undefined && proven,
+    };
+  }
+}
+
+/** "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share × verified)" (docs/contract.md#spam-strange-network). */
+function raised(answer: Answer, places: AlarmPlaces, { base, factor }: SpamPolicy["strangeNetwork"]): SpamJudgement["alarm"] {
+  const { open, verified } = countAt(answer, places.now);
+  const usual = countAt(answer, places.usual);
+  const share = usual.verified === 0 ? 0 : usual.open / usual.verified;
+  const value = open + plainAt(answer, places.refused);
+  const threshold = base + factor * share * verified;
+  return value >= threshold + 1 ? { value, threshold } : undefined;
 }
 
 /** Whether no rule weighs messages at all: then nothing is counted for rules, and nobody is trusted. */
@@ -221,9 +253,8 @@ export function trustSums(customer: string, number: string, mask: Mask): string[
 }
 
 /** Asks how many verified in a country within 7 days. */
-export function askCountry(questions: Questions, country: string): Read<number> {
-  const weekly = questions.verified(countryCell(country), week);
-  return (answer) => weekly(answer).verified;
+export function askCountry(questions: Questions, country: string): number {
+  return questions.verified(countryCell(country), week);
 }
 
 /** What a verification in a new country gives back to the pot. */
@@ -238,36 +269,6 @@ export function potReturn(customer: string, moment: Moment): SumClaim {
 
 /** Refused messages of a country within the hour, which its alarm counts beside the open ones. */
 export const refusedSum = (country: string) => `x:${country}`;
-
-/** "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share × verified)" (docs/contract.md#spam-strange-network). */
-function countryAlarm(
-  questions: Questions,
-  country: string,
-  weekly: Read<VerifiedCount>,
-  { base, factor }: { readonly base: number; readonly factor: number },
-): Read<Measured | undefined> {
-  const now = questions.count(countryCell(country), hour);
-  const usual = questions.count(countryCell(country), week, weekly);
-  const refused = questions.plain(refusedSum(country), hour);
-  return (answer) => {
-    const { open, verified } = now(answer);
-    const lately = usual(answer);
-    const share = lately.verified === 0 ? 0 : lately.open / lately.verified;
-    return over(open + refused(answer), base + factor * share * verified, 1);
-  };
-}
-
-const credit =
-  (count: Read<{ readonly open: number; readonly verified: number }>, { seed, perVerified }: Credit): Read<Measured | undefined> =>
-  (answer) => {
-    const { open, verified } = count(answer);
-    return over(open, seed + perVerified * verified);
-  };
-
-/** What is measured, where it has reached the threshold (with `more`: is above it). */
-function over(value: number, threshold: number, more = 0): Measured | undefined {
-  return value >= threshold + more ? { value, threshold } : undefined;
-}
 
 /** The ranges of 10,000, 100,000 and a million numbers that a number lies in, their first digits as a keyed hash. */
 function rangesOf(number: string, mask: Mask): readonly [string, string, string] {
@@ -284,7 +285,6 @@ const ownCell = (name: string, value: string) => `u:${name}:${value}`;
 const numberCell = (number: string, mask: Mask) => `n:${mask(number)}`;
 
 /** Asks how many of the customer's users verified within 24 hours, for the cap that grows with them. */
-export function askCustomer(questions: Questions): Read<number> {
-  const verified = questions.verified(customerCell, day);
-  return (answer) => verified(answer).verified;
+export function askCustomer(questions: Questions): number {
+  return questions.verified(customerCell, day);
 }

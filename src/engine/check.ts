@@ -1,7 +1,7 @@
 import type { CheckRequest, CheckStatus } from "../contract/check.js";
 import type { CheckAnswer } from "../contract/direct.js";
 import type { Authentication, Send } from "../domain/authentication.js";
-import { type Answer, askCells } from "../domain/cells.js";
+import { type Answer, Questions, verifiedAt } from "../domain/cells.js";
 import { decideCheck } from "../domain/check.js";
 import type { Policy } from "../domain/policy.js";
 import { guessClaim } from "../domain/quota.js";
@@ -99,9 +99,9 @@ function decide(parts: Parts, { policy }: Account, auth: Authentication, code: s
   // The cells that the messages had filled are credited by the very commit that validates.
   const claims = creditClaims({ customer, number, country, origin }, policy, settings.ownCells, sent, moment, codes.mask);
   if (origin.p === undefined || country === undefined) return { result, next, claims };
-  const questions = askCells(customer, moment);
+  const questions = new Questions(customer, moment);
   const verified = askCountry(questions, country);
-  const answered = (answer: Answer): Verdict => ({ ...result, inNewCountry: verified(answer) <= policy.spam.newCountries.provenAt });
+  const answered = (answer: Answer): Verdict => ({ ...result, inNewCountry: verifiedAt(answer, verified).verified <= policy.spam.newCountries.provenAt });
   return { result, next, claims, asks: questions.asks, answered };
 }
 

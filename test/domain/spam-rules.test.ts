@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { askCells } from "../../src/domain/cells.js";
+import { Questions } from "../../src/domain/cells.js";
 import { defaultPolicy } from "../../src/domain/policy.js";
 import { takenBack } from "../../src/domain/quota.js";
 import { defaultSpamPolicy, type SpamPolicy } from "../../src/domain/spam-policy.js";
-import { creditClaims, type Origin, spamQuestion } from "../../src/domain/spam-rules.js";
+import { creditClaims, type Origin, SpamQuestion } from "../../src/domain/spam-rules.js";
 
 /** A time at which a part of every sum has just begun, so that what follows within minutes is exact. */
 const start = Date.UTC(2026, 2, 1, 12);
@@ -29,8 +29,8 @@ function cells(policy: SpamPolicy) {
   const store = memoryStore({ name: randomUUID() });
   const customer = randomUUID();
   const send = async (number: string, now: number, origin: Origin = {}, country = "FR") => {
-    const questions = askCells(customer, { now, skew: 0 });
-    const question = spamQuestion(questions, { customer, number, country, origin }, policy, [], mask);
+    const questions = new Questions(customer, { now, skew: 0 });
+    const question = new SpamQuestion(questions, { customer, number, country, origin }, policy, [], mask);
     const answer = await store.commit({ claims: questions.claims, asks: questions.asks });
     if (!answer.done) throw new Error("a claim without a limit was refused");
     const { decisions } = question.judge(answer, 0, now);
@@ -124,17 +124,17 @@ describe("a cell refuses a message when open ≥ seed + k × verified (propertie
 
 describe("names of cells", () => {
   it("hold no number, address or device in clear", () => {
-    const questions = askCells("c", { now: start, skew: 0 });
+    const questions = new Questions("c", { now: start, skew: 0 });
     const masked = (text: string) => Buffer.from(text).toString("hex").slice(0, 12);
-    spamQuestion(questions, { customer: "c", number: "+33612345678", country: "FR", origin: { a: "x", w: "y" } }, defaultSpamPolicy, [], masked);
+    new SpamQuestion(questions, { customer: "c", number: "+33612345678", country: "FR", origin: { a: "x", w: "y" } }, defaultSpamPolicy, [], masked);
     const names = [...questions.claims, ...questions.asks].map(({ sum }) => sum);
     expect(names.length).toBeGreaterThan(15);
     for (const name of names) expect(name).not.toMatch(/33612345|612345/);
   });
 
   it("each sum is claimed once, and asked for once", () => {
-    const questions = askCells("c", { now: start, skew: 0 });
-    spamQuestion(questions, { customer: "c", number: "+33612345678", country: "FR", origin: { a: "x", w: "y", p: 1 } }, defaultSpamPolicy, [], mask);
+    const questions = new Questions("c", { now: start, skew: 0 });
+    new SpamQuestion(questions, { customer: "c", number: "+33612345678", country: "FR", origin: { a: "x", w: "y", p: 1 } }, defaultSpamPolicy, [], mask);
     for (const list of [questions.claims, questions.asks]) expect(new Set(list.map(({ sum }) => sum)).size).toBe(list.length);
   });
 });

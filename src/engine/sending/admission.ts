@@ -1,10 +1,10 @@
 import { near } from "../../domain/alarms.js";
 import { withDecision } from "../../domain/authentication.js";
-import { type Answer, askCells, plainClaim } from "../../domain/cells.js";
+import { type Answer, plainClaim, Questions, verifiedAt } from "../../domain/cells.js";
 import type { Ask, Claim, Moment } from "../../domain/claim.js";
 import type { Decision } from "../../domain/decision.js";
 import { type Charge, exceeded, refusalOf, roomClaims, takenBack } from "../../domain/quota.js";
-import { askCustomer, potReturn, refusedSum, type SpamJudgement, type SpamQuestion, spamQuestion, weighsNothing } from "../../domain/spam-rules.js";
+import { askCustomer, potReturn, refusedSum, type SpamJudgement, SpamQuestion, weighsNothing } from "../../domain/spam-rules.js";
 import { moneyUnit } from "../../domain/spend.js";
 import { day, hour } from "../../domain/time.js";
 import type { StoreBudget } from "../clock/budget.js";
@@ -61,7 +61,8 @@ export class Admission {
   readonly asks: readonly Ask[];
   readonly #charges: readonly Charge[];
   readonly #question: SpamQuestion | undefined;
-  readonly #growing: ((answer: Answer) => number) | undefined;
+  /** Where it comes back how many verified, for the cap that grows with them. */
+  readonly #growing: number | undefined;
 
   /** `caps`: of the message; `signals`: what its fields alone said of it. */
   constructor(
@@ -86,8 +87,8 @@ export class Admission {
     const own = settings.ownCells;
     const weighs = !pass.safe && !weighsNothing(spam, own);
     if (!weighs && !grows) return;
-    const questions = askCells(customer, moment);
-    if (weighs) this.#question = spamQuestion(questions, { customer, number, country, origin }, spam, own, codes.mask);
+    const questions = new Questions(customer, moment);
+    if (weighs) this.#question = new SpamQuestion(questions, { customer, number, country, origin }, spam, own, codes.mask);
     if (grows) this.#growing = askCustomer(questions);
     claims.push(...questions.claims);
     this.asks = questions.asks;
@@ -113,7 +114,7 @@ export class Admission {
   #judge(answer: Answer): Verdict {
     const charges = this.#charges;
     const cells = { counts: answer.counts.slice(charges.length), asked: answer.asked };
-    const verified = this.#growing?.(cells) ?? 0;
+    const verified = this.#growing === undefined ? 0 : verifiedAt(cells, this.#growing).verified;
     const nearby: Near[] = [];
     let grown: Refusal["grown"];
     for (let at = 0; at < charges.length; at++) {
