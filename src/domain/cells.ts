@@ -79,14 +79,9 @@ export function plainAt({ asked }: Answer, place: number): number {
   return asked[place] ?? 0;
 }
 
-/** What a verification claims: it credits the cells that its `messages` had filled, over each of the lengths that are asked for. */
-export function creditCells(
-  customer: string,
-  cells: readonly { readonly cell: string; readonly length: number }[],
-  messages: number,
-  moment: Moment,
-): SumClaim[] {
-  return cells.map(({ cell, length }) => sumClaim(nameOf(customer, "v", cell, length), verification + messages, length, moment));
+/** What a verification claims: it credits a cell that its `messages` had filled, over a length that is asked for. */
+export function creditClaim(customer: string, cell: string, length: number, messages: number, moment: Moment): SumClaim {
+  return sumClaim(nameOf(customer, "v", cell, length), verification + messages, length, moment);
 }
 
 /** Messages in a cell. */

@@ -1,4 +1,4 @@
-import { type Answer, type CountPlaces, countAt, creditCells, messageClaim, plainAt, type Questions, verifiedAt } from "./cells.js";
+import { type Answer, type CountPlaces, countAt, creditClaim, messageClaim, plainAt, type Questions, verifiedAt } from "./cells.js";
 import type { Moment, SumClaim } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
@@ -218,8 +218,8 @@ export function creditClaims(
   moment: Moment,
   mask: Mask,
 ): SumClaim[] {
-  const cells: { readonly cell: string; readonly length: number }[] = [];
-  const add = (cell: string, length: number) => cells.push({ cell, length });
+  const claims: SumClaim[] = [];
+  const add = (cell: string, length: number) => claims.push(creditClaim(customer, cell, length, messages, moment));
   if (limits.perCustomer.some(({ perVerified }) => perVerified !== undefined)) add(customerCell, day);
   if (!weighsNothing(policy, own)) {
     const { range, crowd, strangeNetwork, address } = policy;
@@ -242,14 +242,13 @@ export function creditClaims(
     add(self, trustedFor);
     add(self, day);
   }
-  return creditCells(customer, cells, messages, moment);
+  return claims;
 }
 
 /** The sums by which a number is trusted. */
 export function trustSums(customer: string, number: string, mask: Mask): string[] {
   const cell = numberCell(number, mask);
-  const cells = [trustedFor, day].map((length) => ({ cell, length }));
-  return creditCells(customer, cells, 0, { now: 0, skew: 0 }).map(({ sum }) => sum);
+  return [trustedFor, day].map((length) => creditClaim(customer, cell, length, 0, { now: 0, skew: 0 }).sum);
 }
 
 /** Asks how many verified in a country within 7 days. */
@@ -259,7 +258,7 @@ export function askCountry(questions: Questions, country: string): number {
 
 /** What a verification in a new country gives back to the pot. */
 export function potCredit(customer: string, messages: number, moment: Moment): SumClaim[] {
-  return creditCells(customer, [{ cell: potCell, length: day }], messages, moment);
+  return [creditClaim(customer, potCell, day, messages, moment)];
 }
 
 /** What takes a message out of the pot of new countries again. */
