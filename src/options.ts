@@ -4,7 +4,7 @@ import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes, countryFault } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
 import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
-import { optionFaults, plainWords } from "./domain/option-faults.js";
+import { optionFaults, plainWords, told } from "./domain/option-faults.js";
 import { canonicalNumber, type NumberRules } from "./domain/phone-number.js";
 import { defaultPolicy, defined, guessBudgetFault, lifetimeFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
 import { isGuessable, isPublished } from "./domain/secret.js";
@@ -253,13 +253,6 @@ function makeSchemas() {
       (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as T)[name] === "function"),
       orUncalled(`must be ${what}: an object with the methods ${names.join(", ")}`),
     );
-
-  const told =
-    <T>(faultOf: (value: T) => string | undefined) =>
-    (value: T, { addIssue }: z.RefinementCtx) => {
-      const message = faultOf(value);
-      if (message !== undefined) addIssue({ code: "custom", message });
-    };
 
   const cap = (upTo: number, why: string) => ({
     limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(upTo, why),

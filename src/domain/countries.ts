@@ -316,3 +316,9 @@ export function countryFault(code: string): string | undefined {
     ? `${words}, and of a country with numbers of its own, which ${JSON.stringify(code)} is not`
     : `${words}: for ${JSON.stringify(code)} say "${mend}"`;
 }
+
+/** What is wrong with the key of a map by country, if anything: such a map may have `default` for the rest. */
+export function countryKeyFault(key: string): string | undefined {
+  const fault = key === "default" ? undefined : countryFault(key);
+  return fault === undefined ? undefined : `${fault}; or "default"`;
+}

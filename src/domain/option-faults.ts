@@ -5,6 +5,14 @@ export function optionFaults({ issues }: z.ZodError, root: readonly PropertyKey[
   return issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || whole} ${message}`);
 }
 
+/** A rule of ours as a refinement: `faultOf` tells what is wrong with a value, if anything. */
+export function told<T>(faultOf: (value: T) => string | undefined) {
+  return (value: T, { addIssue }: z.RefinementCtx): void => {
+    const message = faultOf(value);
+    if (message !== undefined) addIssue({ code: "custom", message });
+  };
+}
+
 /** Words for what a schema has none of its own for; for `safeParse(value, { error: plainWords })`. */
 export function plainWords(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { type CountryCode, countryFault } from "../domain/countries.js";
-import { optionFaults, plainWords } from "../domain/option-faults.js";
+import { type CountryCode, countryFault, countryKeyFault } from "../domain/countries.js";
+import { optionFaults, plainWords, told } from "../domain/option-faults.js";
 import { systemClock } from "../engine/clock/system-clock.js";
 import { consoleLogger } from "../engine/console-logger.js";
 import type { Clock } from "../ports/clock.js";
@@ -96,14 +96,8 @@ const money = z.number("must be a number").min(0, "must be 0 or more").max(1e9, 
 const above0 = z.number("must be a number").positive("must be more than 0");
 const share = above0.max(1, "must be at most 1");
 
-const country = z.string("must be a string").superRefine((code, { addIssue }) => {
-  const message = countryFault(code);
-  if (message !== undefined) addIssue({ code: "custom", message });
-});
-const countryOrDefault = z.string().superRefine((code, { addIssue }) => {
-  const message = code === "default" ? undefined : countryFault(code);
-  if (message !== undefined) addIssue({ code: "custom", message: `${message}; or "default"` });
-});
+const country = z.string("must be a string").superRefine(told(countryFault));
+const countryOrDefault = z.string().superRefine(told(countryKeyFault));
 
 const RouteSchema = z.strictObject(
   {

@@ -1,7 +1,8 @@
+import { countryKeyFault } from "../../../src/domain/countries.js";
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
 import { isRecord } from "../../kit/json.js";
 import { optionFault } from "../../kit/option-fault.js";
-import { type ByCountry, countryKeyFault, forCountry } from "./by-country.js";
+import { type ByCountry, forCountry } from "./by-country.js";
 
 export type Fields<V = unknown> = Readonly<Record<string, V>>;
 

@@ -1,6 +1,7 @@
+import { countryKeyFault } from "../../../src/domain/countries.js";
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
 import { optionFault, requireText } from "../../kit/option-fault.js";
-import { type ByCountry, countryKeyFault, forCountry } from "./by-country.js";
+import { type ByCountry, forCountry } from "./by-country.js";
 
 /**
  * Whom a message comes from: a sender id of up to 11 letters and digits, or a number; one for each country, with `default` for the rest; or a rule.

@@ -1,6 +1,7 @@
+import { countryKeyFault } from "../../../src/domain/countries.js";
 import type { SmsMessage } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
-import { type ByCountry, countryKeyFault, forCountry } from "../kit/by-country.js";
+import { type ByCountry, forCountry } from "../kit/by-country.js";
 import { tags } from "./pdu.js";
 
 /** An optional parameter (TLV) of submit_sm that a message centre wants beside those of SMPP 3.4. */
