@@ -64,24 +64,26 @@ export async function createAuthentication(
     const phone = readDestination(parts, request.phone_number);
     const budget = newBudget(parts);
     const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
-    let auth = key && (await key.before(budget, asksOthers(parts, request)));
-    if (auth === undefined) {
-      const id = key?.id ?? codes.newId();
-      const around = askAround(parts, account, request, phone, id, clock.now());
-      const asked: Asked = { request, phone, id, around: around instanceof Promise ? await around : around, fingerprint: key?.fingerprint };
-      const created = await creation(records, budget, customer, id, (held) => tries.of(decide(parts, account, asked, key, held), held));
-      const admission = admitted(parts, budget, created);
-      const { auth: made, sending, known, refusedBy } = admission instanceof Promise ? await admission : admission;
-      tries.over();
-      auth = made;
-      if (refusedBy !== undefined) statistics.refused(customer, auth.country, refusedBy);
-      if (sending !== undefined) {
-        eyes.created(auth);
-        ({ auth } = await handOver(parts, budget, policy, sending));
-      } else if (known !== true) eyes.refused("create", auth.status, auth, auth.decisions);
+    const answered = (auth: Authentication) => {
+      eyes.answered("create", auth.status, began);
+      return answerOf(auth, phone.number, policy, clock.now());
+    };
+    const before = key && (await key.before(budget, asksOthers(parts, request)));
+    if (before !== undefined) return answered(before);
+    const id = key?.id ?? codes.newId();
+    const around = askAround(parts, account, request, phone, id, clock.now());
+    const asked: Asked = { request, phone, id, around: around instanceof Promise ? await around : around, fingerprint: key?.fingerprint };
+    const created = await creation(records, budget, customer, id, (held) => tries.of(decide(parts, account, asked, key, held), held));
+    const admission = admitted(parts, budget, created);
+    const { auth, sending, known, refusedBy } = admission instanceof Promise ? await admission : admission;
+    tries.over();
+    if (refusedBy !== undefined) statistics.refused(customer, auth.country, refusedBy);
+    if (sending === undefined) {
+      if (known !== true) eyes.refused("create", auth.status, auth, auth.decisions);
+      return answered(auth);
     }
-    eyes.answered("create", auth.status, began);
-    return answerOf(auth, phone.number, policy, clock.now());
+    eyes.created(auth);
+    return answered((await handOver(parts, budget, policy, sending)).auth);
   } catch (fault) {
     tries.failed(fault);
     return eyes.failed.create(fault);
