@@ -29,8 +29,7 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
     const match = matchRoute(request.path);
     let answered: HttpResponse;
     try {
-      answered =
-        match === undefined ? noRoute(request) : request.method === match.route.method ? await answerTo(parts, request, match) : noMethod(parts, match);
+      answered = await answerTo(parts, request, match);
     } catch (error) {
       answered = toFault(parts.logger, parts.docUrl, error);
     }
@@ -39,8 +38,8 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
   };
 }
 
-function noRoute(request: HttpRequest): never {
-  throw notFound(
+function noRoute(request: HttpRequest): VerifierError {
+  return notFound(
     request,
     "/v1",
     "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.",
@@ -48,12 +47,16 @@ function noRoute(request: HttpRequest): never {
   );
 }
 
-function noMethod({ docUrl }: HandlerParts, { route }: Match): HttpResponse {
+function noMethod({ docUrl }: HandlerParts, route: Route): HttpResponse {
   const fault = new VerifierError("method_not_allowed", `This route answers ${route.method} only.`);
   return answer(fault.status, faultBody(fault, docUrl), { allow: route.method });
 }
 
-async function answerTo({ accounts, operations, clock }: HandlerParts, request: HttpRequest, { route, parameter }: Match): Promise<HttpResponse> {
+async function answerTo(parts: HandlerParts, request: HttpRequest, match: Match | undefined): Promise<HttpResponse> {
+  if (match === undefined) throw noRoute(request);
+  const { route, parameter } = match;
+  if (request.method !== route.method) return noMethod(parts, route);
+  const { accounts, operations, clock } = parts;
   const known = accounts.byKey(request.header("x-api-key"));
   const account = known instanceof Promise ? await known : known;
   const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(clock, request);

@@ -69,7 +69,7 @@ export function createAccounts(
   };
 
   const judged = (found: Customer | null | undefined, uuid: string | undefined): Customer | undefined => {
-    const customer = found === undefined || found === null || configured.has(found) ? (found ?? undefined) : readCustomer(found);
+    const customer = found === undefined || found === null ? undefined : soundCustomer(found);
     if (outage.on) outage.worked();
     if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
       throw new Error("the customer source was asked for one customer and answered another");
@@ -122,6 +122,11 @@ export function createAccounts(
       return own ?? settings.secrets.map((secret) => derivedWebhookSecret(secret, customerUuid));
     },
   };
+}
+
+/** What a source of the user's answers is read anew each time. */
+function soundCustomer(found: Customer): Customer {
+  return configured.has(found) ? found : readCustomer(found);
 }
 
 function forKey(known: Account | undefined): Account {

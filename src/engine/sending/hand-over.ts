@@ -16,6 +16,8 @@ import type { ReceiptTarget } from "./receipt-reference.js";
 import { settleOne } from "./receipts.js";
 import { TimeToSend } from "./time-to-send.js";
 
+const none: readonly never[] = [];
+
 /**
  * Hands a send to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
  *
@@ -170,8 +172,6 @@ function notAccepted({ eyes, clock }: Parts, message: SmsMessage, answer: unknow
   const failure: Decision = { at: clock.now(), rule, mode: "route", reason: `${result}: ${reason}`.slice(0, 200) };
   return { ...report, reason, decisions: [failure] };
 }
-
-const none: readonly never[] = [];
 
 /** The route, price and id of a sender's answer, and the steps of a router as decisions. */
 function reportOf(result: SendResult, answer: unknown, now: number): SentReport {
