@@ -16,13 +16,12 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     setupFiles: ["test/support/watch-logs.ts"],
-    // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two cores.
-    testTimeout: 60_000,
+    // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two loaded cores: limits only end what hangs.
+    testTimeout: 240_000,
     // Most of what tests do is to wait for these; by default one core would stand idle.
     maxWorkers: "100%",
-    hookTimeout: 120_000,
-    // A loaded machine draws a page late.
-    expect: { poll: { timeout: 10_000 } },
+    hookTimeout: 480_000,
+    expect: { poll: { timeout: 60_000 } },
     reporters: ci ? ["default", "json"] : ["default"],
     outputFile: { json: "test-results/report.json" },
   },

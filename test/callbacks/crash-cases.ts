@@ -194,5 +194,5 @@ export function crashCases(store: string, usualEvents: number, entry: URL, empty
       expect(deliveries).toHaveLength(refused.has(id) ? 3 : held.has(id) ? 2 : 1);
       expect(new Set(deliveries.map(({ body }) => body)).size).toBe(1);
     }
-  }, 120_000);
+  });
 }

@@ -136,7 +136,7 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     const set = withHook({ policy });
     await Promise.all(Array.from({ length: 400 }, (_, index) => set.create({ phone_number: numberOf(index) })));
     // The clock stands still: what was put off to a later time would never come. How long it takes is measured by bench/outbox.ts.
-    await expect.poll(() => hook.received.length, { timeout: 20_000, interval: 20 }).toBe(400);
+    await expect.poll(() => hook.received.length, { interval: 20 }).toBe(400);
     await set.verifier.close();
     expect(new Set(hook.received.map(({ headers }) => headers["webhook-id"])).size).toBe(400);
     expect([most, hook.connections()]).toEqual([16, 16]);
@@ -151,7 +151,8 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     const asked = performance.now();
     await createMany(set, modest.customer_uuid, 1, () => `${hook.origin}/hook`, 1_000);
     await expect.poll(() => hook.received.length, { interval: 5 }).toBe(1);
-    expect(performance.now() - asked).toBeLessThan(1_000);
+    // Those of the other take 25 s, 16 at a time.
+    expect(performance.now() - asked).toBeLessThan(10_000);
     // It ends in a moment: a name that did not resolve is remembered.
     await set.verifier.close();
     names.close();

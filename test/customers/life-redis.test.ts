@@ -13,7 +13,7 @@ describe.runIf(redisIsInstalled("the life of a key over Redis"))("The life of a 
   let cluster: RedisCluster;
   beforeAll(async () => {
     [server, cluster] = await Promise.all([startRedis(), startCluster()]);
-  }, 60_000);
+  });
   afterAll(() => Promise.all([server?.stop(), cluster?.stop()]));
 
   const connecting: Record<string, () => Promise<Connected>> = {

@@ -13,7 +13,7 @@ import { buildCommand, type Demo, post, runCommand, spawnCommand, startDemo } fr
 let command: Awaited<ReturnType<typeof buildCommand>>;
 beforeAll(async () => {
   command = await buildCommand();
-}, 60_000);
+});
 afterAll(() => command?.remove());
 
 async function withDemo(args: readonly string[], run: (demo: Demo) => Promise<void>, env?: Readonly<Record<string, string>>) {
@@ -25,7 +25,7 @@ async function withDemo(args: readonly string[], run: (demo: Demo) => Promise<vo
   }
 }
 
-describe("phoneproof dev --json", { timeout: 20_000 }, () => {
+describe("phoneproof dev --json", () => {
   test("runs the whole life of a verification: create, wrong code, cool-down, valid, already_validated, lookup", () =>
     withDemo(["--port", "0"], async (demo) => {
       expect(demo.api_key).toMatch(/^pp_/);
@@ -92,7 +92,7 @@ describe("phoneproof dev --json", { timeout: 20_000 }, () => {
   test("--lifetime lets the end of an authentication be seen", () =>
     withDemo(["--port", "0", "--lifetime", "1"], async (demo) => {
       const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
-      await expect.poll(async () => (await post(demo, "retry", { authentication_uuid })).status, { timeout: 5_000 }).toBe("expired_auth");
+      await expect.poll(async () => (await post(demo, "retry", { authentication_uuid })).status).toBe("expired_auth");
       expect(await post(demo, "check", { authentication_uuid, check_code: "000000" })).toMatchObject({ http: 200, status: "expired_auth" });
     }));
 
@@ -152,7 +152,7 @@ const credentials: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   africastalking: { AFRICASTALKING_USERNAME: "acme", AFRICASTALKING_API_KEY: "at-key", AFRICASTALKING_FROM: "ACME" },
 };
 
-describe("phoneproof dev --sender", { timeout: 20_000 }, () => {
+describe("phoneproof dev --sender", () => {
   test.each(Object.keys(credentials))("%s sends the message for real, and it is shown all the same", async (name) => {
     const script = carriers.find((one) => one.name === name);
     if (script === undefined) throw new Error(`there is no stand-in for ${name}`);
@@ -241,7 +241,7 @@ describe("phoneproof dev --sender", { timeout: 20_000 }, () => {
   });
 });
 
-describe("phoneproof dev --fail and --latency", { timeout: 20_000 }, () => {
+describe("phoneproof dev --fail and --latency", () => {
   test("--fail rejected: no message comes and nothing can be checked", () =>
     withDemo(["--port", "0", "--fail", "rejected"], async (demo) => {
       const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
@@ -292,19 +292,19 @@ describe("phoneproof dev --fail and --latency", { timeout: 20_000 }, () => {
     await post(demo, "check", { authentication_uuid: demo.customer_uuid, check_code: "000000" });
     const began = performance.now();
     expect(await demo.stop()).toBe(0);
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(performance.now() - began).toBeLessThan(30_000);
     expect(await asked).toBe("cut");
     expect(demo.stderr()).toContain("SMS to +14155552671: outcome unknown");
   });
 });
 
-describe("phoneproof dev", { timeout: 20_000 }, () => {
+describe("phoneproof dev", () => {
   test("prints key, customer, page and four curls that a shell takes as they are, and shows each message in a box", async () => {
     const child = spawnCommand(command.path, ["dev", "--port", "0"]);
     let printed = "";
     child.stdout.on("data", (chunk) => (printed += chunk));
     try {
-      await expect.poll(() => printed, { timeout: 10_000 }).toContain("Ctrl+C");
+      await expect.poll(() => printed).toContain("Ctrl+C");
       expect(printed).toMatch(/API key +pp_\S+\n +Customer UUID +[0-9a-f-]{36}\n/);
       const commands = printed.split("\n").filter((line) => /^(ANSWER=|curl )/.test(line));
       expect(commands).toHaveLength(4);

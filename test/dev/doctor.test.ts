@@ -28,7 +28,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
       startRedis(["--appendonly", "yes"]),
       mongoServer("phoneproof doctor on MongoDB"),
     ]);
-  }, 120_000);
+  });
   afterAll(async () => {
     carrier?.close();
     await Promise.all([command?.remove(), redis?.stop(), mongo?.stop()]);

@@ -11,14 +11,14 @@ const axe = readFile(new URL("../../node_modules/axe-core/axe.min.js", import.me
 const desktop = { width: 1280, height: 800 };
 const phone = { width: 375, height: 812 };
 
-describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phoneproof dev", { timeout: 30_000 }, () => {
+describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phoneproof dev", () => {
   let command: Awaited<ReturnType<typeof buildCommand>>;
   let browser: Browser;
 
   beforeAll(async () => {
     command = await buildCommand();
     browser = await launchChromium();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await command?.remove();
@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
     const faults: string[] = [];
     try {
       const page = await context.newPage();
-      page.setDefaultTimeout(8_000);
+      page.setDefaultTimeout(60_000);
       page.on("pageerror", (error) => faults.push(String(error)));
       page.on("console", (line) => line.type() === "error" && !tolerated.test(line.text()) && faults.push(line.text()));
       page.on("request", (request) => request.url().startsWith(`${demo.url}/`) || faults.push(request.url()));

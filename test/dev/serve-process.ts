@@ -33,7 +33,7 @@ export async function startServe(path: string, args: readonly string[], env: Rea
   output.on("line", (line) => lines.push(JSON.parse(line) as Line));
   const exited = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
   const is = () => lines.find(({ type }) => type === "listening");
-  await expect.poll(() => is() ?? child.exitCode, { timeout: 20_000 }).not.toBeNull();
+  await expect.poll(() => is() ?? child.exitCode).not.toBeNull();
   const listening = is();
   if (listening === undefined) throw new Error(`serve ended: ${written}`);
   const url = listening["url"] as string;

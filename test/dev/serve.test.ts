@@ -15,7 +15,7 @@ import { rawConnection, type Served, startServe } from "./serve-process.js";
 let command: BuiltCommand;
 beforeAll(async () => {
   command = await buildCommand({ verifier: fileURLToPath(new URL("./serve-verifier.ts", import.meta.url)) });
-}, 60_000);
+});
 afterAll(() => command?.remove());
 
 const number = "+33612345678";
@@ -144,12 +144,12 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     const carrier = holdCarrier();
     const kept = await Promise.all(Array.from({ length: 500 }, () => rawConnection(one.port)));
     for (const { socket } of kept) socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
-    await expect.poll(() => kept.filter(({ received }) => received().endsWith("ok\n")).length, { timeout: 20_000 }).toBe(500);
+    await expect.poll(() => kept.filter(({ received }) => received().endsWith("ok\n")).length).toBe(500);
     const silent = await Promise.all(Array.from({ length: 50 }, () => rawConnection(one.port)));
     const creating = post(one, "authentication", { phone_number: number });
     await expect.poll(() => carrier.held.length).toBe(1);
     one.signal("SIGTERM");
-    await expect.poll(() => [...kept, ...silent].filter(({ closed }) => closed()).length, { timeout: 10_000 }).toBe(550);
+    await expect.poll(() => [...kept, ...silent].filter(({ closed }) => closed()).length).toBe(550);
     expect(one.lines.at(-1)).toMatchObject({ type: "stopping" });
     carrier.release();
     expect((await creating).status).toBe(200);
@@ -183,7 +183,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     await creating;
   });
 
-  test("headers that trickle in, bodies that stop half-way and no HTTP at all are refused in time, with a line each", { timeout: 40_000 }, async () => {
+  test("headers that trickle in, bodies that stop half-way and no HTTP at all are refused in time, with a line each", async () => {
     const one = await start();
     const [trickle, half, broken, large, garbage, silent] = await Promise.all(Array.from({ length: 6 }, () => rawConnection(one.port)));
     if (!trickle || !half || !broken || !large || !garbage || !silent) throw new Error("no connections");
@@ -197,9 +197,9 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     await expect.poll(broken.received).toMatch(/^HTTP\/1\.1 400 /);
     await expect.poll(large.received).toMatch(/^HTTP\/1\.1 431 /);
     await expect.poll(garbage.received).toMatch(/^HTTP\/1\.1 400 /);
-    await expect.poll(half.received, { timeout: 15_000 }).toMatch(/^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
-    await expect.poll(trickle.received, { timeout: 15_000 }).toMatch(/^HTTP\/1\.1 408 /);
-    for (const { closed } of [trickle, half, broken, large, garbage, silent]) await expect.poll(closed, { timeout: 15_000 }).toBe(true);
+    await expect.poll(half.received).toMatch(/^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
+    await expect.poll(trickle.received).toMatch(/^HTTP\/1\.1 408 /);
+    for (const { closed } of [trickle, half, broken, large, garbage, silent]) await expect.poll(closed).toBe(true);
     clearInterval(drip);
     expect(
       requests(one)
@@ -226,19 +226,19 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     carrier.release();
   });
 
-  test("a store that hangs or is gone: /healthz says 503 within its time limit, tells so once, and 200 when it is back", { timeout: 40_000 }, async () => {
+  test("a store that hangs or is gone: /healthz says 503 within its time limit, tells so once, and 200 when it is back", async () => {
     const one = await start();
     expect(await health(one)).toEqual([200, "ok\n"]);
     await redis.signal("SIGSTOP");
-    await expect.poll(() => health(one), { timeout: 10_000 }).toEqual([503, "the store does not answer\n"]);
+    await expect.poll(() => health(one)).toEqual([503, "the store does not answer\n"]);
     await redis.signal("SIGCONT");
-    await expect.poll(() => health(one), { timeout: 10_000 }).toEqual([200, "ok\n"]);
+    await expect.poll(() => health(one)).toEqual([200, "ok\n"]);
     await redis.signal("SIGKILL");
-    await expect.poll(() => health(one), { timeout: 10_000 }).toEqual([503, "the store does not answer\n"]);
+    await expect.poll(() => health(one)).toEqual([503, "the store does not answer\n"]);
     const refused = await post(one, "authentication", { phone_number: number });
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "2"]);
     await redis.restart();
-    await expect.poll(() => health(one), { timeout: 10_000 }).toEqual([200, "ok\n"]);
+    await expect.poll(() => health(one)).toEqual([200, "ok\n"]);
     expect(one.lines.filter(({ type }) => type === "store").map(({ ok }) => ok)).toEqual([false, true, false, true]);
   });
 

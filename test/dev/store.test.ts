@@ -14,7 +14,7 @@ import { type BuiltCommand, buildCommand, type Demo, post, runCommand, startDemo
 let command: BuiltCommand;
 beforeAll(async () => {
   command = await buildCommand();
-}, 60_000);
+});
 afterAll(() => command?.remove());
 
 const shared = () => ({
@@ -67,7 +67,7 @@ async function refused(url: string, env: Readonly<Record<string, string>> = {}, 
   const ms = performance.now() - started;
   expect(ended).toMatchObject({ code: 1, stdout: "" });
   expect(ended.stderr).toMatch(/^phoneproof: --store[^\n]+\n$/);
-  expect(ms).toBeLessThan(8_000);
+  expect(ms).toBeLessThan(25_000);
   return ended.stderr;
 }
 
@@ -117,7 +117,7 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
       await own.signal("SIGKILL");
       expect(await create()).toMatchObject({ http: 503, code: "unavailable" });
       await own.restart();
-      await expect.poll(create, { timeout: 10_000 }).toMatchObject({ http: 200, status: "pending" });
+      await expect.poll(create).toMatchObject({ http: 200, status: "pending" });
     } finally {
       await own.stop();
       expect(await demo.stop("SIGINT")).toBe(0);

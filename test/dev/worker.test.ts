@@ -16,7 +16,7 @@ import { type BuiltCommand, buildCommand, runCommand, spawnCommand } from "./dem
 let command: BuiltCommand;
 beforeAll(async () => {
   command = await buildCommand({ verifier: fileURLToPath(new URL("./worker-verifier.ts", import.meta.url)) });
-}, 60_000);
+});
 afterAll(() => command?.remove());
 
 describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof worker", () => {
@@ -97,9 +97,9 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
     expect(hook.received).toEqual([]);
     let after = "";
     const work = async () => {
-      await expect.poll(told, { timeout: 10_000 }).toEqual([before]);
+      await expect.poll(told).toEqual([before]);
       after = await create();
-      await expect.poll(told, { timeout: 10_000 }).toEqual([before, after]);
+      await expect.poll(told).toEqual([before, after]);
     };
     expect(await withWorker(["--interval", "1"], work, signal, own)).toEqual([0, null]);
     expect(await verifier.flush()).toEqual({ delivered: 0, failed: 0, dead: 0 });
@@ -109,7 +109,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
   test("looks every 5 seconds without --interval, and says so", async () => {
     let printed = "";
     const work = async (stderr: () => string) => {
-      await expect.poll(stderr, { timeout: 10_000 }).toContain("every 5 s");
+      await expect.poll(stderr).toContain("every 5 s");
       printed = stderr();
     };
     expect(await withWorker([], work)).toEqual([0, null]);
@@ -126,7 +126,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
     let stderr = "";
     child.stderr.on("data", (chunk) => (stderr += chunk));
     const exited = once(child, "exit");
-    await expect.poll(() => held, { timeout: 10_000 }).toBeDefined();
+    await expect.poll(() => held).toBeDefined();
     expect(await waiting()).toBe(1);
     child.kill("SIGTERM");
     await expect.poll(() => stderr).toContain("waiting for the deliveries under way");
@@ -139,12 +139,12 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
   test("goes on after the store was away", async () => {
     let id = "";
     const work = async (stderr: () => string) => {
-      await expect.poll(stderr, { timeout: 10_000 }).toContain("every 1 s");
+      await expect.poll(stderr).toContain("every 1 s");
       await redis.signal("SIGKILL");
-      await expect.poll(stderr, { timeout: 10_000 }).toContain("is tried again");
+      await expect.poll(stderr).toContain("is tried again");
       await redis.restart();
-      await expect.poll(async () => (id ||= await create().catch(() => "")), { timeout: 10_000 }).not.toBe("");
-      await expect.poll(told, { timeout: 10_000 }).toEqual([id]);
+      await expect.poll(async () => (id ||= await create().catch(() => ""))).not.toBe("");
+      await expect.poll(told).toEqual([id]);
     };
     expect(await withWorker(["--interval", "1"], work)).toEqual([0, null]);
   });

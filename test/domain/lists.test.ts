@@ -92,7 +92,7 @@ describe("who is on a list", () => {
     );
   });
 
-  it("a hundred thousand entries of each kind cost a question no walk through them", { timeout: 20_000 }, () => {
+  it("a hundred thousand entries of each kind cost a question no walk through them", () => {
     const many = Array.from({ length: 100_000 }, (_, at) => at);
     const { find } = indexOf({
       numbers: many.map((at) => (at % 2 === 0 ? `+33${600_000_000 + at}` : `+44${7_000_000 + at}*`)),

@@ -118,6 +118,6 @@ describe("the spend ceiling, whatever happens on two processes (model)", () => {
         }),
         { numRuns: 300 },
       );
-    }, 120_000);
+    });
   }
 });

@@ -153,10 +153,10 @@ describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose f
     let printed = "";
     child.stdout.on("data", (chunk) => (printed += chunk));
     const exited = once(child, "close");
-    await expect.poll(() => printed, { timeout: 10_000 }).toBe("pending\ncode: ");
+    await expect.poll(() => printed).toBe("pending\ncode: ");
     const code = codeOf(twilio.taken.find(({ to }) => to === "+447400123456")?.text);
     child.stdin.write(`${code === "000000" ? "000001" : "000000"}\n`);
-    await expect.poll(() => printed, { timeout: 10_000 }).toBe("pending\ncode: invalid\ncode: ");
+    await expect.poll(() => printed).toBe("pending\ncode: invalid\ncode: ");
     child.stdin.write(`${code.slice(0, 3)} ${code.slice(3)}\n`);
     expect(await exited).toEqual([0, null]);
     expect(printed).toBe("pending\ncode: invalid\ncode: valid\n");
@@ -165,9 +165,9 @@ describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose f
   test("the image's health check: 0 while Redis answers, 1 while it does not; and the stop ends with 0", async () => {
     expect(await healthcheck()).toBe(0);
     await redis.signal("SIGSTOP");
-    await expect.poll(healthcheck, { timeout: 15_000 }).toBe(1);
+    await expect.poll(healthcheck).toBe(1);
     await redis.signal("SIGCONT");
-    await expect.poll(healthcheck, { timeout: 15_000 }).toBe(0);
+    await expect.poll(healthcheck).toBe(0);
     expect(await stop()).toEqual([0, null]);
   });
 });

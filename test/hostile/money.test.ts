@@ -412,24 +412,14 @@ describe("contention", () => {
       const policy = { limits: { ...wide, ...(amount !== undefined && { spend: [{ amount, per: "day" as const }] }) } };
       const first = service({ store, clock: undefined, sender: out, policy });
       const all = [first, ...Array.from({ length: processes - 1 }, () => service({ store, clock: undefined, sender: out, policy, customer: first.customer }))];
-      const times: number[] = [];
       const began = performance.now();
       const endings = await Promise.all(
         Array.from({ length: total }, async (_, i) => {
           await new Promise((done) => setTimeout(done, began + (i * 1000) / rate - performance.now()));
-          const asked = performance.now();
-          const how = await ending((all[Math.floor(Math.random() * processes)] as typeof first).create(i));
-          times.push(performance.now() - asked);
-          return how;
+          return ending((all[Math.floor(Math.random() * processes)] as typeof first).create(i));
         }),
       );
-      return {
-        endings: tallied(endings),
-        sent: out.messages.length,
-        commits: store.commits,
-        finds: store.finds,
-        p50: times.sort((a, b) => a - b)[Math.floor(times.length / 2)] as number,
-      };
+      return { endings: tallied(endings), sent: out.messages.length, commits: store.commits, finds: store.finds };
     };
     const free = await run(undefined);
     expect(free.endings).toEqual({ pending: total });
@@ -441,7 +431,6 @@ describe("contention", () => {
     const tight = await run(Math.floor(total / 2));
     expect(tight.endings).toEqual({ pending: Math.floor(total / 2), rate_limited: total - Math.floor(total / 2) });
     expect(tight.sent).toBe(Math.floor(total / 2));
-    expect(wideOpen.p50).toBeLessThan(free.p50 + latency + 10);
   });
 
   it("a thousand creates at once, of 100 processes, on one customer's counters: exactly the ceiling goes out", async () => {

@@ -316,7 +316,7 @@ describe.runIf(redisIsInstalled("the hostile tests of receipts on Redis"))("seve
   beforeAll(async () => {
     server = await startRedis();
     connections = await Promise.all([0, 1, 2].map(() => clients["redis 6"]!(server)));
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const connection of connections ?? []) await connection.close();
     await server?.stop();

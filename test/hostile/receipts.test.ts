@@ -230,7 +230,7 @@ describe("nothing but a carrier's word moves a message", () => {
       const started = performance.now();
       const answer = await post(one.verifier, { url, body, headers: { "content-type": "application/json" } });
       expect([400, 403, 413], `${what}: ${answer.status} ${answer.body}`).toContain(answer.status);
-      expect(performance.now() - started, what).toBeLessThan(2_000);
+      expect(performance.now() - started, what).toBeLessThan(20_000);
       expect(answer.body.length, what).toBeLessThan(600);
     }
     expect(await told(one, id)).toEqual(["1:submitted"]);

@@ -74,7 +74,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
   let opened: Opened;
   beforeAll(async () => {
     opened = await (opens[name] as () => Promise<Opened>)();
-  }, 60_000);
+  });
   afterAll(() => opened?.close());
 
   it("two days ahead: one process erases nothing of the others'", () => twoDaysAhead(opened.store), 30_000);
@@ -108,7 +108,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     let rest = 0;
     while ((await ending(cheap.create(10_000 + rest * 4))) === "pending") rest += 0.25;
     expect(paid + rest).toBe(30);
-  }, 60_000);
+  });
 
   it("200 twins of two processes send one message and count one", async () => {
     const clock = fixedClock(Date.now());
@@ -120,7 +120,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     expect(answers[0]?.status).toBe("pending");
     expect(one.sender.messages.length + two.sender.messages.length).toBe(1);
     expect([await ending(one.create(2)), await ending(two.create(3))]).toEqual(["pending", "rate_limited"]);
-  }, 60_000);
+  });
 
   it("200 checks of two processes: five wrong codes are judged, and of right ones one is `valid`", async () => {
     const clock = fixedClock(Date.now());
@@ -135,7 +135,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     expect(await ending(one.check(wrong, one.sender.codeOf(wrong)))).toBe("rate_limited");
     const valid = tallied(await Promise.all(Array.from({ length: 100 }, (_, n) => ending((n % 2 ? one : two).check(right, code)))));
     expect(valid["valid"]).toBe(1);
-  }, 60_000);
+  });
 
   it("a number's cap holds to the unit over 100 racers of two processes, and exactly", async () => {
     const clock = fixedClock(Date.now());
@@ -148,5 +148,5 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     let more = 0;
     while ((await ending(two.create(1))) === "pending") more++;
     expect(sent + more).toBe(5);
-  }, 60_000);
+  });
 });

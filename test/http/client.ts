@@ -27,7 +27,7 @@ export function send(port: number, call: Call): Promise<Answer> {
       path: call.path,
       headers: call.headers as Record<string, string | string[]>,
       agent: false,
-      timeout: 10_000,
+      timeout: 60_000,
     });
     outgoing.on("response", (response) => {
       answered = true;

@@ -51,7 +51,7 @@ describe("docs/front-end.md", () => {
 
     test("checks a wrong code, asks for another message, and goes on with the right one", async () => {
       const tab = await browser.newPage();
-      tab.setDefaultTimeout(8_000);
+      tab.setDefaultTimeout(60_000);
       await tab.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
       const code = tab.getByRole("textbox", { name: "Code from the message" });
       await code.pressSequentially("111111");

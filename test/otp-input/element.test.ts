@@ -8,7 +8,7 @@ const at = (seconds: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, seconds)).t
 /** The page's clock stands at noon until a test lets it run. */
 const noon: Pick<PageOptions, "before"> = { before: (page) => page.clock.install({ time: new Date(at(0)) }).then(() => page.clock.pauseAt(at(0))) };
 
-describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", { timeout: 30_000 }, () => {
+describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   let pages: Pages;
   beforeAll(async () => {
     pages = await openPages("adapters/otp-input/index.ts");

@@ -55,7 +55,7 @@ export async function openPages(entry: string): Promise<Pages> {
       const faults: string[] = [];
       try {
         const page = await context.newPage();
-        page.setDefaultTimeout(8_000);
+        page.setDefaultTimeout(60_000);
         page.on("pageerror", (error) => faults.push(String(error)));
         page.on("console", (line) => ["error", "warning"].includes(line.type()) && !/data:,/.test(line.text()) && faults.push(line.text()));
         await before?.(page);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasChromium } from "../support/chromium.js";
 import { field, openPages, type Pages } from "./pages.js";
 
-describe.skipIf(!hasChromium("<otp-input> in React"))("<otp-input> in React", { timeout: 30_000 }, () => {
+describe.skipIf(!hasChromium("<otp-input> in React"))("<otp-input> in React", () => {
   let pages: Pages;
   beforeAll(async () => {
     pages = await openPages("test/otp-input/fixtures/react.tsx");

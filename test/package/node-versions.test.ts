@@ -5,7 +5,7 @@ import { passed, smoke } from "./smoke.js";
 
 /** The lowest that `engines` in package.json lets in, and every line above it. */
 describe.each(["20.19.0", "20", "22", "24", "26"])("Node %s", (version) => {
-  test.for(["module", "commonjs"] as const)("verifies a number with the built package, as %s", { timeout: 120_000 }, async (format, { skip }) => {
+  test.for(["module", "commonjs"] as const)("verifies a number with the built package, as %s", async (format, { skip }) => {
     const node = await nodeOf(version);
     if (node === undefined) {
       console.warn(`SKIPPED: ${missing(`node@${version}`)}`);

@@ -44,7 +44,7 @@ async function withPackage(name: string, command: readonly string[]): Promise<st
   // Without a network, npm would spend more than a minute on its retries.
   const env = process.env.CI ? process.env : { ...process.env, npm_config_fetch_retries: "0" };
   try {
-    const { stdout } = await promisify(execFile)("npx", ["--yes", `--package=${name}`, "--", ...command], { env, timeout: 100_000 });
+    const { stdout } = await promisify(execFile)("npx", ["--yes", `--package=${name}`, "--", ...command], { env, timeout: 300_000 });
     return stdout.trim();
   } catch (error) {
     if (process.env.CI) throw error;

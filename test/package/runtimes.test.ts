@@ -90,7 +90,7 @@ async function post(service: Service, path: string, fields: object): Promise<Rea
 async function expectCallback(service: Service, phone_number: string, deliver: () => Promise<unknown> = async () => undefined): Promise<void> {
   const { authentication_uuid } = await post(service, "/v1/authentication", { phone_number, callback_url: service.callback_url });
   await deliver();
-  await expect.poll(() => service.received.length, { timeout: 5000 }).toBe(1);
+  await expect.poll(() => service.received.length).toBe(1);
   const [webhook] = service.received as [Service["received"][number]];
   const event = verifyWebhook({ secret: (await aboutOf(service)).secrets, ...webhook });
   expect(event).toMatchObject({ type: "delivery_status", data: { authentication_uuid, attempt: 1, status: "submitted" } });

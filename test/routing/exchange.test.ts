@@ -426,4 +426,4 @@ it("however many processes there are, each knows all messages and what they conv
 
   const part = await runFleet({ ...fleet, processes: 20, conversion: 0.7 });
   for (const counted of part.conversion) expect(counted).toBeCloseTo(part.typed, 2);
-}, 60_000);
+});

@@ -14,7 +14,7 @@ async function run(port: number, body: string): Promise<string> {
     import { smppSender } from ${JSON.stringify(adapter)};
     const sender = smppSender(${JSON.stringify({ host: "127.0.0.1", port, systemId, password, rebind: { min: 3600, max: 3600 } })});
     ${body}`;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", "--input-type=module", "-e", module], { cwd: root, timeout: 30_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", "--input-type=module", "-e", module], { cwd: root, timeout: 200_000 });
   return stdout.trim();
 }
 

@@ -120,7 +120,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     const set = setUpSpam(only("crowd"));
     for (let range = 1; range <= 15; range++) for (let user = 0; user < 20; user++) await set.verify(french(user, range));
     expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
-  }, 30_000);
+  });
 
   it("country | seed 30; does not refuse where ≥ 100 verified in 24 h (docs/contract.md#spam-country)", async () => {
     const set = setUpSpam(only("country"));
@@ -129,7 +129,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     const busy = setUpSpam(only("country"));
     for (let user = 0; user < 100; user++) await busy.verify(french(user));
     expect(await busy.many(400, (index) => french(1_000 + index))).toEqual({ sent: 400, refused: 0 });
-  }, 30_000);
+  });
 
   it("new countries | one common pot, seed 30, for all countries with fewer than 3 verified in 7 days (docs/contract.md#spam-new-countries)", async () => {
     const set = setUpSpam(only("newCountries"));

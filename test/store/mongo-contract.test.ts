@@ -32,7 +32,7 @@ describe.runIf(server)("the store contract on MongoDB", () => {
     });
 
     for (const { name: sentence, run } of sentences) {
-      it(sentence, () => run({ store: mongoStore({ db: first.db }), peer: mongoStore({ db: second.db }) }), 120_000);
+      it(sentence, () => run({ store: mongoStore({ db: first.db }), peer: mongoStore({ db: second.db }) }));
     }
   });
 
@@ -45,5 +45,5 @@ describe.runIf(server)("the store contract on MongoDB", () => {
       await close();
       await dropDatabase(url, name);
     }
-  }, 120_000);
+  });
 });

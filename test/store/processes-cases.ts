@@ -20,7 +20,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
 
     beforeAll(async () => {
       processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0]);
-    }, 60_000);
+    });
     afterAll(() => processes?.stop());
 
     /** A new authentication, made by the first process. */
@@ -94,7 +94,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
 
     beforeAll(async () => {
       processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0], { limits: { spend: [{ amount: 100, per: "day" }] } });
-    }, 60_000);
+    });
     afterAll(() => processes?.stop());
 
     it("4 × 100 creates at one time: exactly 100 messages, every other `rate_limited`; again the day after", async () => {
@@ -103,7 +103,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
         const outcome = await processes.run(now, batches);
         expect([count(outcome, "pending"), count(outcome, "rate_limited"), outcome.sent.length]).toEqual([100, 300, 100]);
       }
-    }, 60_000);
+    });
 
     it("one at a time, from process to process, none forgets what the others spent", async () => {
       let sent = 0;
@@ -112,7 +112,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
         sent += (await processes.run(start + 60 * 60 * minute, batches)).sent.length;
       }
       expect(sent).toBe(100);
-    }, 60_000);
+    });
   });
 
   describe("four processes under the spam rules", () => {
@@ -122,7 +122,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
       const off = { mode: "off" as const };
       const spam = { crowd: off, country: off, newCountries: off, address: off, strangeNetwork: off, signals: off, range: { mode: "enforce" as const } };
       processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0], { spam });
-    }, 60_000);
+    });
     afterAll(() => processes?.stop());
 
     /** A number of one range of 10,000. */
@@ -146,7 +146,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
         }
         expect(sent).toBe(5);
       }
-    }, 60_000);
+    });
   });
 
   describe("four processes whose clocks are ±5 s off", () => {
@@ -155,7 +155,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
 
     beforeAll(async () => {
       processes = await startProcesses(entry, await serverUrl(), skews);
-    }, 60_000);
+    });
     afterAll(() => processes?.stop());
 
     /** One request, to one of the processes, at a true time. */
@@ -179,7 +179,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>): void
       const most = (length: number) => Math.max(...times.map((end) => times.filter((time) => time <= end && time > end - length).length));
       console.log(`clocks ±5 s off: at most ${most(10 * minute)} messages in 10 min, ${most(24 * 60 * minute)} in 24 h`);
       expect([most(10 * minute), most(24 * 60 * minute)]).toEqual([5, 10]);
-    }, 60_000);
+    });
 
     it("the guess budget is not exceeded, and expiry moves by at most 10 s", async () => {
       for (const creator of [0, 1]) {

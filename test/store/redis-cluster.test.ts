@@ -37,7 +37,7 @@ describe.runIf(installed)("on a cluster", () => {
   beforeAll(async () => {
     cluster = await startCluster();
     connected = await (clusterClients["ioredis 6"] as (typeof clusterClients)[string])(cluster);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await connected?.close();

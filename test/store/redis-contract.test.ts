@@ -16,7 +16,7 @@ describe.runIf(installed)("the store contract on Redis", () => {
 
   beforeAll(async () => {
     [server, cluster] = await Promise.all([startRedis(), startCluster()]);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await Promise.all([server?.stop(), cluster?.stop()]);
@@ -62,7 +62,7 @@ describe.runIf(installed)("the store contract on Redis", () => {
           const prefix = randomUUID();
           const options = name.includes("cluster") ? { cluster: true } : {};
           await run({ store: redisStore({ client: first.client, prefix, ...options }), peer: redisStore({ client: second.client, prefix, ...options }) });
-        }, 60_000);
+        });
       }
     });
   });

@@ -87,7 +87,7 @@ describe.runIf(installed)("on a single server", () => {
   beforeAll(async () => {
     server = await startRedis();
     connected = await (clients["ioredis 6"] as (typeof clients)[string])(server);
-  }, 30_000);
+  });
 
   afterAll(async () => {
     await connected?.close();
@@ -632,7 +632,7 @@ describe.runIf(installed)("on a single server", () => {
       await close();
     }
     await wrong.stop();
-  }, 60_000);
+  });
 
   it("an answer of Upstash cut off after the write counts once: the client sends it again", async () => {
     const proxy = await startUpstash(server.url);
@@ -706,5 +706,5 @@ describe.runIf(installed)("on a single server", () => {
     await own.stop();
     expect(seen["with its windows, a number only"]).toBeLessThanOrEqual(560);
     expect(seen["with its windows, ip and device"]).toBeLessThanOrEqual(1_250);
-  }, 120_000);
+  });
 });

@@ -29,6 +29,10 @@ export function mongoServer(suite: string): Promise<MongoServer | undefined> {
   return url ? Promise.resolve({ url, stop: async () => {} }) : ownMongoServer(suite);
 }
 
+/** `launchTimeout`: on a loaded machine a start takes longer than the 10 s it would have. */
+const start = (instance: { readonly port?: number; readonly dbPath?: string } = {}) =>
+  MongoMemoryServer.create({ instance: { ip: "127.0.0.1", storageEngine: "wiredTiger", launchTimeout: 120_000, ...instance } });
+
 /**
  * A server through mongodb-memory-server, with the variables it reads from the environment. Where none can be started, the suite says what it skips and how to
  * get it; with `CI=true` that is a failure.
@@ -36,7 +40,7 @@ export function mongoServer(suite: string): Promise<MongoServer | undefined> {
 export async function ownMongoServer(suite: string): Promise<OwnMongoServer | undefined> {
   let server: MongoMemoryServer;
   try {
-    server = await MongoMemoryServer.create({ instance: { ip: "127.0.0.1", storageEngine: "wiredTiger" } });
+    server = await start();
   } catch (cause) {
     const why = (cause as Error).message.split("\n")[0];
     const mend =
@@ -61,7 +65,7 @@ export async function ownMongoServer(suite: string): Promise<OwnMongoServer | un
     },
     async restart() {
       await server.stop({ doCleanup: false });
-      server = await MongoMemoryServer.create({ instance: { ip: "127.0.0.1", storageEngine: "wiredTiger", port, dbPath } });
+      server = await start({ port, dbPath });
     },
     async stop() {
       await server.stop({ doCleanup: true, force: true });

@@ -54,7 +54,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** Polls until `ready` holds; fails after `ms` milliseconds. */
-export async function until(what: string, ready: () => Promise<boolean>, ms = 20_000): Promise<void> {
+export async function until(what: string, ready: () => Promise<boolean>, ms = 60_000): Promise<void> {
   const end = Date.now() + ms;
   while (!(await ready().catch(() => false))) {
     if (Date.now() > end) throw new Error(`gave up waiting: ${what}`);

@@ -110,7 +110,7 @@ export function aMessage(change: Partial<SmsMessage> = {}): SmsMessage {
 
 /** Polls until `expectation` does not throw: for what a socket has yet to bring. */
 export function eventually(expectation: () => void): Promise<void> {
-  return vi.waitFor(expectation, { timeout: 10_000, interval: 5 });
+  return vi.waitFor(expectation, { timeout: 60_000, interval: 5 });
 }
 
 export function textOf(pdu: PeerPdu | undefined): unknown {
