@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Processes, startProcesses } from "./processes.js";
 import type { Ask, Outcome } from "./processes-worker.js";
 
-const rounds = 20;
 const minute = 60_000;
 const start = Date.UTC(2026, 0, 1);
 
@@ -13,7 +12,7 @@ const count = ({ answers }: Outcome, status: string) => answers.filter(({ body }
 const wrongFor = (code: string) => (code === "000000" ? "111111" : "000000");
 
 /** Four processes on one store: the races of issue and clock. Registers its tests with vitest; `serverUrl` is asked once they start. */
-export function processCases(entry: URL, serverUrl: () => Promise<string>): void {
+export function processCases(entry: URL, serverUrl: () => Promise<string>, rounds: number): void {
   describe("four processes at one time", () => {
     let processes: Processes;
     const now = start;

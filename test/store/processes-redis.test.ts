@@ -11,8 +11,12 @@ describe.runIf(installed)("several processes on Redis", () => {
     await (await server)?.stop();
   });
 
-  processCases(new URL("../support/redis-process.ts", import.meta.url), async () => {
-    server ??= startRedis();
-    return (await server).url;
-  });
+  processCases(
+    new URL("../support/redis-process.ts", import.meta.url),
+    async () => {
+      server ??= startRedis();
+      return (await server).url;
+    },
+    20,
+  );
 });
