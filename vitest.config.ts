@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const ci = Boolean(process.env.CI);
@@ -18,8 +19,8 @@ export default defineConfig({
     setupFiles: ["test/support/watch-logs.ts"],
     // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two loaded cores: limits only end what hangs.
     testTimeout: 240_000,
-    // Most of what tests do is to wait for these; by default one core would stand idle.
-    maxWorkers: "100%",
+    // Most of what tests do is to wait for these: as many as cores would leave half of each idle.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     hookTimeout: 480_000,
     expect: { poll: { timeout: 60_000 } },
     reporters: ci ? ["default", "json"] : ["default"],
