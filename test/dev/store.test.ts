@@ -7,7 +7,8 @@ import { fileURLToPath } from "node:url";
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dropDatabase, type MongoServer, mongoServer, newDatabase } from "../support/mongo.js";
-import { freePort, type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { freePort } from "../support/ports.js";
+import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { startUpstash, type UpstashServer } from "../support/upstash.js";
 import { type BuiltCommand, buildCommand, type Demo, post, runCommand, startDemo } from "./demo.js";
 

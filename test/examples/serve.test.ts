@@ -10,7 +10,8 @@ import { generateApiKey } from "../../src/index.js";
 import { root } from "../package/built.js";
 import { type RunningCarrier, startCarrier } from "../support/carriers/server.js";
 import { twilioCarrier, twilioOptions } from "../support/carriers/twilio.js";
-import { freePort, type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { freePort } from "../support/ports.js";
+import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { example, layOut, readCompose, readDockerfile, words } from "./serve-folder.js";
 
 const page = readFileSync(join(root, "docs/serve.md"), "utf8");

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { build } from "tsup";
+import { freePort } from "../support/ports.js";
 import { type Answer, type Call, send } from "./client.js";
 import type { Host } from "./hosts.js";
 import type { Caller, Service } from "./service.js";
@@ -117,13 +117,4 @@ function collect(child: ChildProcess): () => string {
   child.stdout?.on("data", add);
   child.stderr?.on("data", add);
   return () => text;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

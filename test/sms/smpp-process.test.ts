@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { freePort } from "../support/redis.js";
+import { freePort } from "../support/ports.js";
 import { password, startPeer, systemId } from "../support/smpp.js";
 
 const adapter = new URL("../../adapters/sms/smpp/index.ts", import.meta.url).href;

@@ -5,6 +5,7 @@ import { MongoClient, type MongoClientOptions } from "mongodb";
 import { MongoMemoryServer } from "mongodb-memory-server";
 import { MongoClient as MongoClient6 } from "mongodb6";
 import type { MongoDb } from "../../adapters/store/mongo/index.js";
+import { freePort } from "./ports.js";
 
 /** A MongoDB server for a test file. */
 export interface MongoServer {
@@ -30,8 +31,8 @@ export function mongoServer(suite: string): Promise<MongoServer | undefined> {
 }
 
 /** `launchTimeout`: on a loaded machine a start takes longer than the 10 s it would have. */
-const start = (instance: { readonly port?: number; readonly dbPath?: string } = {}) =>
-  MongoMemoryServer.create({ instance: { ip: "127.0.0.1", storageEngine: "wiredTiger", launchTimeout: 120_000, ...instance } });
+const start = async (again?: { readonly port: number; readonly dbPath: string }) =>
+  MongoMemoryServer.create({ instance: { ip: "127.0.0.1", storageEngine: "wiredTiger", launchTimeout: 120_000, ...(again ?? { port: await freePort() }) } });
 
 /**
  * A server through mongodb-memory-server, with the variables it reads from the environment. Where none can be started, the suite says what it skips and how to

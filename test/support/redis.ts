@@ -1,9 +1,9 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { freePort } from "./ports.js";
 
 /** A redis-server of the tests' own, on a free loopback port. */
 export interface RedisServer {
@@ -42,15 +42,6 @@ export function redisIsInstalled(suite: string): boolean {
     console.warn(`SKIPPED: ${message}`);
     return false;
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
 }
 
 /** Polls until `ready` holds; fails after `ms` milliseconds. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { freePort } from "./redis.js";
+import { freePort } from "./ports.js";
 
 /** A PDU as the peer read it. */
 export interface PerlPdu {
