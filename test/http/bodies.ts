@@ -30,7 +30,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
     /** Five seconds after the answer by the clock, or whenever the platform does that. */
     const closes = async (...lines: Line[]) => {
       if (!traits.fetch) {
-        await waiting(lines.length, 30_000);
+        await waiting(lines.length, 5_000);
         await service.pass(5_000);
       }
       await Promise.all(lines.map((line) => line.closed()));
@@ -63,7 +63,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
       test("twenty uploads that drip: 408 after ten seconds, and the connections are closed", async () => {
         const logged = [...(await service.logged())];
         const lines = Array.from({ length: 20 }, () => dial(target(), `${head("Content-Length: 500")}{`));
-        await waiting(20, 30_000);
+        await waiting(20, 10_000);
         for (let second = 1; second < 10; second++) {
           for (const line of lines) line.write(" ");
           await service.pass(1_000);
@@ -104,7 +104,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
         test("what is left of a body and comes in time is let past, and the connection serves on", async () => {
           const line = dial(target(), `${refusedHead("Content-Length: 20")}0123456789`);
           expect((await line.answer()).status).toBe(404);
-          await waiting(1, 30_000);
+          await waiting(1, 5_000);
           line.write(`0123456789${refusedHead("Content-Length: 10")}0123456789`);
           expect((await line.answer()).status).toBe(404);
           await until(async () => (await service.waits()).length === 0);

@@ -83,9 +83,9 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
   };
 }
 
-/** Waits until something holds that other processes and sockets bring about; gives up after ten seconds. */
+/** Waits until something holds that other processes and sockets bring about; gives up after a minute. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + 60_000;
   while (!(await holds())) {
     if (Date.now() > end) throw new Error(`gave up waiting: ${holds}`);
     await new Promise((resolve) => setImmediate(resolve));
