@@ -1,4 +1,5 @@
 import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
+import { onlyOptions, optionFault } from "../kit/option-fault.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { bodyIsGone, isUnpackFault, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
@@ -27,7 +28,11 @@ export interface ExpressOptions {
  */
 export function expressHandlers(verifier: Mountable, options: ExpressOptions = {}): [ExpressMiddleware, ExpressErrorMiddleware] {
   const { roots, of } = mounted("app.use(expressHandlers(verifier))", verifier);
-  const passUnknown = options.unknownRoutes === "next";
+  onlyOptions("expressHandlers", options, ["unknownRoutes"], 'Under a prefix it is mounted as app.use("/api", expressHandlers(verifier))');
+  const { unknownRoutes = "answer" } = options;
+  if (unknownRoutes !== "answer" && unknownRoutes !== "next")
+    throw optionFault("expressHandlers", "unknownRoutes", 'must be "answer" or "next"', "Leave it out for 404 answers.");
+  const passUnknown = unknownRoutes === "next";
 
   function answer(
     handler: HttpHandler,

@@ -1,3 +1,4 @@
+import { onlyOptions } from "../kit/option-fault.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 import { answerRequest } from "./web-message.js";
@@ -17,11 +18,21 @@ export interface FetchOptions {
  */
 export function fetchHandler(verifier: Mountable, options: FetchOptions = {}): (request: Request) => Promise<Response> {
   const { roots, of } = mounted("fetchHandler(verifier)", verifier);
+  onlyOptions("fetchHandler", options, ["basePath", "stripped"]);
   const basePath = prefixOption("basePath", options.basePath ?? "", roots);
   const stripped = prefixOption("stripped", options.stripped ?? "");
   return (request) => {
-    const asked = { path: pathOf(request.url), prefix: basePath };
+    if (!isRequest(request)) throw new TypeError(noRequest);
+    const asked = { path: pathOf(request.url), prefix: basePath, canStrip: true };
     const path = stripped + withoutPrefix(asked.path, basePath);
-    return answerRequest(of(path), request, { path, asked });
+    return answerRequest(of(path, asked.path), request, { path, asked });
   };
 }
+
+function isRequest(value: unknown): boolean {
+  const { url, headers } = (value ?? {}) as { url?: unknown; headers?: { get?: unknown } };
+  return typeof url === "string" && typeof headers?.get === "function";
+}
+
+const noRequest =
+  "phoneproof: what fetchHandler(verifier) answers takes a Request, and was called with something else, as the context or event of a framework: hand its request on, for example (c) => handler(c.req.raw) in Hono, ({ request }) => handler(request) in SvelteKit";

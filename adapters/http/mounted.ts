@@ -6,8 +6,8 @@ export type Mountable = HttpHandler | readonly HttpHandler[];
 
 export interface Mounted {
   readonly roots: readonly string[];
-  /** Who answers for a path. For one that is nobody's: whose root stands further in, else the first. */
-  of(path: string): HttpHandler;
+  /** Who answers for a path. For one that is nobody's: whose root stands in what was asked for, else the first. */
+  of(path: string, asked?: string): HttpHandler;
 }
 
 /** `usage`: how the function that mounts is called, for example `app.use(expressHandlers(verifier))`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for two that would answer the same paths. */
@@ -23,8 +23,9 @@ export function mounted(usage: string, given: Mountable): Mounted {
     throw new TypeError(
       `phoneproof: ${usage} has two handlers for ${twice}, of which the second would never be asked: mount it by itself, under another prefix`,
     );
-  const of = (path: string) => handlers.find(({ root }) => isUnder(root, path)) ?? handlers.find(({ root }) => path.includes(`${root}/`)) ?? handlers[0];
-  return { roots, of: (path) => of(path) as HttpHandler };
+  const of = (path: string, asked: string) =>
+    handlers.find(({ root }) => isUnder(root, path)) ?? handlers.find(({ root }) => asked.includes(`${root}/`)) ?? handlers[0];
+  return { roots, of: (path, asked = path) => of(path, asked) as HttpHandler };
 }
 
 function isHandler(value: unknown): value is HttpHandler {
@@ -36,8 +37,8 @@ function fault(value: unknown, at: number, given: unknown): string {
   if (typeof value === "function") return `${where} is a function: a verifier is what createVerifier answers`;
   if (typeof value !== "object" || value === null) return `${where} is ${value === null ? "null" : typeof value}: is it exported, and imported by that name?`;
   // Given to the framework uncalled, the function that mounts is given what the framework gives.
-  if ("headers" in value || "register" in value)
-    return `${where} is ${"headers" in value ? "a request" : "an app"}: is the function mounted without being called?`;
+  if ("register" in value) return `${where} is an app: is the function mounted without being called?`;
+  if ("headers" in value || "req" in value || "request" in value) return `${where} is a request: is the function mounted without being called?`;
   if ("then" in value) return `${where} is a promise: await it`;
   return `${where} is none of these`;
 }

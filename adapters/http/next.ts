@@ -1,3 +1,4 @@
+import { onlyOptions } from "../kit/option-fault.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 import { answerRequest } from "./web-message.js";
@@ -31,12 +32,13 @@ export function nextHandlers(verifier: Mountable, options: NextOptions = {}): Ne
       'phoneproof: the edge runtime of Next.js lacks node:crypto, which this needs: leave `export const runtime = "edge"` out of the route file, or say "nodejs"',
     );
   const { roots, of } = mounted("nextHandlers(verifier)", verifier);
+  onlyOptions("nextHandlers", options, ["basePath"]);
   const given = options.basePath === undefined ? undefined : prefixOption("basePath", options.basePath, roots);
   const handler: NextHandler = async (request, context) => {
     const asked = pathOf(request.url);
     const prefix = given ?? placeOf(roots, asked, await context?.params);
     const path = withoutPrefix(asked, prefix);
-    return answerRequest(of(path), request, { path, asked: { path: asked, prefix } });
+    return answerRequest(of(path, asked), request, { path, asked: { path: asked, prefix } });
   };
   return { GET: handler, POST: handler, PUT: handler, PATCH: handler, DELETE: handler, HEAD: handler, OPTIONS: handler };
 }

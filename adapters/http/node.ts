@@ -1,3 +1,4 @@
+import { onlyOptions } from "../kit/option-fault.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
@@ -14,11 +15,12 @@ export interface NodeOptions {
  */
 export function nodeHandler(verifier: Mountable, options: NodeOptions = {}): (request: NodeRequest, response: NodeResponse) => void {
   const { roots, of } = mounted("createServer(nodeHandler(verifier))", verifier);
+  onlyOptions("nodeHandler", options, ["basePath"]);
   const basePath = prefixOption("basePath", options.basePath ?? "", roots);
   return (request, response) => {
     const asked = { path: pathOf(request.url ?? "/"), prefix: basePath };
     const path = withoutPrefix(asked.path, basePath);
-    const handler = of(path);
+    const handler = of(path, asked.path);
     const answered = handler.handle({ ...toHttpRequest(request, path, (limit) => readBody(handler, request, request, limit)), asked });
     void answered.then((answer) => writeResponse(handler, request, response, answer));
   };

@@ -21,3 +21,21 @@ export function requireText(owner: string, option: string, value: unknown, mend:
 export function requireOptions(owner: string, options: unknown): void {
   if (typeof options !== "object" || options === null) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
 }
+
+/**
+ * `known`: the options there are. `mend`: what to do in place of one that is none, where there is more to say than to mend its spelling.
+ *
+ * @throws TypeError for what is no options, and for one that is none: it would be passed over.
+ */
+export function onlyOptions<Options>(
+  owner: string,
+  options: Options,
+  known: readonly (keyof Options & string)[],
+  mend = "Remove it or mend its spelling",
+): void {
+  if (typeof options !== "object" || options === null)
+    throw new TypeError(`${owner}: its options must be an object with any of these: ${known.join(", ")}. ${mend}.`);
+  for (const name of Object.keys(options))
+    if (!(known as readonly string[]).includes(name))
+      throw optionFault(owner, name, "is not an option", `${mend}; there ${known.length === 1 ? "is" : "are"}: ${known.join(", ")}.`);
+}

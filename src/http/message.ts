@@ -8,8 +8,8 @@ export interface HttpRequest {
   readonly method: string;
   /** The path after the mount prefix, as it came (still percent-encoded), without the query. */
   readonly path: string;
-  /** What the host was asked for, and the prefix that the handler was mounted under, for the words of a 404; absent where the framework sees to prefixes. */
-  readonly asked?: { readonly path: string; readonly prefix: string };
+  /** What the host was asked for, and the prefix that the handler was mounted under, for the words of a 404; absent where the framework sees to prefixes. `canStrip`: where it has an option for what a framework takes off. */
+  readonly asked?: { readonly path: string; readonly prefix: string; readonly canStrip?: boolean };
   /** The query as it came, with its `?`; absent or empty when there is none. */
   readonly query?: string;
   /** A header's value by its lower-case name; several values are joined by `, `. */

@@ -21,5 +21,7 @@ function misplaced(path: string, asked: NonNullable<HttpRequest["asked"]>, root:
   const whole = routeOf(root + path);
   // Any word could be a route's parameter.
   if (whole === undefined || whole.includes("{")) return "";
-  return ` The path asked for is ${whole} without its ${root}: where a framework takes that off, as Hono's app.mount does, say { stripped: "${root}" }.`;
+  const taken =
+    asked.canStrip === true ? `where a framework takes that off, as Hono's app.mount does, say { stripped: "${root}" }` : `ask for ${asked.prefix}${whole}`;
+  return ` The path asked for is ${whole} without its ${root}: ${taken}.`;
 }

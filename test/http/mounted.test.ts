@@ -64,9 +64,41 @@ describe("what mounts, itself given to the framework in place of what it answers
     );
   });
 
-  test("serve({ fetch: fetchHandler }): the error says so", () => {
-    expect(() => fetchHandler(new Request("http://localhost/") as never)).toThrow(/is a request: is the function mounted without being called\?/);
+  test.each([
+    ["serve({ fetch: fetchHandler })", new Request("http://localhost/")],
+    ['Hono, app.all("/v1/*", fetchHandler)', { req: { raw: new Request("http://localhost/") } }],
+    ["SvelteKit, export const POST = fetchHandler", { request: new Request("http://localhost/"), url: new URL("http://localhost/") }],
+  ])("%s: the error says so", (_, given) => {
+    expect(() => fetchHandler(given as never)).toThrow(/is a request: is the function mounted without being called\?/);
   });
+});
+
+test.each([
+  ["a context of Hono's", { req: { raw: new Request("http://localhost/v1/check") }, header: () => {} }],
+  ["an event of SvelteKit's", { request: new Request("http://localhost/v1/check"), url: new URL("http://localhost/v1/check") }],
+  ["a request of Node's", { url: "/v1/check", headers: {} }],
+  ["nothing", undefined],
+])("fetchHandler(verifier), called with %s, says what it takes", (_, given) => {
+  expect(() => fetchHandler(createService().verifier)(given as never)).toThrow(
+    /takes a Request, .*\(c\) => handler\(c\.req\.raw\) in Hono, \(\{ request \}\) => handler\(request\) in SvelteKit$/,
+  );
+});
+
+test.each<[string, Mount, object | string | null, RegExp]>([
+  [
+    "nodeHandler",
+    nodeHandler as Mount,
+    { base_path: "/api" },
+    /^nodeHandler: option base_path is not an option\. Remove it or mend its spelling; there is: basePath\.$/,
+  ],
+  ["nodeHandler", nodeHandler as Mount, { stripped: "/v1" }, /option stripped is not an option/],
+  ["nodeHandler", nodeHandler as Mount, "/api", /its options must be an object with any of these: basePath/],
+  ["fetchHandler", fetchHandler as Mount, { path: "/api" }, /option path is not an option\. .*; there are: basePath, stripped\.$/],
+  ["nextHandlers", nextHandlers as Mount, null, /its options must be an object/],
+  ["expressHandlers", expressHandlers as Mount, { basePath: "/api" }, /option basePath is not an option\. .*app\.use\("\/api", expressHandlers\(verifier\)\)/],
+  ["expressHandlers", expressHandlers as Mount, { unknownRoutes: "nxt" }, /option unknownRoutes must be "answer" or "next"/],
+])("%s(verifier, …) refuses what is no option of it: %#", (_, mount, options, words) => {
+  expect(() => (mount as unknown as (given: unknown, options: unknown) => unknown)(createService().verifier, options)).toThrow(words);
 });
 
 describe("several behind one mount", () => {

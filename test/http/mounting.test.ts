@@ -383,6 +383,9 @@ describe("fetch", () => {
     expect(await messageOf(under, "/v1/check")).toMatch(/ is \/v1\/check, and the handler is mounted under "\/api": leave its basePath out\.$/);
     expect(await messageOf(under, "/api/api/v1/retry/")).toMatch(/ basePath: "\/api\/api" \}\.$/);
     expect(await messageOf(plain, "/check")).toMatch(/ is \/v1\/check without its \/v1: .* say \{ stripped: "\/v1" \}\.$/);
+    const inNode = await start(nodeHandler(both));
+    expect((await inNode.send({ method: "POST", path: "/check" })).text).toMatch(/ is \/v1\/check without its \/v1: ask for \/v1\/check\."/);
+    expect(await messageOf(fetchHandler(both, { basePath: "/api" }), "/receipts/twilio")).toMatch(/ is \/receipts\/\{provider\}, .* leave its basePath out\.$/);
     const words = "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.";
     for (const path of ["/", "/v1/none", "/api/v1/none", "/v1check", `/${"x".repeat(200)}/v1/check`]) expect(await messageOf(plain, path)).toBe(words);
     expect(await messageOf(plain, "/receipts/none")).toBe("There is no such receipts route.");
