@@ -117,6 +117,12 @@ describe("options that look right and are not", () => {
     [() => mongoStore(undefined as never), "mongoStore: option `db` is missing: pass `client.db()`, as in mongoStore({ db: client.db() })"],
     [() => redisStore(undefined as never), "redisStore: option `client` is missing: call redisStore({ client })"],
     [() => redisStore({} as never), "redisStore: option `client`"],
+    [
+      () => redisStore({ client: async () => "", perfix: "a" } as never),
+      "redisStore: option perfix is not an option. Remove it or mend its spelling; there are: client, prefix, cluster, shards.",
+    ],
+    [() => memoryStore({ nmae: "a" } as never), "memoryStore: option nmae is not an option"],
+    [() => memoryStore("a" as never), "memoryStore: its options must be an object"],
   ])("%s", (make, words) => {
     expect(faultOf(make)).toContain(words);
   });

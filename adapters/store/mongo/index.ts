@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
+import { onlyOptions } from "../../kit/option-fault.js";
 import { createCommit } from "./commit.js";
 import {
   type Document,
@@ -77,6 +78,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
         : "is not a Db of the mongodb driver; pass `client.db()`, not the client, a connection or a collection";
     throw new TypeError(`mongoStore: option \`db\` ${what}`);
   }
+  onlyOptions("mongoStore", options, ["db", "prefix"]);
   if (typeof prefix !== "string" || !/^(?!system\.)[\w.-]{1,64}$/.test(prefix)) {
     throw new TypeError(
       "mongoStore: option `prefix` must be 1 to 64 letters, digits, `_`, `-` and `.`, and must not start with `system.`: collections are named with it",

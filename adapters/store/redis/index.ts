@@ -1,4 +1,5 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
+import { onlyOptions } from "../../kit/option-fault.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
 import { faultOf, refuseLarge } from "./faults.js";
@@ -49,6 +50,7 @@ export function redisStore(options: RedisStoreOptions): Store {
   if (typeof options !== "object" || options === null || "eval" in options || "customCommand" in options) {
     throw new TypeError("redisStore: option `client` is missing: call redisStore({ client })");
   }
+  onlyOptions("redisStore", options, ["client", "prefix", "cluster", "shards"]);
   const { prefix = "phoneproof" } = options;
   if (typeof prefix !== "string" || !/^[^{}\s]{1,64}$/.test(prefix)) {
     throw new TypeError("redisStore: option `prefix` must be 1 to 64 characters without braces and spaces: braces would move keys of a cluster to other slots");
