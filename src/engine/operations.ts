@@ -5,6 +5,7 @@ import type { Settings } from "../options.js";
 import { checkAuthentication } from "./check.js";
 import { createAuthentication } from "./create.js";
 import type { Account, Accounts } from "./door/account.js";
+import { refuseMisspelt } from "./door/misspelt.js";
 import { parseCheck, parseCreate, parseHistory, parseLookup, parseNumber, parseRetry, parseStats } from "./door/parse.js";
 import { type Explanation, explainAuthentication } from "./explain.js";
 import type { Operation } from "./eyes/eyes.js";
@@ -47,10 +48,11 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
   };
 
   /** What a direct call says, its customer named. */
-  const named = (input: unknown): unknown =>
-    typeof input === "object" && input !== null && (input as { customer_uuid?: unknown }).customer_uuid === undefined
-      ? { ...input, customer_uuid: accounts.unnamed() }
-      : input;
+  const named = (input: unknown): unknown => {
+    if (typeof input !== "object" || input === null) return input;
+    refuseMisspelt(input);
+    return (input as { customer_uuid?: unknown }).customer_uuid === undefined ? { ...input, customer_uuid: accounts.unnamed() } : input;
+  };
 
   /** The request, whoever calls, and the operation, which begins at once where the caller is known. It counts its own faults under `name`; those before it are counted here. */
   const run = <Request extends { readonly customer_uuid: string }, R>(
@@ -59,13 +61,13 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
     read: (input: unknown, settings: Settings) => Request,
     caller: Account | undefined,
     operation: (parts: Parts, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
-    idempotencyKey?: string,
+    options: CallOptions = none,
   ): Promise<R> => {
     const failed = name === undefined ? rethrow : parts.eyes.failed[name];
     try {
       const request = read(caller === undefined ? named(input) : input, parts.settings);
       const account = admit(request.customer_uuid, caller);
-      const key = soundKey(idempotencyKey);
+      const key = keyIn(options);
       return account instanceof Promise ? account.then((one) => operation(parts, one, request, key), failed) : operation(parts, account, request, key);
     } catch (fault) {
       return promised(() => failed(fault));
@@ -73,9 +75,9 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
   };
 
   return {
-    createAuthentication: (input, { idempotencyKey }, caller) => run("create", input, parseCreate, caller, createAuthentication, idempotencyKey),
+    createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, createAuthentication, options),
     retry: (input, _options, caller) => run("retry", input, parseRetry, caller, retryAuthentication),
-    check: (input, { idempotencyKey }, caller) => run("check", input, parseCheck, caller, checkAuthentication, idempotencyKey),
+    check: (input, options, caller) => run("check", input, parseCheck, caller, checkAuthentication, options),
     lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, lookupNumber),
     explain: (input) => run(undefined, input, parseRetry, undefined, explainAuthentication),
     history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
@@ -89,7 +91,11 @@ function rethrow(fault: unknown): never {
   throw fault;
 }
 
-function soundKey(key: string | undefined): string | undefined {
+const none: CallOptions = {};
+
+function keyIn(options: CallOptions): string | undefined {
+  for (const name in options) if (name !== "idempotencyKey") throw new VerifierError("bad_request", `${name} is not an option of a call: say idempotencyKey.`);
+  const key = options.idempotencyKey;
   if (key === undefined || (typeof key === "string" && /^[\x20-\x7e]{1,255}$/.test(key))) return key;
   throw new VerifierError("bad_request", "The Idempotency-Key must be 1 to 255 printable ASCII characters.");
 }

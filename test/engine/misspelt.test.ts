@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { setUp } from "../support/verifier.js";
+
+const number = "+33612345678";
+
+it.each([
+  ["createAuthentication", { phone_number: number, deviceId: "a-device" }, "deviceId is not a field of a request: say device_id."],
+  ["createAuthentication", { phone_number: number, ipAddress: "192.0.2.7" }, "ipAddress is not a field of a request: say ip."],
+  ["createAuthentication", { phone_number: number, "Device-Type": "WEB" }, "Device-Type is not a field of a request: say device_type."],
+  ["check", { authenticationUuid: "a", checkCode: "1" }, "authenticationUuid is not a field of a request: say authentication_uuid."],
+  ["history", { phoneNumber: number }, "phoneNumber is not a field of a request: say phone_number."],
+] as const)("a direct call of %s with %j is refused, and says the field", async (call, request, message) => {
+  const set = setUp();
+  await expect(set.verifier[call]({ customer_uuid: set.customer, ...request } as never)).rejects.toMatchObject({ code: "bad_request", message });
+  expect(set.box.messages).toEqual([]);
+});
+
+it.each([
+  ["createAuthentication", { phone_number: number }],
+  ["check", { authentication_uuid: "11111111-2222-3333-4444-555555555555", check_code: "1" }],
+] as const)("a direct call of %s with an option that is none is refused, and says the option", async (call, request) => {
+  const set = setUp();
+  const asked = set.verifier[call] as (request: object, options: object) => Promise<unknown>;
+  await expect(asked({ customer_uuid: set.customer, ...request }, { idempotency_key: "k" })).rejects.toMatchObject({
+    code: "bad_request",
+    message: "idempotency_key is not an option of a call: say idempotencyKey.",
+  });
+  expect(set.box.messages).toEqual([]);
+});
+
+it("what is no field at all is passed over, as on the wire, and so is another spelling beside the right one", async () => {
+  const set = setUp();
+  const request = { customer_uuid: set.customer, phone_number: number, phoneNumber: "06", utm_source: "x", device_id: "d", deviceId: "e" };
+  expect(await set.verifier.createAuthentication(request as never)).toMatchObject({ status: "pending" });
+});
