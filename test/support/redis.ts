@@ -22,7 +22,8 @@ export interface RedisServer {
 
 /** Starts redis-server. It ends with this process, however that ends: a shell waits for the end of its input and ends the server. */
 function spawnServer(args: readonly string[]): ChildProcess {
-  const server = spawn("redis-server", args, { stdio: "ignore" });
+  const server = spawn("redis-server", args, { stdio: ["ignore", "pipe", "ignore"] });
+  server.stdout.resume();
   const watch = spawn("sh", ["-c", `read _; kill -9 ${server.pid}`], { stdio: ["pipe", "ignore", "ignore"] });
   watch.unref();
   server.once("exit", () => watch.kill("SIGKILL"));
@@ -54,8 +55,20 @@ export async function until(what: string, ready: () => Promise<boolean>, ms = 60
 }
 
 /** Starts a server that keeps nothing on disk, unless `options` say otherwise. */
-export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
-  const port = await freePort();
+export function startRedis(options: readonly string[] = []): Promise<RedisServer> {
+  return withFreePorts(async () => startOn(await freePort(), options));
+}
+
+/** A port that was free may be taken by the time the server wants it: then once more, with others. */
+async function withFreePorts<T>(start: () => Promise<T>): Promise<T> {
+  try {
+    return await start();
+  } catch {
+    return start();
+  }
+}
+
+async function startOn(port: number, options: readonly string[]): Promise<RedisServer> {
   const directory = mkdtempSync(join(tmpdir(), "phoneproof-redis-"));
   const base = ["--port", String(port), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--loglevel", "warning", "--enable-debug-command", "local"];
   let child: ChildProcess;
@@ -64,8 +77,12 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
 
   async function start(): Promise<void> {
     child = spawnServer([...base, ...options]);
+    let told = "";
+    child.stdout?.on("data", (text) => {
+      told = `${told}${text}`.slice(-2_000);
+    });
     await until(`redis-server on ${port} answers`, async () => child.exitCode !== null || (await cli("PING")) === "PONG");
-    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}: ${options.join(" ")}`);
+    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}: ${options.join(" ")}\n${told}`);
   }
 
   async function signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void> {
@@ -106,10 +123,21 @@ export interface RedisCluster {
 /** Starts the cluster and waits until every node serves all slots. A master that does not answer for `nodeTimeout` milliseconds is replaced; default a minute. */
 export async function startCluster(nodeTimeout = 60_000): Promise<RedisCluster> {
   const nodes = await Promise.all(
-    Array.from({ length: 6 }, async () => {
-      const bus = String(await freePort());
-      return startRedis(["--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", String(nodeTimeout), "--appendonly", "yes"]);
-    }),
+    Array.from({ length: 6 }, () =>
+      withFreePorts(async () => {
+        const bus = String(await freePort());
+        return startOn(await freePort(), [
+          "--cluster-enabled",
+          "yes",
+          "--cluster-port",
+          bus,
+          "--cluster-node-timeout",
+          String(nodeTimeout),
+          "--appendonly",
+          "yes",
+        ]);
+      }),
+    ),
   );
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
   await promisify(execFile)("redis-cli", ["--cluster", "create", ...addresses, "--cluster-replicas", "1", "--cluster-yes"]);
