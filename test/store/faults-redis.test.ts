@@ -11,8 +11,8 @@ const installed = redisIsInstalled("faults of Redis");
 
 /** "Every request ends within its one deadline for all store calls (2 s)"; what is above it is the test machine's. */
 const deadline = 2_000 + 2_500;
-/** "service is back within 2 s of the client being able to reach the server". */
-const back = 20_000;
+/** "service is back within 2 s of the client being able to reach the server"; what is above it is the test machine's. */
+const back = 2_000 + 8_000;
 
 const underFault = ["redis 6", "ioredis 6", "valkey-glide 2", "@upstash/redis 1"];
 const figures: Record<string, Record<string, string | number>> = {};
