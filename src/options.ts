@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isMistyped } from "./domain/api-key.js";
+import { keyFormFault } from "./domain/api-key.js";
 import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes, countryFault } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
@@ -496,14 +496,9 @@ function secretFault(secret: string): string | undefined {
 }
 
 function keyFault(key: string): string | undefined {
-  const isDigest = /^sha256:[0-9a-f]{64}$/i.test(key);
   if (isPublished(key)) return "stands in the documentation, where everybody reads it: generateApiKey() makes one";
-  if (isDigest) return undefined;
-  if (key.length < 32 || key.startsWith("sha256:"))
-    return "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits";
-  if (/^[0-9a-f]{64}$/i.test(key))
-    return "is 64 hexadecimal digits: the digest of a key is written sha256: and these, and no key looks like one (generateApiKey() makes one)";
-  if (isMistyped(key)) return "is mistyped: its last six characters are a checksum, and not that of the others";
+  const fault = keyFormFault(key);
+  if (fault !== undefined || key.startsWith("sha256:")) return fault;
   return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
 }
 

@@ -5,6 +5,7 @@ import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
+import { apiKeyOf } from "../../src/domain/api-key.js";
 import { countryCodes } from "../../src/domain/countries.js";
 import { createVerifier, VerifierError } from "../../src/index.js";
 import { readOptions } from "../../src/options.js";
@@ -16,6 +17,7 @@ import { logger, setUp } from "../support/verifier.js";
 
 const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
 const digest = "0123456789abcdef".repeat(4);
+const [key, otherKey] = [7, 11].map((step) => apiKeyOf(Uint8Array.from({ length: 32 }, (_, at) => at * step))) as [string, string];
 const twilio = (more: object = {}) => twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "ACME", ...more });
 const receipts = (more: object = {}) => ({ receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "token" })], ...more } });
 
@@ -58,6 +60,27 @@ describe("options that look right and are not", () => {
     [{ message: { text: "Your code is {{code}}" } }, "message.text has {{code}}, and phones would show the inner braces: say {code}"],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
     [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
+    ...["\n", "\r\n", " ", "\t", "\ufeff"].map((end): [object, string] => [
+      customer(key + end),
+      "customers.0.keys.0 has white space around it, which no header carries",
+    ]),
+    [customer(` ${key}`), "customers.0.keys.0 has white space around it, which no header carries: cut it off, for example with .trim()"],
+    [customer(`${key}\n${key}`), "customers.0.keys.0 must be of printable ASCII characters: it stands in a header"],
+    [customer(`${key}\0`), "customers.0.keys.0 must be of printable ASCII characters"],
+    [customer(`clé ${"k".repeat(40)}`), "customers.0.keys.0 must be of printable ASCII characters"],
+    ...['"', "'", "`"].map((quote): [object, string] => [customer(quote + key + quote), "customers.0.keys.0 has quotes around it"]),
+    [customer(`Bearer ${key}`), "customers.0.keys.0 begins with Bearer: the header x-api-key holds the key alone, leave that out"],
+    ...[`${key},${otherKey}`, `${key}, ${otherKey}`, `${key};${otherKey}`, `${key} ${otherKey}`, `${key},`, `sha256:${digest},sha256:${digest}`].map(
+      (list): [object, string] => [customer(list), "customers.0.keys.0 is a list in one text: give each key an entry of its own"],
+    ),
+    [customer("k".repeat(513)), "customers.0.keys.0 must be at most 512 characters"],
+    ...[`SHA256:${digest}`, `Sha256:${digest}`, `sha-256:${digest}`, `sha256=${digest}`, `sha256:${digest}0`, `SHA2-256(stdin)= ${digest}`, `${digest}  -`].map(
+      (form): [object, string] => [
+        customer(form),
+        "customers.0.keys.0 looks like a digest and would be taken for a key: write sha256:, in small letters, and 64 hexadecimal digits",
+      ],
+    ),
+    [customer(otherKey, key.slice(0, -1) + (key.endsWith("a") ? "b" : "a")), "customers.0.keys.1 is mistyped: its last six characters are a checksum"],
     [customer(digest), "customers.0.keys.0 is 64 hexadecimal digits: the digest of a key is written sha256: and these"],
     [
       { sender: twilio({ from: { FR: "ACME" } }), countries: ["FR", "GB"] },
@@ -95,7 +118,15 @@ describe("options that look right and are not", () => {
     expect(fault({ policy: { longLifetime: true }, customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 600_000 } }] })).toBe(
       "no fault",
     );
-    expect(fault(customer(`sha256:${digest}`))).toBe("no fault");
+    const own = [
+      key,
+      `sha256:${digest}`,
+      `sha256:${digest.toUpperCase()}`,
+      `pp_${digest}`,
+      "words of my own, which a header may well carry",
+      `"${"k".repeat(40)}`,
+    ];
+    for (const one of own) expect(fault(customer(one))).toBe("no fault");
     expect(fault(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no fault");
     expect(fault(receipts({ sources: [twilioReceipts({ authToken: "a" }), plivoReceipts({ authToken: "b" })] }))).toBe("no fault");
   });
