@@ -317,17 +317,18 @@ function makeSchemas() {
     }).partial(),
   }).partial() satisfies z.ZodType<PolicyOverride>;
 
-  const customer = {
-    customer_uuid: z.guid("must be a UUID").toLowerCase(),
-    webhookSecrets: z
-      .array(text.trim().refine(isWebhookSecret, `must be ${webhookSecretForm}; make one with: echo "whsec_$(openssl rand -base64 32)"`), "must be a list")
+  const webhookSecrets = (faultOf: (secret: string) => string | undefined) =>
+    z
+      .array(text.trim().superRefine(told(faultOf)), "must be a list")
       .min(1, "must hold at least one secret; leave it out for those made of the verifier's own")
       .max(10, "must hold at most 10 secrets: each adds a signature to one header")
-      .nullish(),
-    suspended: flag.nullish(),
-  };
-  /** What a source may answer; its policy is read apart, and once. */
-  const SourcedCustomer = z.object({ ...customer, policy: z.unknown().optional() }, "must be { customer_uuid, policy?, webhookSecrets? }");
+      .nullish();
+  const customer = { customer_uuid: z.guid("must be a UUID").toLowerCase(), webhookSecrets: webhookSecrets(webhookSecretFault), suspended: flag.nullish() };
+  /** What a source may answer; its policy is read apart, and once. A poor secret is no reason to keep its customer out. */
+  const SourcedCustomer = z.object(
+    { ...customer, webhookSecrets: webhookSecrets(webhookSecretFormFault), policy: z.unknown().optional() },
+    "must be { customer_uuid, policy?, webhookSecrets? }",
+  );
 
   const key = text.superRefine(told(keyFault));
   const ConfiguredCustomer = object({
@@ -490,9 +491,23 @@ function makeSchemas() {
 
 function secretFault(secret: string): string | undefined {
   const mend = "make one with: openssl rand -base64 32";
-  if (secret.length < 32) return `must have at least 32 characters; ${mend}`;
+  return secret.length < 32 ? `must have at least 32 characters; ${mend}` : knownFault(secret, secret, mend);
+}
+
+/** What is wrong with a secret that strangers know, or may guess: `drawn` is what of it was drawn. */
+function knownFault(secret: string, drawn: string, mend: string): string | undefined {
   if (isPublished(secret)) return `stands in the documentation, where everybody reads it; ${mend}`;
-  return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${mend}` : undefined;
+  return isProduction() && isGuessable(drawn) ? `can be guessed, and NODE_ENV is production; ${mend}` : undefined;
+}
+
+const webhookSecretMend = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
+
+function webhookSecretFormFault(secret: string): string | undefined {
+  return isWebhookSecret(secret) ? undefined : `must be ${webhookSecretForm}; ${webhookSecretMend}`;
+}
+
+function webhookSecretFault(secret: string): string | undefined {
+  return webhookSecretFormFault(secret) ?? knownFault(secret, secret.slice("whsec_".length), webhookSecretMend);
 }
 
 function keyFault(key: string): string | undefined {
