@@ -480,7 +480,7 @@ function makeSchemas() {
       sender: methods<CallbackSender>("a callback sender", ["post"]).optional(),
     }).prefault({}),
     statistics: z.union([z.literal(false), object({ keep: duration(90 * 86_400) })], "must be false, or { keep } in seconds").prefault({}),
-    docUrl: text.refine((one) => !one.includes("#"), "must have no #: the fault's code is added").default(defaultDocUrl),
+    docUrl: text.superRefine(told(docUrlFault)).default(defaultDocUrl),
     telemetry: methods<Telemetry>("telemetry, for example openTelemetry()", ["step", "metrics"]).optional(),
     logger: methods<Logger>("a logger", ["info", "warn", "error"]).optional(),
     clock: methods<Clock>("a clock", ["now", "after"]).optional(),
@@ -520,7 +520,17 @@ function keyFault(key: string): string | undefined {
 /** Carriers are told `baseUrl`, then a path and a query of ours, and sign these to the letter. */
 function baseUrlFault(baseUrl: string): string | undefined {
   const part = /[?#]/.exec(baseUrl)?.[0];
-  return part && `must end with what stands before /receipts: it has a ${part === "?" ? "query" : "fragment"}, and carriers would post elsewhere`;
+  if (part !== undefined)
+    return `must end with what stands before /receipts: it has a ${part === "?" ? "query" : "fragment"}, and carriers would post elsewhere`;
+  return /\/receipts(?:\/[a-z0-9-]+)?\/?$/.test(new URL(baseUrl).pathname)
+    ? "must end with what stands before /receipts, which is added: leave /receipts out"
+    : undefined;
+}
+
+function docUrlFault(url: string): string | undefined {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+    return "must be an absolute URL, for example https://docs.example.com/errors: callers open it from elsewhere";
+  return url.includes("#") ? "must have no #: the fault's code is added" : undefined;
 }
 
 function isProduction(): boolean {

@@ -106,6 +106,13 @@ describe("options that look right and are not", () => {
     ],
     [receipts({ baseUrl: "https://otp.example/#x" }), "receipts.baseUrl must end with what stands before /receipts: it has a fragment"],
     [receipts({ baseUrl: "https://otp.example?" }), "it has a query"],
+    ...["/receipts", "/receipts/", "/api/receipts", "/receipts/twilio", "/api/receipts/twilio/"].map((path): [object, string] => [
+      receipts({ baseUrl: `https://otp.example${path}` }),
+      "receipts.baseUrl must end with what stands before /receipts, which is added: leave /receipts out",
+    ]),
+    ...["", "/errors", "docs.example.com/errors", "//docs.example.com/errors", "ftp://docs.example.com", "mailto:a@example.com", "https:docs", "https://"].map(
+      (docUrl): [object, string] => [{ docUrl }, "docUrl must be an absolute URL, for example https://docs.example.com/errors: callers open it from elsewhere"],
+    ),
     [receipts({ baseUrl: "otp.example" }), "receipts.baseUrl must be the public address of this app, for example https://api.example.com"],
   ])("%j", (options, words) => {
     expect(fault(options)).toContain(words);
@@ -128,6 +135,9 @@ describe("options that look right and are not", () => {
     ];
     for (const one of own) expect(fault(customer(one))).toBe("no fault");
     expect(fault(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no fault");
+    for (const baseUrl of ["https://receipts.example/sms-receipts", "http://receipts/"]) expect(fault(receipts({ baseUrl }))).toBe("no fault");
+    for (const docUrl of ["https://docs.example.com/errors", "http://localhost:3000", "HTTPS://Docs.Example/?page=errors"])
+      expect(fault({ docUrl })).toBe("no fault");
     expect(fault(receipts({ sources: [twilioReceipts({ authToken: "a" }), plivoReceipts({ authToken: "b" })] }))).toBe("no fault");
   });
 
