@@ -244,14 +244,12 @@ function makeSchemas() {
   /** Seconds in, milliseconds out. */
   const duration = (byDefault: number, schema = seconds) => schema.default(byDefault).transform(milliseconds);
 
-  const orUncalled = (mend: string) => ({
-    error: ({ input }: { readonly input?: unknown }) => (typeof input === "function" ? `${mend}; it is a function: pass what that answers` : mend),
-  });
+  const orUnready = (mend: string) => ({ error: ({ input }: { readonly input?: unknown }) => mend + unreadyWords(input) });
   /** An object of the user's, passed on as it is. */
   const methods = <T extends object>(what: string, names: readonly (keyof T & string)[]) =>
     z.custom<T>(
       (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as T)[name] === "function"),
-      orUncalled(`must be ${what}: an object with the methods ${names.join(", ")}`),
+      orUnready(`must be ${what}: an object with the methods ${names.join(", ")}`),
     );
 
   const cap = (upTo: number, why: string) => ({
@@ -418,7 +416,7 @@ function makeSchemas() {
           z.literal("store"),
           methods<Customers>("a customer source", ["findByKeyDigest", "find"]),
         ],
-        orUncalled('must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find'),
+        orUnready('must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find'),
       )
       .optional(),
     lookup: methods<LookupProvider>("a lookup provider", ["lookup"]).optional(),
@@ -487,6 +485,12 @@ function makeSchemas() {
   });
 
   return { Options, PolicyChange, SourcedCustomer, CustomerCalls };
+}
+
+/** What a value is that would have to be called or awaited first. */
+function unreadyWords(value: unknown): string {
+  if (typeof value === "function") return "; it is a function: pass what that answers";
+  return typeof value === "object" && value !== null && "then" in value ? "; it is a promise: await it" : "";
 }
 
 function secretFault(secret: string): string | undefined {
@@ -564,6 +568,7 @@ function schemas(): ReturnType<typeof makeSchemas> {
 /** Checks the options and fills in the defaults. Throws `VerifierError` `invalid_options`, which names each option's path and the mend. */
 export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
+  if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that answers them"]);
   const read = parse(schemas().Options, options);
   const { policy, message, customers, receipts, callbacks } = read;
   const policies: (readonly [path: string, policy: Policy])[] = [["policy", policy]];

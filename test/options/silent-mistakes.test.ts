@@ -100,6 +100,11 @@ describe("options that look right and are not", () => {
     ],
     [{ store: memoryStore }, "store must be a store, for example memoryStore(): an object with the methods"],
     [{ sender: twilioSender }, "the methods send; it is a function: pass what that answers"],
+    [{ store: Promise.resolve(memoryStore()) }, "store must be a store, for example memoryStore(): an object with the methods"],
+    [{ store: Promise.resolve(memoryStore()) }, "put, forget; it is a promise: await it"],
+    [{ sender: Promise.resolve(twilio()) }, "sender must be an SMS sender: an object with the methods send; it is a promise: await it"],
+    [{ customers: Promise.resolve([]) }, "an object with the methods findByKeyDigest and find; it is a promise: await it"],
+    [{ lookup: Promise.resolve({}) }, "lookup must be a lookup provider: an object with the methods lookup; it is a promise: await it"],
     [
       receipts({ baseUrl: "https://otp.example/?tenant=1" }),
       "receipts.baseUrl must end with what stands before /receipts: it has a query, and carriers would post elsewhere",
@@ -156,6 +161,12 @@ describe("options that look right and are not", () => {
       'router: routes.0.price.USA must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "USA" say "US"; or "default"',
     ],
     [() => mongoStore(undefined as never), "mongoStore: option `db` is missing: pass `client.db()`, as in mongoStore({ db: client.db() })"],
+    [() => mongoStore({ db: Promise.resolve({}) as never }), "mongoStore: option `db` is a promise: await it first"],
+    [() => mongoStore({ db: {} as never }), "mongoStore: option `db` is not a Db of the mongodb driver; pass `client.db()`"],
+    [
+      () => readOptions((() => neededOptions) as never),
+      "phoneproof: createVerifier takes the options themselves; lazyVerifier takes a function that answers them",
+    ],
     [() => redisStore(undefined as never), "redisStore: option `client` is missing: call redisStore({ client })"],
     [() => redisStore({} as never), "redisStore: option `client`"],
   ])("%s", (make, words) => {
