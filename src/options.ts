@@ -6,7 +6,17 @@ import { type ListIndex, type ListQuestion, type ListSource, readList } from "./
 import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
 import { optionFaults, plainWords, told } from "./domain/option-faults.js";
 import { canonicalNumber, type NumberRules } from "./domain/phone-number.js";
-import { defaultPolicy, defined, guessBudgetFault, lifetimeFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
+import {
+  cooldownFault,
+  defaultPolicy,
+  defined,
+  guessBudgetFault,
+  lifetimeFault,
+  milliseconds,
+  type Policy,
+  type PolicyOverride,
+  withOverride,
+} from "./domain/policy.js";
 import { isGuessable, isPublished } from "./domain/secret.js";
 import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
@@ -84,7 +94,7 @@ export interface VerifierOptions {
   readonly sendTimeout?: number | undefined;
   /** How long all store calls of one request may take together. Default 2, at most 600. */
   readonly storeTimeout?: number | undefined;
-  /** How long lookup waits for its provider. Default 2. */
+  /** How long lookup waits for its provider. Default 2, at most 600. */
   readonly lookupTimeout?: number | undefined;
   /**
    * Whether create looks a number up before it sends: a kind of line that cannot receive codes is then `invalid_line` also where the numbering plan does not tell, and a router with `network: "lookup"` knows the network.
@@ -237,10 +247,15 @@ function makeSchemas() {
   const callable = <F>() => z.custom<F>((value) => typeof value === "function", "must be a function");
   const e164 = text.regex(/^\+[1-9]\d{1,14}$/, "must be in E.164 form, for example +447700900123");
 
-  const time = z.number("must be a number of seconds").max(31_536_000, "must be at most a year, in seconds");
-  const seconds = time.min(0.001, "must be more than 0, by a millisecond at least");
-  const secondsOrNone = time.min(0, "must be 0 or more");
-  const patience = seconds.max(600, { error: ({ input }) => `is in seconds, and must be at most 600; say ${Number(input) / 1000} if you meant milliseconds` });
+  const time = z.number("must be a number of seconds");
+  const [year, tooLong] = [31_536_000, "must be at most a year, in seconds"];
+  const some = time.min(0.001, "must be more than 0, by a millisecond at least");
+  const seconds = some.max(year, tooLong);
+  const secondsOrNone = time.min(0, "must be 0 or more").max(year, tooLong);
+  const upTo = (most: number, words = String(most)) =>
+    some.max(most, { error: ({ input }) => `is in seconds, and must be at most ${words}; say ${Number(input) / 1000} if you meant milliseconds` });
+  const patience = upTo(600);
+  const interval = some.max(86_400, "must be at most a day, in seconds").superRefine(told(intervalFault));
   /** Seconds in, milliseconds out. */
   const duration = (byDefault: number, schema = seconds) => schema.default(byDefault).transform(milliseconds);
 
@@ -252,12 +267,12 @@ function makeSchemas() {
       orUnready(`must be ${what}: an object with the methods ${names.join(", ")}`),
     );
 
-  const cap = (upTo: number, why: string) => ({
-    limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(upTo, why),
-    window: seconds,
+  const cap = (most: number, why: string) => ({
+    limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(most, why),
+    window: upTo(2_678_400, "2678400, which are 31 days"),
   });
-  const capsUpTo = (upTo: number, why: string) =>
-    z.array(object(cap(upTo, why), "must be { limit, window }"), "must be a list of { limit, window } with the window in seconds");
+  const capsUpTo = (most: number, why: string) =>
+    z.array(object(cap(most, why), "must be { limit, window }"), "must be a list of { limit, window } with the window in seconds");
   const most = "must be at most a thousand million";
   const caps = capsUpTo(1e9, most);
   const capsOnNumbers = capsUpTo(1000, "must be at most 1000: distinct numbers are counted member by member");
@@ -432,7 +447,7 @@ function makeSchemas() {
     }).prefault({}),
     sendTimeout: duration(defaultSendTimeout, patience),
     storeTimeout: duration(2, patience),
-    lookupTimeout: duration(2),
+    lookupTimeout: duration(2, patience),
     lookupBeforeSend: flag.default(false),
     clockSkew: duration(5, secondsOrNone.max(60, "must be at most 60")),
     phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').default("valid"),
@@ -453,7 +468,7 @@ function makeSchemas() {
     lists: object({
       block: list.optional(),
       safe: list.optional(),
-      refresh: duration(30, seconds.max(86_400, "must be at most a day, in seconds")),
+      refresh: duration(30, interval),
     }).prefault({}),
     challenge: methods<Challenge>("a challenge, for example turnstileChallenge({ secret })", ["verify"]).optional(),
     receipts: object({
@@ -466,7 +481,7 @@ function makeSchemas() {
       allowOrigins: z.array(origin, "must be a list of origins").default([]),
       fullNumber: flag.default(false),
       worker: flag.default(true),
-      pollInterval: duration(5, seconds.max(86_400, "must be at most a day, in seconds")),
+      pollInterval: duration(5, interval),
       concurrency: object({ total: whole.min(1, "must be 1 or more").default(128), perHost: whole.min(1, "must be 1 or more").optional() })
         .refine(({ total, perHost = 1 }) => perHost <= total, {
           path: ["perHost"],
@@ -485,6 +500,12 @@ function makeSchemas() {
   });
 
   return { Options, PolicyChange, SourcedCustomer, CustomerCalls };
+}
+
+/** Thousands of seconds that are no half-hours are nobody's interval. */
+function intervalFault(seconds: number): string | undefined {
+  if (seconds % 1000 !== 0 || seconds % 1800 === 0) return undefined;
+  return `is in seconds: ${seconds} of them are ${Math.round(seconds / 60)} minutes; say ${seconds / 1000} if you meant milliseconds`;
 }
 
 /** What a value is that would have to be called or awaited first. */
@@ -657,10 +678,12 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
 function policyFaults(path: string, policy: Policy, message: MessageTemplate): string[] {
   const guess = guessBudgetFault(policy);
   const lifetime = lifetimeFault(policy);
+  const cooldown = cooldownFault(policy);
   const template = templateFault(message, policy.codeLength);
   return [
     ...(guess === undefined ? [] : [`${path}: ${guess}`]),
     ...(lifetime === undefined ? [] : [`${path}.${lifetime}`]),
+    ...(cooldown === undefined ? [] : [`${path}.${cooldown}`]),
     ...(template === undefined ? [] : [`message.${template}`]),
   ];
 }

@@ -57,6 +57,27 @@ describe("options that look right and are not", () => {
     ],
     [{ sendTimeout: 5_000 }, "sendTimeout is in seconds, and must be at most 600; say 5 if you meant milliseconds"],
     [{ storeTimeout: 2_000 }, "storeTimeout is in seconds, and must be at most 600; say 2 if you meant milliseconds"],
+    [{ lookupTimeout: 2_000 }, "lookupTimeout is in seconds, and must be at most 600; say 2 if you meant milliseconds"],
+    [{ callbacks: { pollInterval: 5_000 } }, "callbacks.pollInterval is in seconds: 5000 of them are 83 minutes; say 5 if you meant milliseconds"],
+    [{ lists: { refresh: 30_000 } }, "lists.refresh is in seconds: 30000 of them are 500 minutes; say 30 if you meant milliseconds"],
+    [
+      { policy: { limits: { perDevice: [{ limit: 5, window: 3_600_000 }] } } },
+      "policy.limits.perDevice.0.window is in seconds, and must be at most 2678400, which are 31 days; say 3600 if you meant milliseconds",
+    ],
+    [
+      { policy: { limits: { perCustomer: [{ limit: 5, window: 86_400_000, perVerified: 1 }] } } },
+      "policy.limits.perCustomer.0.window is in seconds, and must be",
+    ],
+    [
+      { policy: { retryCooldowns: [30_000, 60_000] } },
+      "policy.retryCooldowns.0 is in seconds: after 30000 of them no retry is possible, since codes end after 600 (lifetime); say 30 if you meant milliseconds",
+    ],
+    [{ policy: { retryCooldowns: [30, 600] } }, "policy.retryCooldowns.1 is in seconds: after 600 of them no retry is possible"],
+    [{ policy: { retryCooldowns: [30, 600] } }, "codes end after 600 (lifetime); shorten it, or lengthen lifetime"],
+    [
+      { policy: { retryCooldowns: [100] }, customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 100 } }] },
+      "customers.0.policy.retryCooldowns.0 is in seconds: after 100 of them no retry is possible, since codes end after 100 (lifetime)",
+    ],
     [{ message: { text: "Your code is {{code}}" } }, "message.text has {{code}}, and phones would show the inner braces: say {code}"],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
     [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
@@ -126,6 +147,11 @@ describe("options that look right and are not", () => {
   it("what is meant so is taken: every country, a longer life, one source for each carrier", () => {
     expect(fault({ countries: countryCodes })).toBe("no fault");
     expect(fault({ policy: { lifetime: 86_400 } })).toBe("no fault");
+    for (const lifetime of [1, 30, 60, 120]) expect(fault({ policy: { lifetime } })).toBe("no fault");
+    expect(fault({ policy: { lifetime: 60, retryCooldowns: [30, 60, 59.9] } })).toBe("no fault");
+    expect(fault({ policy: { limits: { perDevice: [{ limit: 5, window: 31 * 86_400 }] } } })).toBe("no fault");
+    for (const every of [0.2, 600, 900, 1_800, 3_600, 9_000, 36_000, 43_200, 86_400])
+      expect(fault({ callbacks: { pollInterval: every }, lists: { refresh: every } })).toBe("no fault");
     expect(fault({ policy: { lifetime: 600_000, longLifetime: true } })).toBe("no fault");
     expect(fault({ policy: { longLifetime: true }, customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 600_000 } }] })).toBe(
       "no fault",
