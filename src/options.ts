@@ -386,17 +386,20 @@ function makeSchemas() {
     code: text.regex(/^\d{4,10}$/, "must be 4 to 10 digits").optional(),
     outcome: z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"').optional(),
   });
-  const blocked = text.regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *");
   const spamRule = z.custom<SpamRule>(
     (value) => typeof value === "object" && value !== null && ("judge" in value || "cell" in value),
     "must be a spam rule: { name, judge } or { name, cell, seed }",
   );
-  const list = z.unknown().transform((source, context): ListIndex | ListQuestion => {
-    if (typeof source === "function") return source as ListQuestion;
+  /** `depth`: of the path of a fault, what the option's own does not have. */
+  const indexOf = (source: unknown, context: z.RefinementCtx, depth = 0): ListIndex => {
     const { index, faults, faulty } = readList(source);
-    for (const { path, message } of faults) context.addIssue({ code: "custom", path: [...path], message });
+    for (const { path, message } of faults) context.addIssue({ code: "custom", path: path.slice(depth), message });
     if (faulty > faults.length) context.addIssue({ code: "custom", message: `has ${faulty - faults.length} more entries at fault` });
     return index ?? z.NEVER;
+  };
+  const list = z.unknown().transform((source, context): ListIndex | ListQuestion => {
+    if (typeof source === "function") return source as ListQuestion;
+    return indexOf(source, context);
   });
   const receiptSource = methods<ReceiptSource>("a receipt source", ["read"]).refine(
     ({ provider }) => typeof provider === "string" && /^[a-z0-9-]+$/.test(provider),
@@ -454,7 +457,10 @@ function makeSchemas() {
     testNumbers: z
       .array(z.union([e164, testNumber], "must be a number in E.164 form, or { number, code?, outcome? }"), "must be a list of numbers")
       .default([]),
-    blockedNumbers: z.array(blocked, "must be a list of numbers").default([]),
+    blockedNumbers: z
+      .array(z.unknown(), "must be a list of numbers")
+      .default([])
+      .transform((numbers, context) => indexOf({ numbers }, context, 1)),
     ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').default("Unknown"),
     spamRules: z
       .array(spamRule, "must be a list")
@@ -607,7 +613,6 @@ export function readOptions(options: VerifierOptions): Settings {
   ];
   if (faults.length > 0) throw invalidOptions(faults);
 
-  const { index: blocked } = readList({ numbers: read.blockedNumbers });
   const testNumbers = new Map(
     read.testNumbers.map((entry) => (typeof entry === "string" ? [canonicalNumber(entry), undefined] : [canonicalNumber(entry.number), entry])),
   );
@@ -624,7 +629,7 @@ export function readOptions(options: VerifierOptions): Settings {
     clockSkew: read.clockSkew,
     numberRules: { validation: read.phoneValidation, testNumbers, ambiguousLineType: read.ambiguousLineType },
     testNumbers,
-    blocked: (number) => blocked?.find({ number }) !== undefined,
+    blocked: (number) => read.blockedNumbers.find({ number }) !== undefined,
     spamRules: read.spamRules,
     ownCells: read.spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }) => ({ name, seed, mode, perVerified })),
     ipInfo: read.ipInfo,

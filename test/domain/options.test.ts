@@ -55,6 +55,8 @@ describe("options: a fault names the option's path and the mend", () => {
     [{ testNumbers: ["0044"] }, "testNumbers.0 must be in E.164 form"],
     [{ testNumbers: [5] }, "testNumbers.0 must be a number in E.164 form, or { number, code?, outcome? }"],
     [{ testNumbers: [{ number: "+447700900123", code: "12" }] }, "testNumbers.0.code must be 4 to 10 digits"],
+    [{ blockedNumbers: ["+33612345678", "0612345678"] }, "blockedNumbers.1 must be in E.164 form, or a prefix that ends in *"],
+    [{ blockedNumbers: "+33612345678" }, "blockedNumbers must be a list of numbers"],
     [{ spamRules: [{ judge: () => undefined }] }, "spamRules.0 must have a name"],
     [{ callbacks: { allowOrigins: ["http://localhost:3000/"] } }, "callbacks.allowOrigins.0 must be an origin"],
     [{ callbacks: { allowOrigins: ["http://localhost:3000", "ws://localhost:3000"] } }, "callbacks.allowOrigins.1 must be an origin"],
