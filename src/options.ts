@@ -1,12 +1,22 @@
 import * as z from "zod";
-import { isMistyped } from "./domain/api-key.js";
+import { keyFormFault } from "./domain/api-key.js";
 import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes, countryFault } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
 import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
 import { optionFaults, plainWords, told } from "./domain/option-faults.js";
 import { canonicalNumber, type NumberRules } from "./domain/phone-number.js";
-import { defaultPolicy, defined, guessBudgetFault, lifetimeFault, milliseconds, type Policy, type PolicyOverride, withOverride } from "./domain/policy.js";
+import {
+  cooldownFault,
+  defaultPolicy,
+  defined,
+  guessBudgetFault,
+  lifetimeFault,
+  milliseconds,
+  type Policy,
+  type PolicyOverride,
+  withOverride,
+} from "./domain/policy.js";
 import { isGuessable, isPublished } from "./domain/secret.js";
 import type { IpInfo } from "./domain/signals.js";
 import { isCellRule, type SpamRule } from "./domain/spam.js";
@@ -84,7 +94,7 @@ export interface VerifierOptions {
   readonly sendTimeout?: number | undefined;
   /** How long all store calls of one request may take together. Default 2, at most 600. */
   readonly storeTimeout?: number | undefined;
-  /** How long lookup waits for its provider. Default 2. */
+  /** How long lookup waits for its provider. Default 2, at most 600. */
   readonly lookupTimeout?: number | undefined;
   /**
    * Whether create looks a number up before it sends: a kind of line that cannot receive codes is then `invalid_line` also where the numbering plan does not tell, and a router with `network: "lookup"` knows the network.
@@ -237,29 +247,32 @@ function makeSchemas() {
   const callable = <F>() => z.custom<F>((value) => typeof value === "function", "must be a function");
   const e164 = text.regex(/^\+[1-9]\d{1,14}$/, "must be in E.164 form, for example +447700900123");
 
-  const time = z.number("must be a number of seconds").max(31_536_000, "must be at most a year, in seconds");
-  const seconds = time.min(0.001, "must be more than 0, by a millisecond at least");
-  const secondsOrNone = time.min(0, "must be 0 or more");
-  const patience = seconds.max(600, { error: ({ input }) => `is in seconds, and must be at most 600; say ${Number(input) / 1000} if you meant milliseconds` });
+  const time = z.number("must be a number of seconds");
+  const [year, tooLong] = [31_536_000, "must be at most a year, in seconds"];
+  const some = time.min(0.001, "must be more than 0, by a millisecond at least");
+  const seconds = some.max(year, tooLong);
+  const secondsOrNone = time.min(0, "must be 0 or more").max(year, tooLong);
+  const upTo = (most: number, words = String(most)) =>
+    some.max(most, { error: ({ input }) => `is in seconds, and must be at most ${words}; say ${Number(input) / 1000} if you meant milliseconds` });
+  const patience = upTo(600);
+  const interval = some.max(86_400, "must be at most a day, in seconds").superRefine(told(intervalFault));
   /** Seconds in, milliseconds out. */
   const duration = (byDefault: number, schema = seconds) => schema.default(byDefault).transform(milliseconds);
 
-  const orUncalled = (mend: string) => ({
-    error: ({ input }: { readonly input?: unknown }) => (typeof input === "function" ? `${mend}; it is a function: pass what that answers` : mend),
-  });
+  const orUnready = (mend: string) => ({ error: ({ input }: { readonly input?: unknown }) => mend + unreadyWords(input) });
   /** An object of the user's, passed on as it is. */
   const methods = <T extends object>(what: string, names: readonly (keyof T & string)[]) =>
     z.custom<T>(
       (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as T)[name] === "function"),
-      orUncalled(`must be ${what}: an object with the methods ${names.join(", ")}`),
+      orUnready(`must be ${what}: an object with the methods ${names.join(", ")}`),
     );
 
-  const cap = (upTo: number, why: string) => ({
-    limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(upTo, why),
-    window: seconds,
+  const cap = (most: number, why: string) => ({
+    limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(most, why),
+    window: upTo(2_678_400, "2678400, which are 31 days"),
   });
-  const capsUpTo = (upTo: number, why: string) =>
-    z.array(object(cap(upTo, why), "must be { limit, window }"), "must be a list of { limit, window } with the window in seconds");
+  const capsUpTo = (most: number, why: string) =>
+    z.array(object(cap(most, why), "must be { limit, window }"), "must be a list of { limit, window } with the window in seconds");
   const most = "must be at most a thousand million";
   const caps = capsUpTo(1e9, most);
   const capsOnNumbers = capsUpTo(1000, "must be at most 1000: distinct numbers are counted member by member");
@@ -317,17 +330,18 @@ function makeSchemas() {
     }).partial(),
   }).partial() satisfies z.ZodType<PolicyOverride>;
 
-  const customer = {
-    customer_uuid: z.guid("must be a UUID").toLowerCase(),
-    webhookSecrets: z
-      .array(text.trim().refine(isWebhookSecret, `must be ${webhookSecretForm}; make one with: echo "whsec_$(openssl rand -base64 32)"`), "must be a list")
+  const webhookSecrets = (faultOf: (secret: string) => string | undefined) =>
+    z
+      .array(text.trim().superRefine(told(faultOf)), "must be a list")
       .min(1, "must hold at least one secret; leave it out for those made of the verifier's own")
       .max(10, "must hold at most 10 secrets: each adds a signature to one header")
-      .nullish(),
-    suspended: flag.nullish(),
-  };
-  /** What a source may answer; its policy is read apart, and once. */
-  const SourcedCustomer = z.object({ ...customer, policy: z.unknown().optional() }, "must be { customer_uuid, policy?, webhookSecrets? }");
+      .nullish();
+  const customer = { customer_uuid: z.guid("must be a UUID").toLowerCase(), webhookSecrets: webhookSecrets(webhookSecretFault), suspended: flag.nullish() };
+  /** What a source may answer; its policy is read apart, and once. A poor secret is no reason to keep its customer out. */
+  const SourcedCustomer = z.object(
+    { ...customer, webhookSecrets: webhookSecrets(webhookSecretFormFault), policy: z.unknown().optional() },
+    "must be { customer_uuid, policy?, webhookSecrets? }",
+  );
 
   const key = text.superRefine(told(keyFault));
   const ConfiguredCustomer = object({
@@ -372,17 +386,20 @@ function makeSchemas() {
     code: text.regex(/^\d{4,10}$/, "must be 4 to 10 digits").optional(),
     outcome: z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"').optional(),
   });
-  const blocked = text.regex(/^\+[1-9]\d{0,14}\*?$/, "must be in E.164 form, or a prefix that ends in *");
   const spamRule = z.custom<SpamRule>(
     (value) => typeof value === "object" && value !== null && ("judge" in value || "cell" in value),
     "must be a spam rule: { name, judge } or { name, cell, seed }",
   );
-  const list = z.unknown().transform((source, context): ListIndex | ListQuestion => {
-    if (typeof source === "function") return source as ListQuestion;
+  /** `depth`: of the path of a fault, what the option's own does not have. */
+  const indexOf = (source: unknown, context: z.RefinementCtx, depth = 0): ListIndex => {
     const { index, faults, faulty } = readList(source);
-    for (const { path, message } of faults) context.addIssue({ code: "custom", path: [...path], message });
+    for (const { path, message } of faults) context.addIssue({ code: "custom", path: path.slice(depth), message });
     if (faulty > faults.length) context.addIssue({ code: "custom", message: `has ${faulty - faults.length} more entries at fault` });
     return index ?? z.NEVER;
+  };
+  const list = z.unknown().transform((source, context): ListIndex | ListQuestion => {
+    if (typeof source === "function") return source as ListQuestion;
+    return indexOf(source, context);
   });
   const receiptSource = methods<ReceiptSource>("a receipt source", ["read"]).refine(
     ({ provider }) => typeof provider === "string" && /^[a-z0-9-]+$/.test(provider),
@@ -417,7 +434,7 @@ function makeSchemas() {
           z.literal("store"),
           methods<Customers>("a customer source", ["findByKeyDigest", "find"]),
         ],
-        orUncalled('must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find'),
+        orUnready('must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find'),
       )
       .optional(),
     lookup: methods<LookupProvider>("a lookup provider", ["lookup"]).optional(),
@@ -433,14 +450,17 @@ function makeSchemas() {
     }).prefault({}),
     sendTimeout: duration(defaultSendTimeout, patience),
     storeTimeout: duration(2, patience),
-    lookupTimeout: duration(2),
+    lookupTimeout: duration(2, patience),
     lookupBeforeSend: flag.default(false),
     clockSkew: duration(5, secondsOrNone.max(60, "must be at most 60")),
     phoneValidation: z.enum(["valid", "possible"], 'must be "valid" or "possible"').default("valid"),
     testNumbers: z
       .array(z.union([e164, testNumber], "must be a number in E.164 form, or { number, code?, outcome? }"), "must be a list of numbers")
       .default([]),
-    blockedNumbers: z.array(blocked, "must be a list of numbers").default([]),
+    blockedNumbers: z
+      .array(z.unknown(), "must be a list of numbers")
+      .default([])
+      .transform((numbers, context) => indexOf({ numbers }, context, 1)),
     ambiguousLineType: z.enum(["Unknown", "Mobile"], 'must be "Unknown" or "Mobile"').default("Unknown"),
     spamRules: z
       .array(spamRule, "must be a list")
@@ -454,7 +474,7 @@ function makeSchemas() {
     lists: object({
       block: list.optional(),
       safe: list.optional(),
-      refresh: duration(30, seconds.max(86_400, "must be at most a day, in seconds")),
+      refresh: duration(30, interval),
     }).prefault({}),
     challenge: methods<Challenge>("a challenge, for example turnstileChallenge({ secret })", ["verify"]).optional(),
     receipts: object({
@@ -467,7 +487,7 @@ function makeSchemas() {
       allowOrigins: z.array(origin, "must be a list of origins").default([]),
       fullNumber: flag.default(false),
       worker: flag.default(true),
-      pollInterval: duration(5, seconds.max(86_400, "must be at most a day, in seconds")),
+      pollInterval: duration(5, interval),
       concurrency: object({ total: whole.min(1, "must be 1 or more").default(128), perHost: whole.min(1, "must be 1 or more").optional() })
         .refine(({ total, perHost = 1 }) => perHost <= total, {
           path: ["perHost"],
@@ -479,7 +499,7 @@ function makeSchemas() {
       sender: methods<CallbackSender>("a callback sender", ["post"]).optional(),
     }).prefault({}),
     statistics: z.union([z.literal(false), object({ keep: duration(90 * 86_400) })], "must be false, or { keep } in seconds").prefault({}),
-    docUrl: text.refine((one) => !one.includes("#"), "must have no #: the fault's code is added").default(defaultDocUrl),
+    docUrl: text.superRefine(told(docUrlFault)).default(defaultDocUrl),
     telemetry: methods<Telemetry>("telemetry, for example openTelemetry()", ["step", "metrics"]).optional(),
     logger: methods<Logger>("a logger", ["info", "warn", "error"]).optional(),
     clock: methods<Clock>("a clock", ["now", "after"]).optional(),
@@ -488,29 +508,60 @@ function makeSchemas() {
   return { Options, PolicyChange, SourcedCustomer, CustomerCalls };
 }
 
+/** Thousands of seconds that are no half-hours are nobody's interval. */
+function intervalFault(seconds: number): string | undefined {
+  if (seconds % 1000 !== 0 || seconds % 1800 === 0) return undefined;
+  return `is in seconds: ${seconds} of them are ${Math.round(seconds / 60)} minutes; say ${seconds / 1000} if you meant milliseconds`;
+}
+
+/** What a value is that would have to be called or awaited first. */
+function unreadyWords(value: unknown): string {
+  if (typeof value === "function") return "; it is a function: pass what that answers";
+  return typeof value === "object" && value !== null && "then" in value ? "; it is a promise: await it" : "";
+}
+
 function secretFault(secret: string): string | undefined {
   const mend = "make one with: openssl rand -base64 32";
-  if (secret.length < 32) return `must have at least 32 characters; ${mend}`;
+  return secret.length < 32 ? `must have at least 32 characters; ${mend}` : knownFault(secret, secret, mend);
+}
+
+/** What is wrong with a secret that strangers know, or may guess: `drawn` is what of it was drawn. */
+function knownFault(secret: string, drawn: string, mend: string): string | undefined {
   if (isPublished(secret)) return `stands in the documentation, where everybody reads it; ${mend}`;
-  return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${mend}` : undefined;
+  return isProduction() && isGuessable(drawn) ? `can be guessed, and NODE_ENV is production; ${mend}` : undefined;
+}
+
+const webhookSecretMend = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
+
+function webhookSecretFormFault(secret: string): string | undefined {
+  return isWebhookSecret(secret) ? undefined : `must be ${webhookSecretForm}; ${webhookSecretMend}`;
+}
+
+function webhookSecretFault(secret: string): string | undefined {
+  return webhookSecretFormFault(secret) ?? knownFault(secret, secret.slice("whsec_".length), webhookSecretMend);
 }
 
 function keyFault(key: string): string | undefined {
-  const isDigest = /^sha256:[0-9a-f]{64}$/i.test(key);
   if (isPublished(key)) return "stands in the documentation, where everybody reads it: generateApiKey() makes one";
-  if (isDigest) return undefined;
-  if (key.length < 32 || key.startsWith("sha256:"))
-    return "must be an API key of at least 32 characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits";
-  if (/^[0-9a-f]{64}$/i.test(key))
-    return "is 64 hexadecimal digits: the digest of a key is written sha256: and these, and no key looks like one (generateApiKey() makes one)";
-  if (isMistyped(key)) return "is mistyped: its last six characters are a checksum, and not that of the others";
+  const fault = keyFormFault(key);
+  if (fault !== undefined || key.startsWith("sha256:")) return fault;
   return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
 }
 
 /** Carriers are told `baseUrl`, then a path and a query of ours, and sign these to the letter. */
 function baseUrlFault(baseUrl: string): string | undefined {
   const part = /[?#]/.exec(baseUrl)?.[0];
-  return part && `must end with what stands before /receipts: it has a ${part === "?" ? "query" : "fragment"}, and carriers would post elsewhere`;
+  if (part !== undefined)
+    return `must end with what stands before /receipts: it has a ${part === "?" ? "query" : "fragment"}, and carriers would post elsewhere`;
+  return /\/receipts(?:\/[a-z0-9-]+)?\/?$/.test(new URL(baseUrl).pathname)
+    ? "must end with what stands before /receipts, which is added: leave /receipts out"
+    : undefined;
+}
+
+function docUrlFault(url: string): string | undefined {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+    return "must be an absolute URL, for example https://docs.example.com/errors: callers open it from elsewhere";
+  return url.includes("#") ? "must have no #: the fault's code is added" : undefined;
 }
 
 function isProduction(): boolean {
@@ -544,6 +595,7 @@ function schemas(): ReturnType<typeof makeSchemas> {
 /** Checks the options and fills in the defaults. Throws `VerifierError` `invalid_options`, which names each option's path and the mend. */
 export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
+  if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that answers them"]);
   const read = parse(schemas().Options, options);
   const { policy, message, customers, receipts, callbacks } = read;
   const policies: (readonly [path: string, policy: Policy])[] = [["policy", policy]];
@@ -561,7 +613,6 @@ export function readOptions(options: VerifierOptions): Settings {
   ];
   if (faults.length > 0) throw invalidOptions(faults);
 
-  const { index: blocked } = readList({ numbers: read.blockedNumbers });
   const testNumbers = new Map(
     read.testNumbers.map((entry) => (typeof entry === "string" ? [canonicalNumber(entry), undefined] : [canonicalNumber(entry.number), entry])),
   );
@@ -578,7 +629,7 @@ export function readOptions(options: VerifierOptions): Settings {
     clockSkew: read.clockSkew,
     numberRules: { validation: read.phoneValidation, testNumbers, ambiguousLineType: read.ambiguousLineType },
     testNumbers,
-    blocked: (number) => blocked?.find({ number }) !== undefined,
+    blocked: (number) => read.blockedNumbers.find({ number }) !== undefined,
     spamRules: read.spamRules,
     ownCells: read.spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }) => ({ name, seed, mode, perVerified })),
     ipInfo: read.ipInfo,
@@ -632,10 +683,12 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
 function policyFaults(path: string, policy: Policy, message: MessageTemplate): string[] {
   const guess = guessBudgetFault(policy);
   const lifetime = lifetimeFault(policy);
+  const cooldown = cooldownFault(policy);
   const template = templateFault(message, policy.codeLength);
   return [
     ...(guess === undefined ? [] : [`${path}: ${guess}`]),
     ...(lifetime === undefined ? [] : [`${path}.${lifetime}`]),
+    ...(cooldown === undefined ? [] : [`${path}.${cooldown}`]),
     ...(template === undefined ? [] : [`message.${template}`]),
   ];
 }

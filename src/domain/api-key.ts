@@ -8,6 +8,9 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const form = /^pp_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 const length = "pp_".length + 43 + 6;
 
+/** In characters. */
+const shortestKey = 32;
+
 /** The key made of 32 random bytes. */
 export function apiKeyOf(bytes: Uint8Array): string {
   const drawn = inBase62(
@@ -15,6 +18,33 @@ export function apiKeyOf(bytes: Uint8Array): string {
     43,
   );
   return `pp_${drawn}${checksum(drawn)}`;
+}
+
+/** Longer than any key, in characters: what comes in the header is not worth hashing then. */
+export const longestKey = 512;
+
+/** A key may stand as its digest. */
+const digest = /^sha256:[0-9a-fA-F]{64}$/;
+
+/** How digests are spelled elsewhere: by sha256sum, OpenSSL, Subresource Integrity. */
+const otherDigest = /^(?:sha2?-?256\b|[0-9a-f]{64}(?:\s|$))/i;
+
+/** What is wrong with a key that no request will ever carry, if anything: it mostly came so out of a file or a variable. */
+export function keyFormFault(key: string): string | undefined {
+  if (key.trim() !== key) return "has white space around it, which no header carries: cut it off, for example with .trim()";
+  if (/[^ -~]/.test(key)) return "must be of printable ASCII characters: it stands in a header";
+  if (/^(["'`]).*\1$/.test(key)) return "has quotes around it, which no request will carry: leave them out";
+  if (/^bearer[ :]/i.test(key)) return "begins with Bearer: the header x-api-key holds the key alone, leave that out";
+  const parts = key.split(/[\s,;]+/);
+  if (parts.length > 1 && parts.every((part) => part === "" || part.length >= shortestKey)) return "is a list in one text: give each key an entry of its own";
+  if (key.length > longestKey) return `must be at most ${longestKey} characters`;
+  if (digest.test(key)) return undefined;
+  if (/^[0-9a-f]{64}$/i.test(key))
+    return "is 64 hexadecimal digits: the digest of a key is written sha256: and these, and no key looks like one (generateApiKey() makes one)";
+  if (otherDigest.test(key)) return "looks like a digest and would be taken for a key: write sha256:, in small letters, and 64 hexadecimal digits";
+  if (key.length < shortestKey)
+    return `must be an API key of at least ${shortestKey} characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits`;
+  return isMistyped(key) ? "is mistyped: its last six characters are a checksum, and not that of the others" : undefined;
 }
 
 /** Whether a text has the form of a key and not the checksum that goes with it. Keys of another form, your own and those made before there was a checksum, are not judged. */

@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { printableForm } from "../contract/authentication.js";
 import { addressKey } from "./ip.js";
-import { canonicalNumber, maskNumber } from "./phone-number.js";
+import { canonicalNumber, canonicalPrefix, maskNumber } from "./phone-number.js";
 
 /** Numbers, addresses and devices that are blocked, or safe. */
 export interface List {
@@ -91,7 +91,7 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
   const numbers = numberEntries();
   const addresses = addressEntries();
   const devices = new Set<string>();
-  const parts: Readonly<Record<string, { readonly mend: string; add(entry: string): boolean }>> = {
+  const parts: Readonly<Record<string, { readonly mend: string; add: Entries["add"] }>> = {
     numbers: { mend: "must be in E.164 form, or a prefix that ends in *", add: numbers.add },
     cidrs: { mend: "must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32", add: addresses.add },
     devices: { mend: "must be 1 to 128 printable characters", add: (entry) => printableForm.test(entry) && devices.add(entry) !== undefined },
@@ -103,7 +103,8 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
     else if (Array.isArray(entries)) {
       for (const [at, entry] of entries.entries()) {
         if (at % 1000 === 999) yield;
-        if (typeof entry !== "string" || !part.add(entry)) fault([key, at], part.mend);
+        const added = typeof entry === "string" && part.add(entry);
+        if (added !== true) fault([key, at], added || part.mend);
       }
     } else if (entries !== undefined) {
       fault([key], "must be a list of strings");
@@ -125,13 +126,16 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
 
 /** Entries of one kind; `find` answers the one that fits, as it may be shown. */
 interface Entries {
-  /** False: it is none. */
-  add(entry: string): boolean;
+  /** False: it is none; or why it cannot be one. */
+  add(entry: string): boolean | string;
   find(text: string): string | undefined;
 }
 
 /** What a number with a trunk prefix after its country code looks like; most others need not be parsed, which costs more than all else here. */
 const mayHaveTrunk = /^\+\d{1,3}[08]/;
+
+/** The same of a prefix, whose 8 may as well be the number's own. */
+const mayBeginWithTrunk = /^\+\d{1,3}0/;
 
 function numberEntries(): Entries {
   const whole = new Set<string>();
@@ -139,8 +143,14 @@ function numberEntries(): Entries {
   return {
     add(entry) {
       if (!/^\+[1-9](\d{1,14}|\d{0,14}\*)$/.test(entry)) return false;
-      if (entry.endsWith("*")) prefixes.add(entry.slice(0, -1), entry);
-      else whole.add(mayHaveTrunk.test(entry) ? canonicalNumber(entry) : entry);
+      if (entry.endsWith("*")) {
+        const prefix = entry.slice(0, -1);
+        const canonical = mayBeginWithTrunk.test(prefix) ? canonicalPrefix(prefix) : prefix;
+        if (canonical === undefined)
+          return "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
+        // Where numbers may begin with zeros too, what was written stands as well.
+        for (const one of new Set([prefix, canonical])) prefixes.add(one, `${one}*`);
+      } else whole.add(mayHaveTrunk.test(entry) ? canonicalNumber(entry) : entry);
       return true;
     },
     find(number) {

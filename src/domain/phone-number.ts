@@ -1,4 +1,4 @@
-import { type NumberType, parsePhoneNumberFromString } from "libphonenumber-js/max";
+import { AsYouType, type NumberType, parsePhoneNumberFromString } from "libphonenumber-js/max";
 import type { LineType } from "../contract/lookup.js";
 
 /** A number, parsed once per request. */
@@ -29,6 +29,14 @@ export const e164 = /^\+[1-9]\d{1,14}$/;
 /** The canonical form of a number in E.164 form: a trunk prefix after the country code (`+330612345678`) is no part of it. */
 export function canonicalNumber(number: string): string {
   return parsePhoneNumberFromString(number)?.number ?? number;
+}
+
+/** The canonical form of the beginning of a number in E.164 form, as `canonicalNumber` has that of the whole; `undefined`: it ends with the trunk prefix, and no number begins so. */
+export function canonicalPrefix(prefix: string): string | undefined {
+  const typed = new AsYouType();
+  typed.input(prefix);
+  const canonical = typed.getNumberValue() ?? prefix;
+  return canonical !== prefix && canonical === `+${typed.getCallingCode()}` ? undefined : canonical;
 }
 
 /** The number, or `undefined` when it is not one. */

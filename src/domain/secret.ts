@@ -1,8 +1,9 @@
-/** What stands or stood in documentation and examples, digests of API keys included: known to everybody. */
+/** What stands or stood in documentation and examples, digests of API keys and secrets of webhooks included: known to everybody. */
 const published: ReadonlySet<string> = new Set([
   "for development only: openssl rand -base64 32",
   "pp_for_development_only_0123456789abcdef",
   "sha256:3f3d887e0b07f2fcc79626036a12428434752129505c122b9e220c62e2301015",
+  `whsec_${"A".repeat(32)}`,
 ]);
 
 /** Whether a secret or key is one that was published. */

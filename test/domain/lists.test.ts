@@ -1,7 +1,10 @@
+import { createRequire } from "node:module";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
+import { type CountryCode, getCountryCallingCode } from "libphonenumber-js/max";
 import { describe, expect, it } from "vitest";
 import { judgeLists, type List, type ListSubject, readingList, readList } from "../../src/domain/lists.js";
+import { canonicalNumber } from "../../src/domain/phone-number.js";
 import { readOptions } from "../../src/options.js";
 import { neededOptions } from "../support/options.js";
 
@@ -22,6 +25,14 @@ describe("who is on a list", () => {
     [{ numbers: ["+3362*", "+447*"] }, {}, undefined],
     [{ numbers: [`${number}*`] }, {}, "+33612****78*"],
     [{ numbers: ["+3361234*"] }, {}, "+3361234*"],
+    [{ numbers: ["+3306*"] }, {}, "+336*"],
+    [{ numbers: ["+330612*"] }, {}, "+33612*"],
+    [{ numbers: ["+330613*"] }, {}, undefined],
+    [{ numbers: ["+4407*"] }, { number: "+447700900123" }, "+447*"],
+    [{ numbers: ["+3906*"] }, { number: "+390612345678" }, "+3906*"],
+    [{ numbers: ["+3906*"] }, { number: "+39612345678" }, undefined],
+    [{ numbers: ["+8100777*"] }, { number: "+8100777123456" }, "+8100777*"],
+    [{ numbers: ["+7800*"] }, { number: "+78005553535" }, "+7800*"],
     [{ numbers: ["+33612345*"] }, {}, "+33****45*"],
     [{ cidrs: ["203.0.113.0/24"] }, { ip: "203.0.113.255" }, "203.0.113.0/24"],
     [{ cidrs: ["203.0.113.0/24"] }, { ip: "203.0.114.0" }, undefined],
@@ -116,6 +127,37 @@ describe("both lists together", () => {
     [block, safe, { block: { kind: "number", entry: "+33612****78" }, safe: false }],
   ])("block beats safe, and who is on neither is neither: row %#", (one, other, word) => {
     expect(judgeLists(one, other, subject({ deviceId: "d-1" }))).toEqual(word);
+  });
+});
+
+describe("a prefix with a trunk zero after the country code", () => {
+  const examples = createRequire(import.meta.url)("libphonenumber-js/examples.mobile.json") as Record<string, string>;
+  const withTrunk = Object.entries(examples).flatMap(([country, national]) => {
+    const code = `+${getCountryCallingCode(country as CountryCode)}`;
+    // Numbers of Rwanda and Uruguay may begin with a zero of their own: a prefix is taken to the letter there.
+    const ownZero = country === "RW" || country === "UY";
+    return !ownZero && canonicalNumber(`${code}0${national}`) === code + national ? [{ country, code, national }] : [];
+  });
+
+  it("names whom the same prefix without it names, wherever a whole number may have it", () => {
+    expect(withTrunk.length).toBeGreaterThan(80);
+    for (const { code, national } of withTrunk)
+      for (let length = 1; length <= national.length; length++)
+        expect(indexOf({ numbers: [`${code}0${national.slice(0, length)}*`] }).find(subject({ number: code + national })), `${code}0${national}`).toBeDefined();
+  });
+
+  it("is refused where nothing follows, and the country itself is not", () => {
+    const mend = "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
+    expect(readList({ numbers: ["+33*", "+330*", "+440*"] }).faults).toEqual([1, 2].map((at) => ({ path: ["numbers", at], message: mend })));
+    expect(() => readOptions({ ...neededOptions, blockedNumbers: ["+3306*", "+330*"] })).toThrow(`blockedNumbers.1 ${mend}`);
+  });
+
+  it("costs no prefix its numbers: every beginning of a number still names it", () => {
+    for (const [country, national] of Object.entries(examples)) {
+      const number = `+${getCountryCallingCode(country as CountryCode)}${national}`;
+      for (let length = 2; length <= number.length; length++)
+        if (readList({ numbers: [`${number.slice(0, length)}*`] }).index?.find(subject({ number })) === undefined) expect.fail(number.slice(0, length));
+    }
   });
 });
 

@@ -55,6 +55,8 @@ describe("options: a fault names the option's path and the mend", () => {
     [{ testNumbers: ["0044"] }, "testNumbers.0 must be in E.164 form"],
     [{ testNumbers: [5] }, "testNumbers.0 must be a number in E.164 form, or { number, code?, outcome? }"],
     [{ testNumbers: [{ number: "+447700900123", code: "12" }] }, "testNumbers.0.code must be 4 to 10 digits"],
+    [{ blockedNumbers: ["+33612345678", "0612345678"] }, "blockedNumbers.1 must be in E.164 form, or a prefix that ends in *"],
+    [{ blockedNumbers: "+33612345678" }, "blockedNumbers must be a list of numbers"],
     [{ spamRules: [{ judge: () => undefined }] }, "spamRules.0 must have a name"],
     [{ callbacks: { allowOrigins: ["http://localhost:3000/"] } }, "callbacks.allowOrigins.0 must be an origin"],
     [{ callbacks: { allowOrigins: ["http://localhost:3000", "ws://localhost:3000"] } }, "callbacks.allowOrigins.1 must be an origin"],
@@ -272,6 +274,10 @@ describe("a customer's policy from a source", () => {
     expect(fault({ checks: 0 })).toThrow("policy.checks must be 1 or more");
     expect(fault({ check: 1 })).toThrow("policy.check is not an option");
     expect(fault("junk")).toThrow("policy must be an object");
+    expect(fault({ retryCooldowns: [30_000] })).toThrow("policy.retryCooldowns.0 is in seconds: after 30000 of them no retry is possible");
+    expect(fault({ limits: { lookups: [{ limit: 1, window: 3_600_000 }] } })).toThrow(
+      "policy.limits.lookups.0.window is in seconds, and must be at most 2678400",
+    );
     expect(readCustomerPolicy(settings, { checks: 1 })).toEqual({ ...defaultPolicy, checks: 1 });
   });
 });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { isGuessable } from "../../src/domain/secret.js";
 import { generateApiKey } from "../../src/engine/door/account.js";
-import { readOptions } from "../../src/options.js";
+import { readCustomer, readCustomerCall, readOptions } from "../../src/options.js";
 import { neededOptions } from "../support/options.js";
 
 const sound = randomBytes(32).toString("base64");
@@ -35,6 +35,43 @@ describe("what stands in the documentation is refused always", () => {
       vi.stubEnv("NODE_ENV", environment);
       expect(faultOf(change)).toContain(words);
     }
+  });
+});
+
+describe("secrets that sign callbacks", () => {
+  const documented = `whsec_${"A".repeat(32)}`;
+  const guessable = [`whsec_${"a".repeat(32)}`, `whsec_${Buffer.alloc(32, 7).toString("base64")}`, "whsec_changemechangemechangemechangeme"];
+  const drawn = () => `whsec_${randomBytes(24).toString("base64")}`;
+  const mend = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
+  const configured = (...webhookSecrets: string[]) => ({ customers: [{ ...customer(generateApiKey().key).customers[0], webhookSecrets }] });
+  const called = (call: "create" | "update", ...webhookSecrets: string[]) => {
+    try {
+      readCustomerCall(readOptions(options), options.sender, call, { customer_uuid: "11111111-2222-3333-4444-555555555555", webhookSecrets });
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return "no fault";
+  };
+
+  it("are refused where they stand in the documentation", () => {
+    const words = `webhookSecrets.1 stands in the documentation, where everybody reads it; ${mend}`;
+    expect(faultOf(configured(drawn(), documented))).toBe(`phoneproof: customers.0.${words}`);
+    expect([called("create", drawn(), documented), called("update", drawn(), documented)]).toEqual([words, words]);
+  });
+
+  it.each(guessable)("are refused in production where they can be guessed: %s", (secret) => {
+    expect([faultOf(configured(secret)), called("create", secret)]).toEqual(["no fault", "no fault"]);
+    vi.stubEnv("NODE_ENV", "production");
+    const words = `webhookSecrets.0 can be guessed, and NODE_ENV is production; ${mend}`;
+    expect(faultOf(configured(secret))).toBe(`phoneproof: customers.0.${words}`);
+    expect([called("create", secret), called("update", secret)]).toEqual([words, words]);
+  });
+
+  it("drawn ones are taken, and what a source answers keeps no customer out", () => {
+    vi.stubEnv("NODE_ENV", "production");
+    for (let i = 0; i < 1_000; i++) expect(faultOf(configured(drawn()))).toBe("no fault");
+    const sourced = { customer_uuid: "11111111-2222-3333-4444-555555555555", webhookSecrets: [documented, ...guessable] };
+    expect(readCustomer(sourced)).toEqual(sourced);
   });
 });
 

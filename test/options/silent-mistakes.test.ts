@@ -5,6 +5,7 @@ import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
+import { apiKeyOf } from "../../src/domain/api-key.js";
 import { countryCodes } from "../../src/domain/countries.js";
 import { createVerifier, VerifierError } from "../../src/index.js";
 import { readOptions } from "../../src/options.js";
@@ -16,6 +17,7 @@ import { logger, setUp } from "../support/verifier.js";
 
 const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
 const digest = "0123456789abcdef".repeat(4);
+const [key, otherKey] = [7, 11].map((step) => apiKeyOf(Uint8Array.from({ length: 32 }, (_, at) => at * step))) as [string, string];
 const twilio = (more: object = {}) => twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "ACME", ...more });
 const receipts = (more: object = {}) => ({ receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "token" })], ...more } });
 
@@ -55,9 +57,51 @@ describe("options that look right and are not", () => {
     ],
     [{ sendTimeout: 5_000 }, "sendTimeout is in seconds, and must be at most 600; say 5 if you meant milliseconds"],
     [{ storeTimeout: 2_000 }, "storeTimeout is in seconds, and must be at most 600; say 2 if you meant milliseconds"],
+    [{ lookupTimeout: 2_000 }, "lookupTimeout is in seconds, and must be at most 600; say 2 if you meant milliseconds"],
+    [{ callbacks: { pollInterval: 5_000 } }, "callbacks.pollInterval is in seconds: 5000 of them are 83 minutes; say 5 if you meant milliseconds"],
+    [{ lists: { refresh: 30_000 } }, "lists.refresh is in seconds: 30000 of them are 500 minutes; say 30 if you meant milliseconds"],
+    [
+      { policy: { limits: { perDevice: [{ limit: 5, window: 3_600_000 }] } } },
+      "policy.limits.perDevice.0.window is in seconds, and must be at most 2678400, which are 31 days; say 3600 if you meant milliseconds",
+    ],
+    [
+      { policy: { limits: { perCustomer: [{ limit: 5, window: 86_400_000, perVerified: 1 }] } } },
+      "policy.limits.perCustomer.0.window is in seconds, and must be",
+    ],
+    [
+      { policy: { retryCooldowns: [30_000, 60_000] } },
+      "policy.retryCooldowns.0 is in seconds: after 30000 of them no retry is possible, since codes end after 600 (lifetime); say 30 if you meant milliseconds",
+    ],
+    [{ policy: { retryCooldowns: [30, 600] } }, "policy.retryCooldowns.1 is in seconds: after 600 of them no retry is possible"],
+    [{ policy: { retryCooldowns: [30, 600] } }, "codes end after 600 (lifetime); shorten it, or lengthen lifetime"],
+    [
+      { policy: { retryCooldowns: [100] }, customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 100 } }] },
+      "customers.0.policy.retryCooldowns.0 is in seconds: after 100 of them no retry is possible, since codes end after 100 (lifetime)",
+    ],
     [{ message: { text: "Your code is {{code}}" } }, "message.text has {{code}}, and phones would show the inner braces: say {code}"],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
     [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
+    ...["\n", "\r\n", " ", "\t", "\ufeff"].map((end): [object, string] => [
+      customer(key + end),
+      "customers.0.keys.0 has white space around it, which no header carries",
+    ]),
+    [customer(` ${key}`), "customers.0.keys.0 has white space around it, which no header carries: cut it off, for example with .trim()"],
+    [customer(`${key}\n${key}`), "customers.0.keys.0 must be of printable ASCII characters: it stands in a header"],
+    [customer(`${key}\0`), "customers.0.keys.0 must be of printable ASCII characters"],
+    [customer(`clé ${"k".repeat(40)}`), "customers.0.keys.0 must be of printable ASCII characters"],
+    ...['"', "'", "`"].map((quote): [object, string] => [customer(quote + key + quote), "customers.0.keys.0 has quotes around it"]),
+    [customer(`Bearer ${key}`), "customers.0.keys.0 begins with Bearer: the header x-api-key holds the key alone, leave that out"],
+    ...[`${key},${otherKey}`, `${key}, ${otherKey}`, `${key};${otherKey}`, `${key} ${otherKey}`, `${key},`, `sha256:${digest},sha256:${digest}`].map(
+      (list): [object, string] => [customer(list), "customers.0.keys.0 is a list in one text: give each key an entry of its own"],
+    ),
+    [customer("k".repeat(513)), "customers.0.keys.0 must be at most 512 characters"],
+    ...[`SHA256:${digest}`, `Sha256:${digest}`, `sha-256:${digest}`, `sha256=${digest}`, `sha256:${digest}0`, `SHA2-256(stdin)= ${digest}`, `${digest}  -`].map(
+      (form): [object, string] => [
+        customer(form),
+        "customers.0.keys.0 looks like a digest and would be taken for a key: write sha256:, in small letters, and 64 hexadecimal digits",
+      ],
+    ),
+    [customer(otherKey, key.slice(0, -1) + (key.endsWith("a") ? "b" : "a")), "customers.0.keys.1 is mistyped: its last six characters are a checksum"],
     [customer(digest), "customers.0.keys.0 is 64 hexadecimal digits: the digest of a key is written sha256: and these"],
     [
       { sender: twilio({ from: { FR: "ACME" } }), countries: ["FR", "GB"] },
@@ -77,12 +121,24 @@ describe("options that look right and are not", () => {
     ],
     [{ store: memoryStore }, "store must be a store, for example memoryStore(): an object with the methods"],
     [{ sender: twilioSender }, "the methods send; it is a function: pass what that answers"],
+    [{ store: Promise.resolve(memoryStore()) }, "store must be a store, for example memoryStore(): an object with the methods"],
+    [{ store: Promise.resolve(memoryStore()) }, "put, forget; it is a promise: await it"],
+    [{ sender: Promise.resolve(twilio()) }, "sender must be an SMS sender: an object with the methods send; it is a promise: await it"],
+    [{ customers: Promise.resolve([]) }, "an object with the methods findByKeyDigest and find; it is a promise: await it"],
+    [{ lookup: Promise.resolve({}) }, "lookup must be a lookup provider: an object with the methods lookup; it is a promise: await it"],
     [
       receipts({ baseUrl: "https://otp.example/?tenant=1" }),
       "receipts.baseUrl must end with what stands before /receipts: it has a query, and carriers would post elsewhere",
     ],
     [receipts({ baseUrl: "https://otp.example/#x" }), "receipts.baseUrl must end with what stands before /receipts: it has a fragment"],
     [receipts({ baseUrl: "https://otp.example?" }), "it has a query"],
+    ...["/receipts", "/receipts/", "/api/receipts", "/receipts/twilio", "/api/receipts/twilio/"].map((path): [object, string] => [
+      receipts({ baseUrl: `https://otp.example${path}` }),
+      "receipts.baseUrl must end with what stands before /receipts, which is added: leave /receipts out",
+    ]),
+    ...["", "/errors", "docs.example.com/errors", "//docs.example.com/errors", "ftp://docs.example.com", "mailto:a@example.com", "https:docs", "https://"].map(
+      (docUrl): [object, string] => [{ docUrl }, "docUrl must be an absolute URL, for example https://docs.example.com/errors: callers open it from elsewhere"],
+    ),
     [receipts({ baseUrl: "otp.example" }), "receipts.baseUrl must be the public address of this app, for example https://api.example.com"],
   ])("%j", (options, words) => {
     expect(fault(options)).toContain(words);
@@ -91,12 +147,28 @@ describe("options that look right and are not", () => {
   it("what is meant so is taken: every country, a longer life, one source for each carrier", () => {
     expect(fault({ countries: countryCodes })).toBe("no fault");
     expect(fault({ policy: { lifetime: 86_400 } })).toBe("no fault");
+    for (const lifetime of [1, 30, 60, 120]) expect(fault({ policy: { lifetime } })).toBe("no fault");
+    expect(fault({ policy: { lifetime: 60, retryCooldowns: [30, 60, 59.9] } })).toBe("no fault");
+    expect(fault({ policy: { limits: { perDevice: [{ limit: 5, window: 31 * 86_400 }] } } })).toBe("no fault");
+    for (const every of [0.2, 600, 900, 1_800, 3_600, 9_000, 36_000, 43_200, 86_400])
+      expect(fault({ callbacks: { pollInterval: every }, lists: { refresh: every } })).toBe("no fault");
     expect(fault({ policy: { lifetime: 600_000, longLifetime: true } })).toBe("no fault");
     expect(fault({ policy: { longLifetime: true }, customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 600_000 } }] })).toBe(
       "no fault",
     );
-    expect(fault(customer(`sha256:${digest}`))).toBe("no fault");
+    const own = [
+      key,
+      `sha256:${digest}`,
+      `sha256:${digest.toUpperCase()}`,
+      `pp_${digest}`,
+      "words of my own, which a header may well carry",
+      `"${"k".repeat(40)}`,
+    ];
+    for (const one of own) expect(fault(customer(one))).toBe("no fault");
     expect(fault(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no fault");
+    for (const baseUrl of ["https://receipts.example/sms-receipts", "http://receipts/"]) expect(fault(receipts({ baseUrl }))).toBe("no fault");
+    for (const docUrl of ["https://docs.example.com/errors", "http://localhost:3000", "HTTPS://Docs.Example/?page=errors"])
+      expect(fault({ docUrl })).toBe("no fault");
     expect(fault(receipts({ sources: [twilioReceipts({ authToken: "a" }), plivoReceipts({ authToken: "b" })] }))).toBe("no fault");
   });
 
@@ -115,6 +187,12 @@ describe("options that look right and are not", () => {
       'router: routes.0.price.USA must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "USA" say "US"; or "default"',
     ],
     [() => mongoStore(undefined as never), "mongoStore: option `db` is missing: pass `client.db()`, as in mongoStore({ db: client.db() })"],
+    [() => mongoStore({ db: Promise.resolve({}) as never }), "mongoStore: option `db` is a promise: await it first"],
+    [() => mongoStore({ db: {} as never }), "mongoStore: option `db` is not a Db of the mongodb driver; pass `client.db()`"],
+    [
+      () => readOptions((() => neededOptions) as never),
+      "phoneproof: createVerifier takes the options themselves; lazyVerifier takes a function that answers them",
+    ],
     [() => redisStore(undefined as never), "redisStore: option `client` is missing: call redisStore({ client })"],
     [() => redisStore({} as never), "redisStore: option `client`"],
     [

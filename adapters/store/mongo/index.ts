@@ -75,7 +75,9 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     const what =
       db === undefined
         ? "is missing: pass `client.db()`, as in mongoStore({ db: client.db() })"
-        : "is not a Db of the mongodb driver; pass `client.db()`, not the client, a connection or a collection";
+        : typeof (db as { then?: unknown } | null)?.then === "function"
+          ? "is a promise: await it first"
+          : "is not a Db of the mongodb driver; pass `client.db()`, not the client, a connection or a collection";
     throw new TypeError(`mongoStore: option \`db\` ${what}`);
   }
   onlyOptions("mongoStore", options, ["db", "prefix"]);

@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { apiKeyOf, isMistyped } from "../../domain/api-key.js";
+import { apiKeyOf, isMistyped, longestKey } from "../../domain/api-key.js";
 import type { Policy } from "../../domain/policy.js";
 import { VerifierError } from "../../errors.js";
 import { type CustomerConfig, readCustomer, readCustomerPolicy, type Settings } from "../../options.js";
@@ -107,7 +107,7 @@ export function createAccounts(
     byKey(apiKey) {
       if (customers === undefined) throw new Error(noApiKeys);
       // Longer than any key, or mistyped: not worth hashing, nor asking anyone.
-      const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= 512 && !isMistyped(apiKey);
+      const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
       return soon(sound ? ask("findByKeyDigest", sha256(apiKey), account) : undefined, forKey);
     },
     byUuid(customerUuid) {
