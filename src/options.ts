@@ -255,6 +255,7 @@ function makeSchemas() {
   const upTo = (most: number, words = String(most)) =>
     some.max(most, { error: ({ input }) => `is in seconds, and must be at most ${words}; say ${Number(input) / 1000} if you meant milliseconds` });
   const patience = upTo(600);
+  const capWindow = upTo(31_622_400, "31622400, which are a year").superRefine(told(windowFault));
   const interval = some.max(86_400, "must be at most a day, in seconds").superRefine(told(intervalFault));
   /** Seconds in, milliseconds out. */
   const duration = (byDefault: number, schema = seconds) => schema.default(byDefault).transform(milliseconds);
@@ -269,7 +270,7 @@ function makeSchemas() {
 
   const cap = (most: number, why: string) => ({
     limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(most, why),
-    window: upTo(2_678_400, "2678400, which are 31 days"),
+    window: capWindow,
   });
   const capsUpTo = (most: number, why: string) =>
     z.array(object(cap(most, why), "must be { limit, window }"), "must be a list of { limit, window } with the window in seconds");
@@ -514,6 +515,12 @@ function intervalFault(seconds: number): string | undefined {
   return `is in seconds: ${seconds} of them are ${Math.round(seconds / 60)} minutes; say ${seconds / 1000} if you meant milliseconds`;
 }
 
+/** Above a month, windows are whole days. */
+function windowFault(seconds: number): string | undefined {
+  if (seconds <= 31 * 86_400 || seconds % 86_400 === 0) return undefined;
+  return `is in seconds: ${seconds} of them are ${(seconds / 86_400).toFixed(1)} days; say ${seconds / 1000} if you meant milliseconds, or whole days`;
+}
+
 /** What a value is that would have to be called or awaited first. */
 function unreadyWords(value: unknown): string {
   if (typeof value === "function") return "; it is a function: pass what that answers";
@@ -522,13 +529,13 @@ function unreadyWords(value: unknown): string {
 
 function secretFault(secret: string): string | undefined {
   const mend = "make one with: openssl rand -base64 32";
-  return secret.length < 32 ? `must have at least 32 characters; ${mend}` : knownFault(secret, secret, mend);
+  return secret.length < 32 ? `must have at least 32 characters; ${mend}` : knownFault(secret, mend);
 }
 
-/** What is wrong with a secret that strangers know, or may guess: `drawn` is what of it was drawn. */
-function knownFault(secret: string, drawn: string, mend: string): string | undefined {
+/** What is wrong with a secret that strangers know, or may guess. */
+function knownFault(secret: string, mend: string): string | undefined {
   if (isPublished(secret)) return `stands in the documentation, where everybody reads it; ${mend}`;
-  return isProduction() && isGuessable(drawn) ? `can be guessed, and NODE_ENV is production; ${mend}` : undefined;
+  return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${mend}` : undefined;
 }
 
 const webhookSecretMend = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
@@ -538,7 +545,7 @@ function webhookSecretFormFault(secret: string): string | undefined {
 }
 
 function webhookSecretFault(secret: string): string | undefined {
-  return webhookSecretFormFault(secret) ?? knownFault(secret, secret.slice("whsec_".length), webhookSecretMend);
+  return webhookSecretFormFault(secret) ?? knownFault(secret, webhookSecretMend);
 }
 
 function keyFault(key: string): string | undefined {

@@ -4,7 +4,7 @@ import { defaultSpamPolicy, type SpamPolicy } from "./spam-policy.js";
 export interface Cap {
   /** An integer of 1 or more. */
   readonly limit: number;
-  /** Seconds, 31 days at most. */
+  /** Seconds, a year at most. */
   readonly window: number;
 }
 
@@ -53,7 +53,7 @@ export interface Policy {
   readonly tombstone: number;
   /** Wrong codes per authentication. */
   readonly checks: number;
-  /** Cool-down after each send, shorter than `lifetime`; its length is the number of retries. */
+  /** Cool-down after each send; its length is the number of retries. */
   readonly retryCooldowns: readonly number[];
   /** Whether the code before the newest is accepted too, for messages that arrive late. */
   readonly acceptPreviousCode: boolean;
@@ -132,13 +132,12 @@ export function lifetimeFault({ lifetime, longLifetime }: Policy): string | unde
   return `lifetime is in seconds: ${lifetime} of them are ${(lifetime / day).toFixed(1)} days; say ${lifetime / 1000} if you meant milliseconds, or set longLifetime: true beside it if codes shall live for more than a day`;
 }
 
-/** What is wrong with a cool-down: after one that is as long as codes live there is nothing left to retry. Those of the default may be, where lives are short: nobody asked for them. */
+/** What is wrong with a cool-down that is as long as codes live, so that nothing is left to retry after it, and looks like milliseconds. */
 export function cooldownFault({ retryCooldowns, lifetime }: Policy): string | undefined {
-  const at = retryCooldowns.findIndex((seconds, index) => seconds >= lifetime && seconds !== defaultPolicy.retryCooldowns[index]);
+  const at = retryCooldowns.findIndex((seconds) => seconds >= lifetime && seconds % 1000 === 0 && seconds / 1000 < lifetime);
   const seconds = retryCooldowns[at];
   if (seconds === undefined) return undefined;
-  const mend = seconds % 1000 === 0 && seconds / 1000 < lifetime ? `say ${seconds / 1000} if you meant milliseconds` : "shorten it, or lengthen lifetime";
-  return `retryCooldowns.${at} is in seconds: after ${seconds} of them no retry is possible, since codes end after ${lifetime} (lifetime); ${mend}`;
+  return `retryCooldowns.${at} is in seconds: after ${seconds} of them no retry is possible, since codes end after ${lifetime} (lifetime); say ${seconds / 1000} if you meant milliseconds`;
 }
 
 /** The most sends one number can get in 24 hours: the tightest of its caps, each counted as often as its window fits into a day. */

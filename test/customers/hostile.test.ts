@@ -472,7 +472,7 @@ describe("policy overrides and callback secrets, held to the same rules as the o
     [{ policy: { check: 3 } }, "policy.check is not an option"],
     [{ policy: { limits: { spend: [{ amount: 1, per: "hour" }] } } }, "policy.limits.spend needs to know what a message costs"],
     [{ policy: { retryCooldowns: [30_000] } }, "policy.retryCooldowns.0 is in seconds: after 30000 of them no retry is possible"],
-    [{ policy: { limits: { perIp: [{ limit: 1, window: 3_600_000 }] } } }, "policy.limits.perIp.0.window is in seconds, and must be at most 2678400"],
+    [{ policy: { limits: { perIp: [{ limit: 1, window: 3_600_000 }] } } }, "policy.limits.perIp.0.window is in seconds: 3600000 of them are 41.7 days"],
     [{ policy: { retryCooldowns: Array(21).fill(1) } }, "policy.retryCooldowns must have at most 20 entries"],
     [{ policy: { limits: { perDevice: Array(1_000).fill({ limit: 1, window: 1 }) } } }, "policy must be at most 16 KiB"],
     [{ webhookSecrets: [`whsec_${Buffer.alloc(23).toString("base64")}`] }, "webhookSecrets.0 must be whsec_ and 24 to 64 bytes in base64"],

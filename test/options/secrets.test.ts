@@ -41,7 +41,7 @@ describe("what stands in the documentation is refused always", () => {
 describe("secrets that sign callbacks", () => {
   const documented = `whsec_${"A".repeat(32)}`;
   const guessable = [`whsec_${"a".repeat(32)}`, `whsec_${Buffer.alloc(32, 7).toString("base64")}`, "whsec_changemechangemechangemechangeme"];
-  const drawn = () => `whsec_${randomBytes(24).toString("base64")}`;
+  const drawn = () => `whsec_${randomBytes(32).toString("base64")}`;
   const mend = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
   const configured = (...webhookSecrets: string[]) => ({ customers: [{ ...customer(generateApiKey().key).customers[0], webhookSecrets }] });
   const called = (call: "create" | "update", ...webhookSecrets: string[]) => {
