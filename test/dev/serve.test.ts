@@ -212,6 +212,17 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(one.written()).not.toContain(number.slice(1));
   });
 
+  test("a body that breaks after its answer is no request more", async () => {
+    const one = await start();
+    const { socket, received, closed } = await rawConnection(one.port);
+    socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    await expect.poll(received).toMatch(/ok\n$/);
+    socket.write("no chunk\r\n");
+    await expect.poll(closed).toBe(true);
+    expect(received()).toMatch(/ok\n$/);
+    expect(requests(one)).toMatchObject([{ route: "/healthz", status: 200 }]);
+  });
+
   test("a client that leaves before its answer is told as 499", async () => {
     const one = await start();
     const carrier = holdCarrier();
