@@ -15,6 +15,9 @@ const statuses: Readonly<Partial<Record<VerifierErrorCode, number>>> = {
   invalid_options: 500,
 };
 
+/** On each `VerifierError`. Of the registry, for the package has copies: ESM and CommonJS are one each. */
+const brand = Symbol.for("phoneproof.VerifierError");
+
 /**
  * The only error that the verifier throws. Outcomes of an operation (a wrong code, a rate limit) are never errors: they are the `status` of its result.
  */
@@ -27,6 +30,13 @@ export class VerifierError extends Error {
     options?: ErrorOptions,
   ) {
     super(message, options);
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** `instanceof` holds for the errors of every copy of the package. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this, and its instances are its own alone
+    return super[Symbol.hasInstance](value) || (this === VerifierError && Object(value)[brand] === true);
   }
 
   /** HTTP status of `code`: 400 for what the caller can mend. */

@@ -12,8 +12,9 @@ export async function verifierOf(module: string): Promise<ExportedVerifier> {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
   let exported: Record<string, unknown>;
   try {
-    exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+    exported = (await settled(import(pathToFileURL(path).href), `a promise that ${path} awaits`)) as Record<string, unknown>;
   } catch (error) {
+    if (error instanceof NeverSettled) throw error;
     if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
       throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
     throw new Error(`importing ${path} failed; mend it there: ${wordsOf(error)}`);
@@ -21,12 +22,25 @@ export async function verifierOf(module: string): Promise<ExportedVerifier> {
   // A CommonJS module's exports come as the default export, with its own `default` in them.
   const inner = exported["default"] as Record<string, unknown> | null | undefined;
   const promised = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]];
-  const candidates = await Promise.all(promised).catch((error: unknown) => {
+  const candidates = await settled(Promise.all(promised), `the promise that ${path} exports`).catch((error: unknown) => {
+    if (error instanceof NeverSettled) throw error;
     throw new Error(`the promise that ${path} exports was rejected; mend it there: ${wordsOf(error)}`);
   });
   const found = candidates.find(isVerifier);
   if (found === undefined) throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
   return found;
+}
+
+class NeverSettled extends Error {}
+
+/** What the promise comes to; an error where nothing is left in the process that could settle it, which Node would end without a word. `whose` names it. */
+async function settled<T>(promise: Promise<T>, whose: string): Promise<T> {
+  let idle = () => {};
+  const never = new Promise<never>((_, reject) => {
+    idle = () => reject(new NeverSettled(`${whose} never settles: nothing is left that could settle it; mend it there`));
+    process.once("beforeExit", idle);
+  });
+  return Promise.race([promise, never]).finally(() => process.off("beforeExit", idle));
 }
 
 function wordsOf(error: unknown): string {

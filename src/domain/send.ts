@@ -7,6 +7,9 @@ import type { Policy } from "./policy.js";
 /** How a send ended, as far as the rules care. */
 export type SendResult = "accepted" | "rejected" | "unknown";
 
+/** Why a sender's answer of a wrong shape counts as `unknown`. */
+export const noOutcome = "the sender's answer has no outcome of accepted, rejected or unknown";
+
 /** What is known of a send when it ends. */
 export interface SendReport {
   readonly result: SendResult;

@@ -80,6 +80,6 @@ async function readRaw(clock: Clock, request: HttpRequest): Promise<Uint8Array> 
       ? new VerifierError("payload_too_large", `The body is larger than ${bodyLimit} bytes.`)
       : new VerifierError("bad_request", "The body was refused.");
   throw new Error(
-    "a body parser of the host has taken the body apart before the receipts handler saw it, but carriers sign its exact bytes: mount the receipts handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.json({ verify: (req, res, bytes) => { req.rawBody = bytes; } }))",
+    "a body parser of the host has taken the body apart before the receipts handler saw it, but carriers sign its exact bytes: mount the receipts handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })",
   );
 }

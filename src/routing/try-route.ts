@@ -1,3 +1,4 @@
+import { noOutcome } from "../domain/send.js";
 import { afterTurn } from "../engine/clock/budget.js";
 import type { Clock } from "../ports/clock.js";
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
@@ -52,7 +53,7 @@ function judge(answer: SendOutcome): TryResult {
     };
   }
   if (outcome === "rejected" || outcome === "unknown") return { outcome, reason: words(answer) };
-  return { outcome: "unknown", reason: "the sender's answer is not an outcome" };
+  return { outcome: "unknown", reason: noOutcome };
 }
 
 interface Answered {

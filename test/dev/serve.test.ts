@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
@@ -14,7 +14,10 @@ import { rawConnection, type Served, startServe } from "./serve-process.js";
 
 let command: BuiltCommand;
 beforeAll(async () => {
-  command = await buildCommand({ verifier: fileURLToPath(new URL("./serve-verifier.ts", import.meta.url)) });
+  command = await buildCommand({
+    verifier: fileURLToPath(new URL("./serve-verifier.ts", import.meta.url)),
+    index: fileURLToPath(new URL("../../src/index.ts", import.meta.url)),
+  });
 });
 afterAll(() => command?.remove());
 
@@ -209,6 +212,17 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(one.written()).not.toContain(number.slice(1));
   });
 
+  test("a body that breaks after its answer is no request more", async () => {
+    const one = await start();
+    const { socket, received, closed } = await rawConnection(one.port);
+    socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    await expect.poll(received).toMatch(/ok\n$/);
+    socket.write("no chunk\r\n");
+    await expect.poll(closed).toBe(true);
+    expect(received()).toMatch(/ok\n$/);
+    expect(requests(one)).toMatchObject([{ route: "/healthz", status: 200 }]);
+  });
+
   test("a client that leaves before its answer is told as 499", async () => {
     const one = await start();
     const carrier = holdCarrier();
@@ -291,6 +305,8 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
     ["none.mjs", "export const service = 1;", "exports no verifier: add `export const verifier = createVerifier("],
     ["env.mjs", "throw new Error('set PHONEPROOF_SECRET: openssl rand -base64 32');", "set PHONEPROOF_SECRET: openssl rand -base64 32"],
     ["promise.mjs", "export const verifier = Promise.reject(new Error('no REDIS_URL'));", "no REDIS_URL"],
+    ["pending.mjs", "export const verifier = new Promise(() => {});", "pending.mjs exports never settles"],
+    ["awaits.mjs", "await new Promise(() => {});", "awaits.mjs awaits never settles"],
     ["lazy.mjs", `export const verifier = { ...${stub}, ping() { throw new Error('countries: name some') } };`, "countries: name some"],
     ["direct.mjs", `export const verifier = { ...${stub}, unmountable: "it has no customers" };`, "it has no customers"],
     ["older.mjs", "export const verifier = { flush() {}, close() {} };", "install the same version in both places"],
@@ -298,6 +314,34 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
     const { code, stdout, stderr } = await run(name, text, ["--port", "0"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(mend);
+  });
+
+  test("docs/serve.md has the words that are printed", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const served = `export const verifier = ${stub};`;
+    const printed = await Promise.all([
+      run("not-set.mjs", "throw new Error('REDIS_URL is not set: see .env.example');"),
+      run("exports-none.mjs", "export const service = 1;"),
+      run("typescript.tsx", served),
+      run("no-options.mjs", `import { createVerifier } from ${JSON.stringify(pathToFileURL(join(command.folder, "index.js")))}; createVerifier({});`),
+      run("waits.mjs", "export const verifier = new Promise(() => {});"),
+      run("port.mjs", served, ["--port", String((other.address() as { port: number }).port)]),
+      run("host.mjs", served, ["--port", "0", "--host", "203.0.113.1"]),
+    ]);
+    other.close();
+    const page = await readFile(new URL("../../docs/serve.md", import.meta.url), "utf8");
+    const words = [...(page.split("## When it does not start")[1] ?? "").matchAll(/^\| `([^`]+)` \|/gm)].map(([, one = ""]) => one);
+    expect(words).toHaveLength(printed.length);
+    for (const [index, one] of words.entries())
+      expect(printed[index]?.stderr).toMatch(
+        new RegExp(
+          one
+            .split("…")
+            .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+            .join("[^]*"),
+        ),
+      );
   });
 
   test.each([

@@ -88,6 +88,18 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     expect(set.log.lines.at(-1)).toMatchObject({ message: "the sender works again", fields: { failures: 20 } });
   });
 
+  it.each([undefined, null, "sent", { ok: true }, { outcome: "sent", reason: "queued" }])(
+    "a sender that answers %j is told what its answer lacks",
+    async (answer) => {
+      const set = setUp();
+      set.box.answer = async () => answer as never;
+      await set.create();
+      expect(set.log.lines).toMatchObject([
+        { message: "the sender failed", fields: { reason: "the sender's answer has no outcome of accepted, rejected or unknown" } },
+      ]);
+    },
+  );
+
   it("messages that are rejected are no outage; their reason is logged once a minute, with how many were left out", async () => {
     const set = setUp();
     set.box.answer = async () => ({ outcome: "rejected", reason: "HTTP 401" });

@@ -26,6 +26,24 @@ test("VerifierError is one class, whichever CommonJS subpath it comes from: chun
   expect(files.filter((file) => readFileSync(join(root, file), "utf8").includes("VerifierError = class"))).toEqual(["./dist/index.cjs"]);
 });
 
+test("instanceof VerifierError holds for the errors of both copies, and for no others", async () => {
+  const printed = await run(
+    "module",
+    `
+    import { createRequire } from "node:module";
+    import { VerifierError as One } from "phoneproof";
+    const { VerifierError: Other, createVerifier } = createRequire(import.meta.url)("phoneproof");
+    class Mine extends One {}
+    let thrown;
+    try { createVerifier({}); } catch (error) { thrown = error; }
+    const others = [new Error("no"), { name: "VerifierError", code: "forbidden" }, null, undefined, "VerifierError"];
+    console.log(One === Other, thrown instanceof One, thrown instanceof Other, new One("forbidden", "") instanceof Other);
+    console.log(others.some((other) => other instanceof One), thrown instanceof Mine, new Mine("forbidden", "") instanceof Mine, new Mine("forbidden", "") instanceof Other);
+    console.log(Object.keys(thrown).join());`,
+  );
+  expect(printed).toBe("false true true true\nfalse false true true\ncode,name\n");
+});
+
 test("a bundle of the host keeps what the package imports for its effect alone", async () => {
   const folder = await mkdtemp(join(root, "node_modules/.bundle-"));
   try {

@@ -396,7 +396,7 @@ describe("one mount for the verifier and its receipts", () => {
     if (keepsNoBytes) {
       expect(answered).toEqual([500, 500]);
       expect(set.log.lines.map(({ fields }) => String(fields.err)).join()).toMatch(
-        /mount the receipts handler before express\.json\(\) .*, or let the host keep the bytes in req\.rawBody/,
+        /mount the receipts handler before express\.json\(\) .*, or let the host keep the bytes in req\.rawBody .*express\.urlencoded\(\{ verify \}\) and express\.json\(\{ verify \}\)/,
       );
       return;
     }

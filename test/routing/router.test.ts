@@ -234,8 +234,8 @@ describe("failover", () => {
   const unknowns: [what: string, answer: Answer, reason: string][] = [
     ["an unknown outcome", { outcome: "unknown", reason: "cut" }, "cut"],
     ["an error", new Error("boom"), "boom"],
-    ["no outcome", () => ({ ok: true }), "the sender's answer is not an outcome"],
-    ["nothing", () => undefined, "the sender's answer is not an outcome"],
+    ["no outcome", () => ({ ok: true }), "the sender's answer has no outcome of accepted, rejected or unknown"],
+    ["nothing", () => undefined, "the sender's answer has no outcome of accepted, rejected or unknown"],
     [
       "a throw before any promise",
       () => {

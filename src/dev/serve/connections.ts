@@ -1,10 +1,12 @@
-import type { Server, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 /** The connections of a server, so that it can be stopped without cutting off what is under way. */
 export interface Connections {
   /** The answer under way on this connection. */
   answerOn(socket: Socket): ServerResponse | undefined;
+  /** Whether the body of the last request on this connection is still coming; its answer may be over. */
+  isReading(socket: Socket): boolean;
   /** From now on each answer ends its connection: clients go elsewhere with their next request. */
   leave(): void;
   /** Takes no more connections, closes those on which no request is under way, and waits for the others. Answers how many requests it cut off once `deadline` was aborted. */
@@ -13,17 +15,20 @@ export interface Connections {
 
 /** Follows the connections of a server that does not listen yet. */
 export function followConnections(server: Server): Connections {
-  const sockets = new Set<Socket>();
+  /** With the last request on each. */
+  const sockets = new Map<Socket, IncomingMessage | undefined>();
   const underWay = new Map<ServerResponse, Socket>();
   let leaving = false;
   let stopping = false;
   const isBusy = (socket: Socket) => [...underWay.values()].includes(socket);
 
   server.on("connection", (socket) => {
-    sockets.add(socket);
+    sockets.set(socket, undefined);
     socket.once("close", () => sockets.delete(socket));
   });
-  server.prependListener("request", ({ socket }, response) => {
+  server.prependListener("request", (request, response) => {
+    const { socket } = request;
+    sockets.set(socket, request);
     underWay.set(response, socket);
     if (leaving) response.setHeader("connection", "close");
     response.once("close", () => {
@@ -40,17 +45,18 @@ export function followConnections(server: Server): Connections {
 
   return {
     answerOn: (socket) => [...underWay].find(([, of]) => of === socket)?.[0],
+    isReading: (socket) => sockets.get(socket)?.complete === false,
     leave,
     async stop(deadline) {
       leave();
       stopping = true;
       const closed = new Promise((resolve) => server.close(resolve));
       const busy = new Set(underWay.values());
-      for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
+      for (const socket of sockets.keys()) if (!busy.has(socket)) socket.destroy();
       let cutOff = 0;
       const cut = () => {
         cutOff = underWay.size;
-        for (const socket of sockets) socket.destroy();
+        for (const socket of sockets.keys()) socket.destroy();
       };
       if (deadline.aborted) cut();
       deadline.addEventListener("abort", cut, { once: true });

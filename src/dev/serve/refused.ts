@@ -23,6 +23,9 @@ export function answerRefused(server: Server, connections: Connections, tell: (l
       // A body that breaks the rules: its request is told of when its answer is over.
       if (response.headersSent) return void socket.destroy();
       response.writeHead(status, { connection: "close", "content-length": 0 }).end();
+    } else if (connections.isReading(socket)) {
+      // What came of it after its answer: it has had that, and its line.
+      socket.destroy();
     } else {
       socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
       // Load balancers open connections ahead, and say nothing on them.

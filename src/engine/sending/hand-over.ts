@@ -2,7 +2,7 @@ import { type Authentication, isVoid } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
 import { maskNumber } from "../../domain/phone-number.js";
 import type { Policy } from "../../domain/policy.js";
-import { type SendReport, type SendResult, settleReceipt, settleSend } from "../../domain/send.js";
+import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../../domain/send.js";
 import { soundPrice, spendCorrection } from "../../domain/spend.js";
 import type { TestNumber } from "../../options.js";
 import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
@@ -149,9 +149,9 @@ async function send(parts: Parts, message: SmsMessage): Promise<SentReport> {
   const context = new TimeToSend(clock.now(), settings.sendTimeout);
   try {
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
-    const outcome = outcomeOf(answer) ?? "unknown";
-    const report = reportOf(outcome, answer, clock.now());
-    if (outcome !== "accepted") return notAccepted(parts, message, answer, report);
+    const outcome = outcomeOf(answer);
+    const report = reportOf(outcome ?? "unknown", answer, clock.now());
+    if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
     if (eyes.outages.sender.on) eyes.outages.sender.worked();
     return report;
   } catch (error) {
