@@ -1,5 +1,5 @@
 import { attributes, reflecting } from "./attributes.js";
-import { codeIn, digitsOf } from "./code.js";
+import { digitsOf, placed } from "./code.js";
 import { style } from "./style.js";
 import type { OtpAnswer } from "./types.js";
 import { codeFromMessage } from "./web-otp.js";
@@ -68,18 +68,13 @@ export class OtpInput extends reflecting(HTMLElement) {
     shadow.append(this.#root);
     this.#input.setAttribute("aria-describedby", "message");
     this.#input.setAttribute("autocorrect", "off");
+    this.#input.addEventListener("beforeinput", (event) => this.#insert(event));
     this.#input.addEventListener("input", (event) => {
       // Told anew once it is taken, so that whoever binds the value has it before `otp-complete`.
       event.stopPropagation();
-      this.#typed((event as InputEvent).isComposing);
+      this.#typed(event as InputEvent);
     });
-    this.#input.addEventListener("compositionend", () => this.#typed(false));
-    this.#input.addEventListener("paste", (event) => {
-      const code = codeIn(event.clipboardData?.getData("text") ?? "", this.length);
-      if (code === undefined) return;
-      event.preventDefault();
-      this.#fill(code);
-    });
+    this.#input.addEventListener("compositionend", (event) => this.#typed(event));
     this.#input.addEventListener("keydown", ({ key, isComposing }) => {
       if (key === "Enter" && !isComposing) this.form?.requestSubmit();
     });
@@ -216,26 +211,40 @@ export class OtpInput extends reflecting(HTMLElement) {
     return this.#told === "invalid" && !this.#edited;
   }
 
-  /** Takes what came into the field, in whatever form: a digit, an autofilled "123-456", digits of another script. */
-  #typed(composing: boolean): void {
+  /** Makes digits of what is about to come into the field, by a command, so that the browser can undo it. */
+  #insert(event: InputEvent): void {
+    const text = event.data ?? event.dataTransfer?.getData("text/plain");
+    // What an input method composes cannot be held up.
+    if (!text || !event.cancelable) return;
+    const { value, selectionStart, selectionEnd } = this.#input;
+    const { digits, from, to } = placed(text, value, selectionStart ?? 0, selectionEnd ?? 0, this.length);
+    if (digits === text && from === selectionStart && to === selectionEnd) return;
+    event.preventDefault();
+    if (digits === "") return;
+    this.#input.setSelectionRange(from, to);
+    if (document.execCommand("insertText", false, digits)) return;
+    this.#input.setRangeText(digits, from, to, "end");
+    this.#take(true);
+  }
+
+  /** Takes what is in the field now. What came unannounced may have any form: composed digits of another script, an autofilled "123-456". */
+  #typed({ data, isComposing, inputType }: Partial<InputEvent>): void {
     const { value, selectionStart } = this.#input;
     if (!/^\d*$/.test(value) || value.length > this.length) {
       // What an input method still composes is not changed under its hands.
-      if (composing) return;
-      this.#input.value = codeIn(value, this.length) ?? digitsOf(value).slice(0, this.length);
-      const caret = digitsOf(value.slice(0, selectionStart ?? undefined)).length;
-      this.#input.setSelectionRange(caret, caret);
+      if (isComposing) return;
+      const before = value.slice(0, selectionStart ?? undefined);
+      const [text, start] = data && before.endsWith(data) ? [data, before.length - data.length] : [value, 0];
+      const rest = value.slice(0, start) + value.slice(start + text.length);
+      const { digits, from, to } = placed(text, rest, start, start, this.length);
+      this.#input.value = rest.slice(0, from) + digits + rest.slice(to);
+      this.#input.setSelectionRange(from + digits.length, from + digits.length);
     }
-    this.#take(true);
+    // A code that comes back by undo is not meant to be checked again.
+    this.#take(true, !inputType?.startsWith("history"));
   }
 
-  /** Puts a code in as if the person had. */
-  #fill(code: string): void {
-    this.#input.value = code;
-    this.#take(true);
-  }
-
-  #take(byPerson: boolean): void {
+  #take(byPerson: boolean, completes = byPerson): void {
     const { value } = this;
     if (value !== this.#seen) {
       this.#seen = value;
@@ -247,7 +256,7 @@ export class OtpInput extends reflecting(HTMLElement) {
       const whole = value.length === this.length;
       if (whole) this.#hush();
       if (byPerson) this.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true }));
-      if (byPerson && whole) this.#fire("otp-complete", { code: value });
+      if (completes && whole) this.#fire("otp-complete", { code: value });
     }
   }
 
@@ -270,7 +279,9 @@ export class OtpInput extends reflecting(HTMLElement) {
     const code = await codeFromMessage(otp.signal);
     if (otp.signal.aborted) return;
     this.#otp = undefined;
-    if (code !== undefined) this.#fill(codeIn(code, this.length) ?? digitsOf(code));
+    if (code === undefined) return;
+    this.#input.value = placed(code, "", 0, 0, this.length).digits;
+    this.#take(true);
   }
 
   #hush(): void {

@@ -19,6 +19,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   const message = (page: Page) => page.locator("otp-input p");
   const resend = (page: Page) => page.locator("otp-input button");
   const spoken = (page: Page) => page.getByRole("status").textContent();
+  const completions = async (page: Page) => (await told(page)).filter((one) => one.startsWith("otp-complete")).map((one) => one.slice("otp-complete ".length));
   const paste = async (page: Page, text: string) => {
     await page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
     await field(page).press("Control+V");
@@ -92,6 +93,81 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           expect(await value(page)).toBe(expected);
         }
         expect((await told(page)).filter((one) => one.startsWith("otp"))).toEqual(["otp-complete 482913", "otp-complete 123456"]);
+      }));
+
+    const inserted: [typed: string, text: string, completed: string][] = [
+      ["12", "123456", "123456"],
+      ["12", "Your code is 482 913", "482913"],
+      ["123", "456", "123456"],
+    ];
+    test.each(inserted)("over %s a keyboard's suggestion %j makes %s", (typed, text, completed) =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await watch(page);
+        await field(page).pressSequentially(typed);
+        await page.keyboard.insertText(text);
+        expect(await completions(page)).toEqual([completed]);
+      }),
+    );
+
+    test("in a full field a digit takes the place of the one at the caret", () =>
+      pages.on("<otp-input value=123456></otp-input>", async (page) => {
+        await watch(page);
+        const { x, y, width, height } = (await page.locator("otp-input [part~=box]").nth(2).boundingBox()) as DOMRect;
+        await page.mouse.click(x + width * 0.3, y + height / 2);
+        await page.keyboard.type("7");
+        expect(await completions(page)).toEqual(["127456"]);
+        await page.keyboard.press("End");
+        await page.keyboard.type("8");
+        expect(await value(page)).toBe("127456");
+      }));
+
+    const undone: [what: string, typed: string, does: (page: Page) => Promise<unknown>][] = [
+      ["a code that was pasted over digits", "12", (page) => paste(page, "123456")],
+      ["a message that was pasted", "12", (page) => paste(page, "Your code is 482 913")],
+      ["digits that were pasted with what is none", "12", (page) => paste(page, "3-4")],
+      ["what a keyboard suggested", "12", (page) => page.keyboard.insertText("482-913")],
+      ["a digit typed over another", "123456", (page) => page.keyboard.press("ArrowLeft").then(() => page.keyboard.type("7"))],
+      ["a digit typed after what is none", "12", (page) => page.keyboard.type("a3")],
+    ];
+    test.each(undone)("%s is undone by one step, and done again, which tells of no code", (_, typed, does) =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await field(page).pressSequentially(typed);
+        await page.keyboard.press("ArrowLeft");
+        await page.keyboard.press("ArrowRight");
+        await does(page);
+        await expect.poll(() => value(page)).not.toBe(typed);
+        const after = await value(page);
+        await watch(page);
+        await page.keyboard.press("Control+Z");
+        expect(await value(page)).toBe(typed);
+        await page.keyboard.press("Control+Shift+Z");
+        expect(await value(page)).toBe(after);
+        expect(await told(page)).toEqual(["input", "input"]);
+      }),
+    );
+
+    test("where the page knows no such command, digits are put in all the same", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await watch(page);
+        await page.evaluate(() => Object.assign(document, { execCommand: () => false }));
+        await field(page).pressSequentially("12");
+        await page.keyboard.insertText("482-913");
+        expect(await completions(page)).toEqual(["482913"]);
+      }));
+
+    test("what an input method composes takes the same places when it is done", () =>
+      pages.on("<otp-input value=123456></otp-input>", async (page) => {
+        await watch(page);
+        const devtools = await page.context().newCDPSession(page);
+        const compose = async (text: string) => {
+          await devtools.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length });
+          await devtools.send("Input.insertText", { text });
+        };
+        await field(page).press("Home");
+        await page.keyboard.press("ArrowRight");
+        await compose("７");
+        await compose("१२३४५६");
+        expect(await completions(page)).toEqual(["173456", "123456"]);
       }));
 
     test("what an input method composes is taken when it is done, and not touched before", () =>
