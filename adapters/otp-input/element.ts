@@ -47,6 +47,8 @@ export class OtpInput extends reflecting(HTMLElement) {
   #seen = "";
   /** Whether the person changed the code since the last news, which was of another one then. */
   #edited = false;
+  /** Whether the form was sent with the code as it stands, by the page or its button, and nothing was told since: the Enter that people press behind the last digit does not send it twice. */
+  #sent = false;
   #off = false;
   /** The server's clock less this device's, ms. */
   #skew = 0;
@@ -75,8 +77,10 @@ export class OtpInput extends reflecting(HTMLElement) {
       this.#typed(event as InputEvent);
     });
     this.#input.addEventListener("compositionend", (event) => this.#typed(event));
-    this.#input.addEventListener("keydown", ({ key, isComposing }) => {
-      if (key === "Enter" && !isComposing) this.form?.requestSubmit();
+    this.#input.addEventListener("keydown", ({ key, isComposing, repeat }) => {
+      if (key !== "Enter" || isComposing || repeat) return;
+      if (!this.#sent) this.form?.requestSubmit();
+      this.#sent = false;
     });
     this.#input.addEventListener("change", () => this.dispatchEvent(new Event("change", { bubbles: true })));
     this.#input.addEventListener("focus", () => {
@@ -174,7 +178,7 @@ export class OtpInput extends reflecting(HTMLElement) {
       this.#next = this.nextRetryAt === "" ? undefined : Number.isNaN(at) ? 0 : at;
     }
     const isNews = news.includes(name);
-    if (isNews) this.#edited = false;
+    if (isNews) this.#edited = this.#sent = false;
     this.#validate();
     this.#plan(isNews);
   }
@@ -182,7 +186,11 @@ export class OtpInput extends reflecting(HTMLElement) {
   formAssociatedCallback(form: HTMLFormElement | null): void {
     this.#ofForm?.abort();
     this.#ofForm = new AbortController();
-    form?.addEventListener("submit", () => this.#hush(), { signal: this.#ofForm.signal });
+    const sent = () => {
+      this.#sent = true;
+      this.#hush();
+    };
+    form?.addEventListener("submit", sent, { signal: this.#ofForm.signal });
   }
 
   formDisabledCallback(off: boolean): void {
@@ -248,6 +256,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     const { value } = this;
     if (value !== this.#seen) {
       this.#seen = value;
+      this.#sent = false;
       if (byPerson) this.#edited = true;
       this.#internals.setFormValue(value);
       this.#validate();

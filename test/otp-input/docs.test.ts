@@ -55,6 +55,7 @@ describe("docs/front-end.md", () => {
       await tab.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
       const code = tab.getByRole("textbox", { name: "Code from the message" });
       await code.pressSequentially("111111");
+      await code.press("Enter");
       await tab.getByText("That code is not right. 4 tries left").first().waitFor();
       await tab.getByRole("button", { name: "Send a new code" }).click();
       await tab.locator("p", { hasText: "A new code is on its way." }).waitFor();

@@ -618,6 +618,50 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         await page.waitForURL("**/sent?code=123456");
       }));
 
+    describe("that is sent on otp-complete", () => {
+      const form = (page: Page) =>
+        page.evaluate(() => {
+          const sent: string[] = [];
+          Object.assign(globalThis, { sent });
+          const [form] = document.forms as unknown as [HTMLFormElement];
+          form.addEventListener("submit", (event) => {
+            event.preventDefault();
+            sent.push(String(new FormData(form).get("code")));
+          });
+          form.addEventListener("otp-complete", () => form.requestSubmit());
+        });
+      const sent = (page: Page) => page.evaluate(() => (globalThis as unknown as { sent: string[] }).sent);
+
+      test("the Enter behind the last digit sends nothing more, however long it is held; the next one does", () =>
+        pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
+          await form(page);
+          await field(page).pressSequentially("123456");
+          await page.keyboard.down("Enter");
+          await page.keyboard.down("Enter");
+          await page.keyboard.up("Enter");
+          expect(await sent(page)).toEqual(["123456"]);
+          await page.keyboard.press("Enter");
+          await page.keyboard.press("Enter");
+          expect(await sent(page)).toEqual(["123456", "123456", "123456"]);
+        }));
+
+      test("Enter sends what was typed, set or answered since", () =>
+        pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
+          await form(page);
+          await field(page).pressSequentially("123456");
+          await page.keyboard.press("Backspace");
+          await page.keyboard.press("Enter");
+          expect(await sent(page)).toEqual(["123456"]);
+          await page.keyboard.type("7");
+          await element(page, (otp) => void (otp.value = "222222"));
+          await page.keyboard.press("Enter");
+          await page.evaluate(() => document.forms[0]?.requestSubmit());
+          await element(page, (otp) => void (otp.status = "unavailable"));
+          await page.keyboard.press("Enter");
+          expect(await sent(page)).toEqual(["123456", "123457", "222222", "222222", "222222"]);
+        }));
+    });
+
     test("one that is not required may be empty", () =>
       pages.on("<form><otp-input name=code></otp-input></form>", async (page) => expect(await element(page, (otp) => otp.checkValidity())).toBe(true)));
 
