@@ -108,10 +108,11 @@ export class OtpInput extends reflecting(HTMLElement) {
 
   set answer(answer: OtpAnswer | null | undefined) {
     this.#answer = answer ?? null;
-    const { created_at, status, next_retry_at, remaining_checks, remaining_retry } = answer ?? {};
+    const { created_at, status, next_retry_at, remaining_checks, remaining_retry, carrier_refused } = answer ?? {};
     const then = Date.parse(created_at ?? "");
     if (!Number.isNaN(then)) this.#skew = then - Date.now();
-    this.status = status ?? "";
+    const told = status ?? "";
+    this.status = carrier_refused && tones[told] === "info" ? "carrier_refused" : told;
     // What an answer does not tell stays as it was.
     this.nextRetryAt = next_retry_at ?? this.nextRetryAt;
     this.remainingChecks = remaining_checks ?? this.remainingChecks;

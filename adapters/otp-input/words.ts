@@ -5,7 +5,7 @@ export interface OtpWords {
   readonly approved: string;
   readonly denied: string;
   readonly rate_limited: string;
-  /** `spam_detected`, `no_attempt` and `without_attempt`. */
+  /** `spam_detected`, `no_attempt`, `without_attempt` and `carrier_refused`. */
   readonly unsent: string;
   readonly valid: string;
   readonly invalid: string;
@@ -334,7 +334,7 @@ export function languageOf(tag: string): string {
 
 /** Statuses that have words of their own. Those of an attempt that sent nothing share theirs, and whatever else failed shares one. */
 const worded = ["pending", "approved", "denied", "rate_limited", "valid", "invalid", "already_validated", "expired_auth"] as const;
-const unsent: readonly string[] = ["spam_detected", "no_attempt", "without_attempt"];
+const unsent: readonly string[] = ["spam_detected", "no_attempt", "without_attempt", "carrier_refused"];
 
 /** What a status, or the code of a fault, means to the person. */
 export function wordsFor(lang: string, status: string): string {

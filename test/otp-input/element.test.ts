@@ -403,6 +403,21 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         noon,
       ));
 
+    test.each([
+      ["create", { status: "pending", remaining_retry: 0 }, false],
+      ["retry", { status: "denied", remaining_retry: 3, next_retry_at: at(0) }, true],
+    ] as const)("after a %s whose message no carrier took, says so, and offers another one where there is one", (_, answer, offered) =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await element(page, (otp, answered) => void (otp.answer = { ...answered, carrier_refused: true }), answer);
+        expect(await message(page).innerText()).toBe("We could not send a code to this number.");
+        expect(await message(page).getAttribute("part")).toBe("message error");
+        expect(await resend(page).isVisible()).toBe(offered);
+        // A page that keeps what it was told, and adds what a check answers.
+        await element(page, (otp) => void (otp.answer = { ...otp.answer, status: "valid" }));
+        expect(await message(page).innerText()).toBe("Your number is verified.");
+      }),
+    );
+
     const gone: [attributes: string][] = [
       ["remaining-retry=0"],
       ...["valid", "expired_auth", "rate_limited", "spam_detected", "no_attempt"].map((one): [string] => [`status=${one}`]),
@@ -443,6 +458,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["status=rate_limited", "zh-TW", "嘗試次數過多，請稍後再試。"],
       ["status=expired_auth", "ar", "انتهت صلاحية هذا الرمز. يُرجى البدء من جديد."],
       ["status=without_attempt", "it", "Non è stato possibile inviare un codice a questo numero."],
+      ["status=carrier_refused", "pt", "Não foi possível enviar um código para este número."],
       ["status=unavailable", "es", "Algo ha ido mal. Inténtalo de nuevo."],
       ["status=valid", "sv", "Your number is verified."],
     ];
