@@ -322,6 +322,9 @@ export const otpWords: Record<string, OtpWords> = {
   },
 };
 
+/** As they came, before a page changes any. */
+const own = { ...otpWords };
+
 /** The language of `otpWords` for a tag: as it stands, by its script ("zh-TW" is written in `Hant`), by its language alone, else English. */
 export function languageOf(tag: string): string {
   try {
@@ -354,6 +357,7 @@ export function waitingFor(lang: string, seconds: number): string {
   return wordsOf(lang).wait.replace("{when}", when);
 }
 
+/** Words that a page left out of its own are the element's, in that language or else in English. */
 export function wordsOf(lang: string): OtpWords {
-  return otpWords[lang] as OtpWords;
+  return { ...own.en, ...own[lang], ...otpWords[lang] } as OtpWords;
 }
