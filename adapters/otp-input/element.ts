@@ -172,7 +172,8 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   attributeChangedCallback(name: string, _before: string | null, value: string | null): void {
-    if (name === "value") this.value = value;
+    // A property that was set before the script came stands in front of the accessor, and goes before.
+    if (name === "value" && !Object.hasOwn(this, name)) this.value = value;
     if (name === "length") this.value = this.value;
     if (name === "next-retry-at") {
       const at = Date.parse(this.nextRetryAt);

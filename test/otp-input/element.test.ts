@@ -763,6 +763,19 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         { script: "after" },
       ));
 
+    test("a value that was set before the script came goes before that of the attribute", () =>
+      pages.on(
+        "<otp-input value=99></otp-input>",
+        async (page) => {
+          await element(page, (otp) => void (otp.value = "12"));
+          await addScript(page);
+          expect(await value(page)).toBe("12");
+          await element(page, (otp) => otp.setAttribute("value", "34"));
+          expect(await value(page)).toBe("34");
+        },
+        { script: "after" },
+      ));
+
     test("a script that comes twice changes nothing", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await addScript(page);
