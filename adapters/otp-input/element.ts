@@ -25,7 +25,7 @@ const HTMLElement = (globalThis.HTMLElement ?? class {}) as typeof globalThis.HT
 
 export class OtpInput extends reflecting(HTMLElement) {
   static readonly formAssociated = true;
-  static readonly observedAttributes = [...Object.values(attributes), "value", "lang", "aria-label"];
+  static readonly observedAttributes = [...Object.values(attributes), "value", "lang", "aria-label", "aria-labelledby", "aria-describedby"];
 
   readonly #internals = this.attachInternals();
   readonly #label = part("label", "label", { htmlFor: "input" });
@@ -35,10 +35,12 @@ export class OtpInput extends reflecting(HTMLElement) {
   readonly #words = part("span", "words");
   readonly #tries = part("span", "tries");
   readonly #message = part("p", "message", { id: "message", dir: "auto" }, this.#words, " ", this.#tries);
+  /** What the page describes the field by. */
+  readonly #about = part("span", "about", { id: "about", hidden: true });
   readonly #resend = part("button", "resend", { type: "button", dir: "auto" });
   /** Read out when it changes, and seen by nobody. */
   readonly #live = part("div", "live", { role: "status" });
-  readonly #root = part("div", "root", {}, this.#label, part("div", "room", {}, this.#field), this.#message, this.#resend, this.#live);
+  readonly #root = part("div", "root", {}, this.#label, part("div", "room", {}, this.#field), this.#message, this.#about, this.#resend, this.#live);
   /** A language may be said anywhere above. */
   readonly #languages = new MutationObserver(() => this.#plan());
   #lang = "en";
@@ -68,7 +70,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     const shadow = this.attachShadow({ mode: "open", delegatesFocus: true });
     shadow.adoptedStyleSheets = [styleSheet()];
     shadow.append(this.#root);
-    this.#input.setAttribute("aria-describedby", "message");
+    this.#input.setAttribute("aria-describedby", "about message");
     this.#input.setAttribute("autocorrect", "off");
     this.#input.addEventListener("beforeinput", (event) => this.#insert(event));
     this.#input.addEventListener("input", (event) => {
@@ -84,7 +86,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     });
     this.#input.addEventListener("change", () => this.dispatchEvent(new Event("change", { bubbles: true })));
     this.#input.addEventListener("focus", () => {
-      // The label outside may have changed unseen.
+      // The texts outside may have changed unseen.
       this.#render();
       if (this.#wrong) this.select();
     });
@@ -334,7 +336,9 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#root.lang = this.#lang;
     this.#label.hidden = this.label === "";
     this.#label.textContent = this.label;
-    this.#input.ariaLabel = this.label === "" ? this.getAttribute("aria-label") || textOf(this.labels) || words.label : null;
+    const name = this.label === "" ? this.getAttribute("aria-label") || textOf(this.labels) || words.label : null;
+    this.#input.ariaLabel = this.#textBy("aria-labelledby") || name;
+    this.#about.textContent = this.#textBy("aria-describedby");
     this.#input.ariaInvalid = `${this.#wrong}`;
     this.#input.ariaRequired = `${this.required}`;
     this.#input.disabled = this.#off;
@@ -349,6 +353,12 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#validate();
     this.#showBoxes();
     this.#tick();
+  }
+
+  /** The text of what an attribute refers to. It stands outside the shadow tree, where no reference from within reaches. */
+  #textBy(attribute: string): string {
+    const ids = this.getAttribute(attribute)?.split(/\s+/) ?? [];
+    return textOf(ids.map((id) => (this.getRootNode() as Document).getElementById(id)));
   }
 
   #showBoxes(): void {
@@ -425,6 +435,9 @@ function languageAbove(element: Element): string {
   return navigator.language;
 }
 
-function textOf(labels: NodeList): string {
-  return [...labels].map(({ textContent }) => textContent?.trim()).join(" ");
+function textOf(nodes: Iterable<Node | null>): string {
+  return [...nodes]
+    .map((node) => node?.textContent?.trim())
+    .join(" ")
+    .trim();
 }

@@ -513,16 +513,42 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   });
 
   describe("for who does not see it", () => {
+    /** As the browser tells it to a screen reader. */
+    const described = async (page: Page) => {
+      const devtools = await page.context().newCDPSession(page);
+      const { nodes } = (await devtools.send("Accessibility.getFullAXTree")) as { nodes: { role?: { value?: unknown }; description?: { value?: unknown } }[] };
+      return nodes.find(({ role }) => role?.value === "textbox")?.description?.value ?? "";
+    };
     const names: [what: string, body: string, name: string][] = [
       ["nothing said", "<otp-input></otp-input>", "Verification code"],
       ["a label of the page", "<label for=c>Code from the message</label><otp-input id=c></otp-input>", "Code from the message"],
       ["a label around it", "<label>Your code <otp-input></otp-input></label>", "Your code"],
       ["a label of its own", "<otp-input label='The code'></otp-input>", "The code"],
       ["aria-label", "<otp-input aria-label='Six digits'></otp-input>", "Six digits"],
+      ["aria-labelledby", "<b id=a>Code</b> <b id=b>by SMS</b><otp-input aria-label=Other label=Seen aria-labelledby='a b none'></otp-input>", "Code by SMS"],
+      ["aria-labelledby of nothing", "<otp-input aria-labelledby=none></otp-input>", "Verification code"],
     ];
     test.each(names)("its name, with %s: %s %s", (_, body, name) =>
       pages.on(body, async (page) => expect(await page.getByRole("textbox", { name, exact: true }).count()).toBe(1)),
     );
+
+    test("its description is what aria-describedby refers to, before its own words, also in a shadow tree and once that changes", () =>
+      pages.on("<div></div>", async (page) => {
+        await page.evaluate(() => {
+          const [otp, hint] = [document.createElement("otp-input"), document.createElement("p")];
+          hint.id = "hint";
+          hint.textContent = "Look at your phone.";
+          otp.status = "pending";
+          otp.setAttribute("aria-describedby", "hint");
+          document.querySelector("div")?.attachShadow({ mode: "open" }).append(hint, otp);
+        });
+        expect(await described(page)).toBe("Look at your phone. Your code is on its way.");
+        await page.locator("#hint").evaluate((hint) => void (hint.textContent = "It may take a minute."));
+        await field(page).focus();
+        expect(await described(page)).toBe("It may take a minute. Your code is on its way.");
+        await element(page, (otp) => otp.removeAttribute("aria-describedby"));
+        expect(await described(page)).toBe("Your code is on its way.");
+      }));
 
     test("a click on its label goes to the field", () =>
       pages.on("<label for=c>Code</label><otp-input id=c></otp-input>", async (page) => {
@@ -537,16 +563,14 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         await element(page, (otp) => {
           otp.answer = { status: "invalid", remaining_checks: 2 };
         });
-        const described = () =>
-          field(page).evaluate((input) => (input.getRootNode() as ShadowRoot).getElementById(input.getAttribute("aria-describedby") as string)?.textContent);
-        expect(await described()).toBe("That code is not right. 2 tries left");
+        expect(await described(page)).toBe("That code is not right. 2 tries left");
         expect(await field(page).getAttribute("aria-invalid")).toBe("true");
         expect(await spoken(page)).toBe("That code is not right. 2 tries left");
         // What is typed next takes the wrong one's place.
         await page.keyboard.type("2");
         expect(await value(page)).toBe("2");
         expect(await field(page).getAttribute("aria-invalid")).toBe("false");
-        expect(await described()).toBe("That code is not right. 2 tries left");
+        expect(await described(page)).toBe("That code is not right. 2 tries left");
       }));
 
     test("the same answer twice is read out twice", () =>
