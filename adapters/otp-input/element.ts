@@ -8,7 +8,7 @@ import { languageOf, triesLeft, waitingFor, wordsFor, wordsOf } from "./words.js
 /** Attributes whose change is news of the server. */
 const news: readonly string[] = ["status", "next-retry-at", "remaining-checks", "remaining-retry"];
 
-/** Statuses after which no message can follow. */
+/** Statuses after which no message can follow, and none is waited for. */
 const over = /^(valid|already_validated|expired_auth|rate_limited|spam_detected|no_attempt|without_attempt)$/;
 
 /** Statuses that are no fault of anybody. */
@@ -89,6 +89,8 @@ export class OtpInput extends reflecting(HTMLElement) {
       // The texts outside may have changed unseen.
       this.#render();
       if (this.#wrong) this.select();
+      // Browsers answer one request of a page, the last: another field may have asked since.
+      if (this.value.length < this.length) this.#listen();
     });
     for (const type of ["keyup", "pointerup", "select", "selectionchange"]) this.#input.addEventListener(type, () => this.#showBoxes());
     this.#resend.addEventListener("click", () => this.#ask());
@@ -286,7 +288,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   async #listen(): Promise<void> {
-    if (this.#otp !== undefined || this.#off || !this.isConnected) return;
+    if (this.#otp !== undefined || this.#off || !this.isConnected || over.test(this.#told)) return;
     const otp = new AbortController();
     this.#otp = otp;
     const code = await codeFromMessage(otp.signal);
@@ -324,7 +326,8 @@ export class OtpInput extends reflecting(HTMLElement) {
       this.#aloud = false;
       this.#say(this.#words.textContent, this.#tries.textContent, this.#waiting ? this.#resend.textContent : "");
       if (this.#wrong && this.shadowRoot?.activeElement === this.#input) this.select();
-      if (tones[this.#told] === "info") this.#listen();
+      if (over.test(this.#told)) this.#hush();
+      else if (tones[this.#told] === "info") this.#listen();
     });
   }
 

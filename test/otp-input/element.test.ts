@@ -245,12 +245,13 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
     }));
 
   describe("a message that the browser reads (WebOTP)", () => {
-    /** In place of a phone: each request is kept, and answered by `deliver(code)`. */
+    /** In place of a phone: each request is kept, and the last answered by `deliver(code)`; it cancels the one before, as Chromium does. */
     const phone: PageOptions = {
       before: (page) =>
         page.addInitScript(() => {
           const asked: { otp: unknown; aborted: () => boolean }[] = [];
           let deliver: (code: string) => void = () => undefined;
+          let cancel: () => void = () => undefined;
           Object.assign(globalThis, {
             OTPCredential: class {},
             asked: () => asked.map(({ otp, aborted }) => [otp, aborted()]),
@@ -260,6 +261,8 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
             new Promise((resolve, reject) => {
               asked.push({ otp, aborted: () => signal?.aborted === true });
               deliver = (code) => resolve({ code } as never);
+              cancel();
+              cancel = () => reject(new DOMException("cancelled", "AbortError"));
               signal?.addEventListener("abort", () => reject(signal.reason));
             });
         }),
@@ -286,6 +289,10 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["its form is sent", (page) => page.evaluate(() => document.forms[0]?.requestSubmit())],
       ["the code is typed", (page) => field(page).pressSequentially("123456")],
       ["it is disabled", (page) => element(page, (otp) => void (otp.disabled = true))],
+      ...["valid", "expired_auth", "rate_limited"].map((status): [string, (page: Page) => Promise<unknown>] => [
+        `it is told ${status}`,
+        (page) => element(page, (otp, told) => void (otp.answer = { status: told }), status).then(() => field(page).focus()),
+      ]),
     ];
     test.each(ends)("is waited for no more once %s", (_, does) =>
       pages.on(
@@ -315,6 +322,22 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
               [sms, true],
               [sms, false],
             ]);
+        },
+        phone,
+      ));
+
+    test("is not waited for where the page begins with nothing to wait for", () =>
+      pages.on("<otp-input status=valid></otp-input>", async (page) => expect(await asked(page)).toEqual([]), phone));
+
+    test("goes to that of two fields which the person is in", () =>
+      pages.on(
+        "<otp-input></otp-input><otp-input></otp-input>",
+        async (page) => {
+          expect(await asked(page)).toHaveLength(2);
+          await field(page).first().focus();
+          expect(await asked(page)).toHaveLength(3);
+          await deliver(page, "482913");
+          await expect.poll(() => field(page).evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value))).toEqual(["482913", ""]);
         },
         phone,
       ));
