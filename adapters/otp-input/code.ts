@@ -24,3 +24,17 @@ export function codeIn(text: string, length: number): string | undefined {
   }
   return undefined;
 }
+
+/** Which digits of a text come into a field in the place of what is selected there. A whole code takes the place of all, and digits that find no room that of those behind them. */
+export function placed(
+  text: string,
+  value: string,
+  start: number,
+  end: number,
+  length: number,
+): { readonly digits: string; readonly from: number; readonly to: number } {
+  const code = codeIn(text, length);
+  if (code !== undefined) return { digits: code, from: 0, to: value.length };
+  const digits = digitsOf(text).slice(0, length - start);
+  return { digits, from: start, to: Math.max(end, start + digits.length + value.length - length) };
+}

@@ -1,5 +1,5 @@
 import { attributes, reflecting } from "./attributes.js";
-import { codeIn, digitsOf } from "./code.js";
+import { digitsOf, placed } from "./code.js";
 import { style } from "./style.js";
 import type { OtpAnswer } from "./types.js";
 import { codeFromMessage } from "./web-otp.js";
@@ -8,7 +8,7 @@ import { languageOf, triesLeft, waitingFor, wordsFor, wordsOf } from "./words.js
 /** Attributes whose change is news of the server. */
 const news: readonly string[] = ["status", "next-retry-at", "remaining-checks", "remaining-retry"];
 
-/** Statuses after which no message can follow. */
+/** Statuses after which no message can follow, and none is waited for. */
 const over = /^(valid|already_validated|expired_auth|rate_limited|spam_detected|no_attempt|without_attempt)$/;
 
 /** Statuses that are no fault of anybody. */
@@ -25,7 +25,7 @@ const HTMLElement = (globalThis.HTMLElement ?? class {}) as typeof globalThis.HT
 
 export class OtpInput extends reflecting(HTMLElement) {
   static readonly formAssociated = true;
-  static readonly observedAttributes = [...Object.values(attributes), "value", "lang", "aria-label"];
+  static readonly observedAttributes = [...Object.values(attributes), "value", "lang", "aria-label", "aria-labelledby", "aria-describedby"];
 
   readonly #internals = this.attachInternals();
   readonly #label = part("label", "label", { htmlFor: "input" });
@@ -35,10 +35,12 @@ export class OtpInput extends reflecting(HTMLElement) {
   readonly #words = part("span", "words");
   readonly #tries = part("span", "tries");
   readonly #message = part("p", "message", { id: "message", dir: "auto" }, this.#words, " ", this.#tries);
+  /** What the page describes the field by. */
+  readonly #about = part("span", "about", { id: "about", hidden: true });
   readonly #resend = part("button", "resend", { type: "button", dir: "auto" });
   /** Read out when it changes, and seen by nobody. */
   readonly #live = part("div", "live", { role: "status" });
-  readonly #root = part("div", "root", {}, this.#label, part("div", "room", {}, this.#field), this.#message, this.#resend, this.#live);
+  readonly #root = part("div", "root", {}, this.#label, part("div", "room", {}, this.#field), this.#message, this.#about, this.#resend, this.#live);
   /** A language may be said anywhere above. */
   readonly #languages = new MutationObserver(() => this.#plan());
   #lang = "en";
@@ -47,6 +49,8 @@ export class OtpInput extends reflecting(HTMLElement) {
   #seen = "";
   /** Whether the person changed the code since the last news, which was of another one then. */
   #edited = false;
+  /** Whether the form was sent with the code as it stands, by the page or its button, and nothing was told since: the Enter that people press behind the last digit does not send it twice. */
+  #sent = false;
   #off = false;
   /** The server's clock less this device's, ms. */
   #skew = 0;
@@ -66,28 +70,27 @@ export class OtpInput extends reflecting(HTMLElement) {
     const shadow = this.attachShadow({ mode: "open", delegatesFocus: true });
     shadow.adoptedStyleSheets = [styleSheet()];
     shadow.append(this.#root);
-    this.#input.setAttribute("aria-describedby", "message");
+    this.#input.setAttribute("aria-describedby", "about message");
     this.#input.setAttribute("autocorrect", "off");
+    this.#input.addEventListener("beforeinput", (event) => this.#insert(event));
     this.#input.addEventListener("input", (event) => {
       // Told anew once it is taken, so that whoever binds the value has it before `otp-complete`.
       event.stopPropagation();
-      this.#typed((event as InputEvent).isComposing);
+      this.#typed(event as InputEvent);
     });
-    this.#input.addEventListener("compositionend", () => this.#typed(false));
-    this.#input.addEventListener("paste", (event) => {
-      const code = codeIn(event.clipboardData?.getData("text") ?? "", this.length);
-      if (code === undefined) return;
-      event.preventDefault();
-      this.#fill(code);
-    });
-    this.#input.addEventListener("keydown", ({ key, isComposing }) => {
-      if (key === "Enter" && !isComposing) this.form?.requestSubmit();
+    this.#input.addEventListener("compositionend", (event) => this.#typed(event));
+    this.#input.addEventListener("keydown", ({ key, isComposing, repeat }) => {
+      if (key !== "Enter" || isComposing || repeat) return;
+      if (!this.#sent) this.form?.requestSubmit();
+      this.#sent = false;
     });
     this.#input.addEventListener("change", () => this.dispatchEvent(new Event("change", { bubbles: true })));
     this.#input.addEventListener("focus", () => {
-      // The label outside may have changed unseen.
+      // The texts outside may have changed unseen.
       this.#render();
       if (this.#wrong) this.select();
+      // Browsers answer one request of a page, the last: another field may have asked since.
+      if (this.value.length < this.length) this.#listen();
     });
     for (const type of ["keyup", "pointerup", "select", "selectionchange"]) this.#input.addEventListener(type, () => this.#showBoxes());
     this.#resend.addEventListener("click", () => this.#ask());
@@ -109,10 +112,11 @@ export class OtpInput extends reflecting(HTMLElement) {
 
   set answer(answer: OtpAnswer | null | undefined) {
     this.#answer = answer ?? null;
-    const { created_at, status, next_retry_at, remaining_checks, remaining_retry } = answer ?? {};
+    const { created_at, status, next_retry_at, remaining_checks, remaining_retry, carrier_refused } = answer ?? {};
     const then = Date.parse(created_at ?? "");
     if (!Number.isNaN(then)) this.#skew = then - Date.now();
-    this.status = status ?? "";
+    const told = status ?? "";
+    this.status = carrier_refused && tones[told] === "info" ? "carrier_refused" : told;
     // What an answer does not tell stays as it was.
     this.nextRetryAt = next_retry_at ?? this.nextRetryAt;
     this.remainingChecks = remaining_checks ?? this.remainingChecks;
@@ -172,14 +176,15 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   attributeChangedCallback(name: string, _before: string | null, value: string | null): void {
-    if (name === "value") this.value = value;
+    // A property that was set before the script came stands in front of the accessor, and goes before.
+    if (name === "value" && !Object.hasOwn(this, name)) this.value = value;
     if (name === "length") this.value = this.value;
     if (name === "next-retry-at") {
       const at = Date.parse(this.nextRetryAt);
       this.#next = this.nextRetryAt === "" ? undefined : Number.isNaN(at) ? 0 : at;
     }
     const isNews = news.includes(name);
-    if (isNews) this.#edited = false;
+    if (isNews) this.#edited = this.#sent = false;
     this.#validate();
     this.#plan(isNews);
   }
@@ -187,7 +192,11 @@ export class OtpInput extends reflecting(HTMLElement) {
   formAssociatedCallback(form: HTMLFormElement | null): void {
     this.#ofForm?.abort();
     this.#ofForm = new AbortController();
-    form?.addEventListener("submit", () => this.#hush(), { signal: this.#ofForm.signal });
+    const sent = () => {
+      this.#sent = true;
+      this.#hush();
+    };
+    form?.addEventListener("submit", sent, { signal: this.#ofForm.signal });
   }
 
   formDisabledCallback(off: boolean): void {
@@ -216,29 +225,44 @@ export class OtpInput extends reflecting(HTMLElement) {
     return this.#told === "invalid" && !this.#edited;
   }
 
-  /** Takes what came into the field, in whatever form: a digit, an autofilled "123-456", digits of another script. */
-  #typed(composing: boolean): void {
+  /** Makes digits of what is about to come into the field, by a command, so that the browser can undo it. */
+  #insert(event: InputEvent): void {
+    const text = event.data ?? event.dataTransfer?.getData("text/plain");
+    // What an input method composes cannot be held up.
+    if (!text || !event.cancelable) return;
+    const { value, selectionStart, selectionEnd } = this.#input;
+    const { digits, from, to } = placed(text, value, selectionStart ?? 0, selectionEnd ?? 0, this.length);
+    if (digits === text && from === selectionStart && to === selectionEnd) return;
+    event.preventDefault();
+    if (digits === "") return;
+    this.#input.setSelectionRange(from, to);
+    if (document.execCommand("insertText", false, digits)) return;
+    this.#input.setRangeText(digits, from, to, "end");
+    this.#take(true);
+  }
+
+  /** Takes what is in the field now. What came unannounced may have any form: composed digits of another script, an autofilled "123-456". */
+  #typed({ data, isComposing, inputType }: Partial<InputEvent>): void {
     const { value, selectionStart } = this.#input;
     if (!/^\d*$/.test(value) || value.length > this.length) {
       // What an input method still composes is not changed under its hands.
-      if (composing) return;
-      this.#input.value = codeIn(value, this.length) ?? digitsOf(value).slice(0, this.length);
-      const caret = digitsOf(value.slice(0, selectionStart ?? undefined)).length;
-      this.#input.setSelectionRange(caret, caret);
+      if (isComposing) return;
+      const before = value.slice(0, selectionStart ?? undefined);
+      const [text, start] = data && before.endsWith(data) ? [data, before.length - data.length] : [value, 0];
+      const rest = value.slice(0, start) + value.slice(start + text.length);
+      const { digits, from, to } = placed(text, rest, start, start, this.length);
+      this.#input.value = rest.slice(0, from) + digits + rest.slice(to);
+      this.#input.setSelectionRange(from + digits.length, from + digits.length);
     }
-    this.#take(true);
+    // A code that comes back by undo is not meant to be checked again.
+    this.#take(true, !inputType?.startsWith("history"));
   }
 
-  /** Puts a code in as if the person had. */
-  #fill(code: string): void {
-    this.#input.value = code;
-    this.#take(true);
-  }
-
-  #take(byPerson: boolean): void {
+  #take(byPerson: boolean, completes = byPerson): void {
     const { value } = this;
     if (value !== this.#seen) {
       this.#seen = value;
+      this.#sent = false;
       if (byPerson) this.#edited = true;
       this.#internals.setFormValue(value);
       this.#validate();
@@ -247,7 +271,7 @@ export class OtpInput extends reflecting(HTMLElement) {
       const whole = value.length === this.length;
       if (whole) this.#hush();
       if (byPerson) this.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true }));
-      if (byPerson && whole) this.#fire("otp-complete", { code: value });
+      if (completes && whole) this.#fire("otp-complete", { code: value });
     }
   }
 
@@ -264,13 +288,15 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   async #listen(): Promise<void> {
-    if (this.#otp !== undefined || this.#off || !this.isConnected) return;
+    if (this.#otp !== undefined || this.#off || !this.isConnected || over.test(this.#told)) return;
     const otp = new AbortController();
     this.#otp = otp;
     const code = await codeFromMessage(otp.signal);
     if (otp.signal.aborted) return;
     this.#otp = undefined;
-    if (code !== undefined) this.#fill(codeIn(code, this.length) ?? digitsOf(code));
+    if (code === undefined) return;
+    this.#input.value = placed(code, "", 0, 0, this.length).digits;
+    this.#take(true);
   }
 
   #hush(): void {
@@ -300,7 +326,8 @@ export class OtpInput extends reflecting(HTMLElement) {
       this.#aloud = false;
       this.#say(this.#words.textContent, this.#tries.textContent, this.#waiting ? this.#resend.textContent : "");
       if (this.#wrong && this.shadowRoot?.activeElement === this.#input) this.select();
-      if (tones[this.#told] === "info") this.#listen();
+      if (over.test(this.#told)) this.#hush();
+      else if (tones[this.#told] === "info") this.#listen();
     });
   }
 
@@ -312,7 +339,9 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#root.lang = this.#lang;
     this.#label.hidden = this.label === "";
     this.#label.textContent = this.label;
-    this.#input.ariaLabel = this.label === "" ? this.getAttribute("aria-label") || textOf(this.labels) || words.label : null;
+    const name = this.label === "" ? this.getAttribute("aria-label") || textOf(this.labels) || words.label : null;
+    this.#input.ariaLabel = this.#textBy("aria-labelledby") || name;
+    this.#about.textContent = this.#textBy("aria-describedby");
     this.#input.ariaInvalid = `${this.#wrong}`;
     this.#input.ariaRequired = `${this.required}`;
     this.#input.disabled = this.#off;
@@ -327,6 +356,12 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#validate();
     this.#showBoxes();
     this.#tick();
+  }
+
+  /** The text of what an attribute refers to. It stands outside the shadow tree, where no reference from within reaches. */
+  #textBy(attribute: string): string {
+    const ids = this.getAttribute(attribute)?.split(/\s+/) ?? [];
+    return textOf(ids.map((id) => (this.getRootNode() as Document).getElementById(id)));
   }
 
   #showBoxes(): void {
@@ -403,6 +438,9 @@ function languageAbove(element: Element): string {
   return navigator.language;
 }
 
-function textOf(labels: NodeList): string {
-  return [...labels].map(({ textContent }) => textContent?.trim()).join(" ");
+function textOf(nodes: Iterable<Node | null>): string {
+  return [...nodes]
+    .map((node) => node?.textContent?.trim())
+    .join(" ")
+    .trim();
 }

@@ -9,6 +9,8 @@ export interface OtpAnswer {
   readonly next_retry_at?: string | null | undefined;
   readonly remaining_retry?: number | null | undefined;
   readonly remaining_checks?: number | null | undefined;
+  /** No carrier took the message of this create or retry: told in the place of its status, as the status `carrier_refused`. */
+  readonly carrier_refused?: boolean | null | undefined;
 }
 
 /** Of `otp-complete`: as many digits as the code has are there. */
@@ -18,7 +20,7 @@ export type OtpCompleteEvent = OfPage<"Event"> & { readonly detail: { readonly c
 export interface OtpInputProperties {
   /** Digits of a code. Default 6. */
   length: number;
-  /** What create, retry or check answered, or the code of a fault: shown in words. `""`: nothing. */
+  /** What create, retry or check answered, `carrier_refused`, or the code of a fault: shown in words. `""`: nothing. */
   status: string;
   /** When another message may be asked for, ISO 8601. The button for it is there while this is set; `""`: it is not. */
   nextRetryAt: string;

@@ -5,7 +5,7 @@ export interface OtpWords {
   readonly approved: string;
   readonly denied: string;
   readonly rate_limited: string;
-  /** `spam_detected`, `no_attempt` and `without_attempt`. */
+  /** `spam_detected`, `no_attempt`, `without_attempt` and `carrier_refused`. */
   readonly unsent: string;
   readonly valid: string;
   readonly invalid: string;
@@ -322,6 +322,9 @@ export const otpWords: Record<string, OtpWords> = {
   },
 };
 
+/** As they came, before a page changes any. */
+const own = { ...otpWords };
+
 /** The language of `otpWords` for a tag: as it stands, by its script ("zh-TW" is written in `Hant`), by its language alone, else English. */
 export function languageOf(tag: string): string {
   try {
@@ -334,7 +337,7 @@ export function languageOf(tag: string): string {
 
 /** Statuses that have words of their own. Those of an attempt that sent nothing share theirs, and whatever else failed shares one. */
 const worded = ["pending", "approved", "denied", "rate_limited", "valid", "invalid", "already_validated", "expired_auth"] as const;
-const unsent: readonly string[] = ["spam_detected", "no_attempt", "without_attempt"];
+const unsent: readonly string[] = ["spam_detected", "no_attempt", "without_attempt", "carrier_refused"];
 
 /** What a status, or the code of a fault, means to the person. */
 export function wordsFor(lang: string, status: string): string {
@@ -354,6 +357,7 @@ export function waitingFor(lang: string, seconds: number): string {
   return wordsOf(lang).wait.replace("{when}", when);
 }
 
+/** Words that a page left out of its own are the element's, in that language or else in English. */
 export function wordsOf(lang: string): OtpWords {
-  return otpWords[lang] as OtpWords;
+  return { ...own.en, ...own[lang], ...otpWords[lang] } as OtpWords;
 }

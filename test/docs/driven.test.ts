@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { environmentFor } from "./environment.js";
@@ -63,6 +64,30 @@ describe("docs/frameworks.md: what exports a handler answers a real request", ()
     const { printed, end } = await probe(name, call);
     expect(await end()).toMatchObject({ code: 0, stderr: "" });
     expect(printed()).toMatch(/^answered 200$/m);
+  });
+});
+
+describe("docs/front-end.md: the routes of a page", () => {
+  it.each(["express", "express4"])("with %s, they tell the page no id, and nobody without a session brings them down", async (framework) => {
+    const file = project.fileOf("docs/front-end.md", "server.ts");
+    const other = file.replace("server.js", `${framework}.js`);
+    writeFileSync(other, readFileSync(file, "utf8").replace('"express"', JSON.stringify(framework)));
+    const server = await start(other, environment);
+    running.push(server);
+    const post = async (step: string, body?: object, cookie = "") => {
+      const headers = { "content-type": "application/json", cookie };
+      const answer = await fetch(`http://127.0.0.1:${server.port}/sign-up/${step}`, { method: "POST", headers, ...(body && { body: JSON.stringify(body) }) });
+      return { status: answer.status, cookie: answer.headers.get("set-cookie") ?? "", body: (await answer.json()) as Record<string, unknown> };
+    };
+    for (const step of ["check", "resend"]) expect(await post(step, { code: "123456" })).toMatchObject({ status: 401, body: { status: "expired_auth" } });
+    expect((await post("number")).body).toEqual({ fault: "not_a_number" });
+    const created = await post("number", { phone: "06 12 34 56 78" });
+    const cookie = created.cookie.split(";")[0];
+    const answers = [created, await post("check", { code: "1" }, cookie), await post("resend", {}, cookie)];
+    expect(answers.map(({ body }) => body.status)).toEqual(["pending", "invalid", "denied"]);
+    for (const { body } of answers) expect(Object.keys(body)).not.toEqual(expect.arrayContaining([expect.stringMatching(/uuid|phone/)]));
+    // Check rejects: no code was given.
+    expect(await post("check", {}, cookie)).toMatchObject({ status: 400, body: { status: "bad_request" } });
   });
 });
 

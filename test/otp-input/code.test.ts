@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { codeIn, digitsOf } from "../../adapters/otp-input/code.js";
+import { codeIn, digitsOf, placed } from "../../adapters/otp-input/code.js";
 
 describe("the code in a text", () => {
   const found: [text: string, length: number, code: string][] = [
@@ -41,4 +41,28 @@ describe("the code in a text", () => {
 
 test("digits of every script are read as ASCII, and nothing else is kept", () => {
   expect(digitsOf("a1 ٢-３४!𝟓")).toBe("12345");
+});
+
+describe("what comes into a field of six digits", () => {
+  // `[` and `]` stand around what is selected.
+  const rows: [before: string, text: string, after: string][] = [
+    ["12[]", "3", "123"],
+    ["12[]56", "3", "12356"],
+    ["12[345]6", "7", "1276"],
+    ["12[]3456", "7", "127456"],
+    ["12[]3456", "78", "127856"],
+    ["12[]345", "78", "127845"],
+    ["1[2]3456", "78", "178456"],
+    ["12345[]", "67", "123456"],
+    ["123456[]", "7", "123456"],
+    ["12[]", "x", "12"],
+    ["12[]", "٣", "123"],
+    ["12[]", "123456", "123456"],
+    ["12[3]456", "Your code is 482 913", "482913"],
+  ];
+  test.each(rows)("%s, and %j: %s", (before, text, after) => {
+    const value = before.replace(/[[\]]/g, "");
+    const { digits, from, to } = placed(text, value, before.indexOf("["), before.indexOf("]") - 1, 6);
+    expect(value.slice(0, from) + digits + value.slice(to)).toBe(after);
+  });
 });

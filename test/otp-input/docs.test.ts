@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import type { BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { attributes } from "../../adapters/otp-input/attributes.js";
 import { otpWords } from "../../adapters/otp-input/index.js";
@@ -49,12 +50,26 @@ describe("docs/front-end.md", () => {
       server.close();
     });
 
-    test("checks a wrong code, asks for another message, and goes on with the right one", async () => {
-      const tab = await browser.newPage();
+    async function opened(options?: BrowserContextOptions) {
+      const tab = await browser.newPage(options);
       tab.setDefaultTimeout(60_000);
       await tab.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+      return tab;
+    }
+
+    test("where JavaScript is off there is one field, of the same name", async () => {
+      const tab = await opened({ javaScriptEnabled: false });
+      await tab.getByRole("textbox", { name: "Code from the message" }).fill("222222");
+      expect(await tab.getByRole("textbox").count()).toBe(1);
+      await tab.getByRole("button", { name: "Check" }).click();
+      await tab.waitForURL("**/?code=222222");
+    });
+
+    test("checks a wrong code, asks for another message, and goes on with the right one", async () => {
+      const tab = await opened();
       const code = tab.getByRole("textbox", { name: "Code from the message" });
       await code.pressSequentially("111111");
+      await code.press("Enter");
       await tab.getByText("That code is not right. 4 tries left").first().waitFor();
       await tab.getByRole("button", { name: "Send a new code" }).click();
       await tab.locator("p", { hasText: "A new code is on its way." }).waitFor();

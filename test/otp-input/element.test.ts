@@ -19,6 +19,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   const message = (page: Page) => page.locator("otp-input p");
   const resend = (page: Page) => page.locator("otp-input button");
   const spoken = (page: Page) => page.getByRole("status").textContent();
+  const completions = async (page: Page) => (await told(page)).filter((one) => one.startsWith("otp-complete")).map((one) => one.slice("otp-complete ".length));
   const paste = async (page: Page, text: string) => {
     await page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
     await field(page).press("Control+V");
@@ -92,6 +93,81 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           expect(await value(page)).toBe(expected);
         }
         expect((await told(page)).filter((one) => one.startsWith("otp"))).toEqual(["otp-complete 482913", "otp-complete 123456"]);
+      }));
+
+    const inserted: [typed: string, text: string, completed: string][] = [
+      ["12", "123456", "123456"],
+      ["12", "Your code is 482 913", "482913"],
+      ["123", "456", "123456"],
+    ];
+    test.each(inserted)("over %s a keyboard's suggestion %j makes %s", (typed, text, completed) =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await watch(page);
+        await field(page).pressSequentially(typed);
+        await page.keyboard.insertText(text);
+        expect(await completions(page)).toEqual([completed]);
+      }),
+    );
+
+    test("in a full field a digit takes the place of the one at the caret", () =>
+      pages.on("<otp-input value=123456></otp-input>", async (page) => {
+        await watch(page);
+        const { x, y, width, height } = (await page.locator("otp-input [part~=box]").nth(2).boundingBox()) as DOMRect;
+        await page.mouse.click(x + width * 0.3, y + height / 2);
+        await page.keyboard.type("7");
+        expect(await completions(page)).toEqual(["127456"]);
+        await page.keyboard.press("End");
+        await page.keyboard.type("8");
+        expect(await value(page)).toBe("127456");
+      }));
+
+    const undone: [what: string, typed: string, does: (page: Page) => Promise<unknown>][] = [
+      ["a code that was pasted over digits", "12", (page) => paste(page, "123456")],
+      ["a message that was pasted", "12", (page) => paste(page, "Your code is 482 913")],
+      ["digits that were pasted with what is none", "12", (page) => paste(page, "3-4")],
+      ["what a keyboard suggested", "12", (page) => page.keyboard.insertText("482-913")],
+      ["a digit typed over another", "123456", (page) => page.keyboard.press("ArrowLeft").then(() => page.keyboard.type("7"))],
+      ["a digit typed after what is none", "12", (page) => page.keyboard.type("a3")],
+    ];
+    test.each(undone)("%s is undone by one step, and done again, which tells of no code", (_, typed, does) =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await field(page).pressSequentially(typed);
+        await page.keyboard.press("ArrowLeft");
+        await page.keyboard.press("ArrowRight");
+        await does(page);
+        await expect.poll(() => value(page)).not.toBe(typed);
+        const after = await value(page);
+        await watch(page);
+        await page.keyboard.press("Control+Z");
+        expect(await value(page)).toBe(typed);
+        await page.keyboard.press("Control+Shift+Z");
+        expect(await value(page)).toBe(after);
+        expect(await told(page)).toEqual(["input", "input"]);
+      }),
+    );
+
+    test("where the page knows no such command, digits are put in all the same", () =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await watch(page);
+        await page.evaluate(() => Object.assign(document, { execCommand: () => false }));
+        await field(page).pressSequentially("12");
+        await page.keyboard.insertText("482-913");
+        expect(await completions(page)).toEqual(["482913"]);
+      }));
+
+    test("what an input method composes takes the same places when it is done", () =>
+      pages.on("<otp-input value=123456></otp-input>", async (page) => {
+        await watch(page);
+        const devtools = await page.context().newCDPSession(page);
+        const compose = async (text: string) => {
+          await devtools.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length });
+          await devtools.send("Input.insertText", { text });
+        };
+        await field(page).press("Home");
+        await page.keyboard.press("ArrowRight");
+        await compose("７");
+        await compose("१२३४५६");
+        expect(await completions(page)).toEqual(["173456", "123456"]);
       }));
 
     test("what an input method composes is taken when it is done, and not touched before", () =>
@@ -169,12 +245,13 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
     }));
 
   describe("a message that the browser reads (WebOTP)", () => {
-    /** In place of a phone: each request is kept, and answered by `deliver(code)`. */
+    /** In place of a phone: each request is kept, and the last answered by `deliver(code)`; it cancels the one before, as Chromium does. */
     const phone: PageOptions = {
       before: (page) =>
         page.addInitScript(() => {
           const asked: { otp: unknown; aborted: () => boolean }[] = [];
           let deliver: (code: string) => void = () => undefined;
+          let cancel: () => void = () => undefined;
           Object.assign(globalThis, {
             OTPCredential: class {},
             asked: () => asked.map(({ otp, aborted }) => [otp, aborted()]),
@@ -184,6 +261,8 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
             new Promise((resolve, reject) => {
               asked.push({ otp, aborted: () => signal?.aborted === true });
               deliver = (code) => resolve({ code } as never);
+              cancel();
+              cancel = () => reject(new DOMException("cancelled", "AbortError"));
               signal?.addEventListener("abort", () => reject(signal.reason));
             });
         }),
@@ -210,6 +289,10 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["its form is sent", (page) => page.evaluate(() => document.forms[0]?.requestSubmit())],
       ["the code is typed", (page) => field(page).pressSequentially("123456")],
       ["it is disabled", (page) => element(page, (otp) => void (otp.disabled = true))],
+      ...["valid", "expired_auth", "rate_limited"].map((status): [string, (page: Page) => Promise<unknown>] => [
+        `it is told ${status}`,
+        (page) => element(page, (otp, told) => void (otp.answer = { status: told }), status).then(() => field(page).focus()),
+      ]),
     ];
     test.each(ends)("is waited for no more once %s", (_, does) =>
       pages.on(
@@ -239,6 +322,22 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
               [sms, true],
               [sms, false],
             ]);
+        },
+        phone,
+      ));
+
+    test("is not waited for where the page begins with nothing to wait for", () =>
+      pages.on("<otp-input status=valid></otp-input>", async (page) => expect(await asked(page)).toEqual([]), phone));
+
+    test("goes to that of two fields which the person is in", () =>
+      pages.on(
+        "<otp-input></otp-input><otp-input></otp-input>",
+        async (page) => {
+          expect(await asked(page)).toHaveLength(2);
+          await field(page).first().focus();
+          expect(await asked(page)).toHaveLength(3);
+          await deliver(page, "482913");
+          await expect.poll(() => field(page).evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value))).toEqual(["482913", ""]);
         },
         phone,
       ));
@@ -327,6 +426,21 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         noon,
       ));
 
+    test.each([
+      ["create", { status: "pending", remaining_retry: 0 }, false],
+      ["retry", { status: "denied", remaining_retry: 3, next_retry_at: at(0) }, true],
+    ] as const)("after a %s whose message no carrier took, says so, and offers another one where there is one", (_, answer, offered) =>
+      pages.on("<otp-input></otp-input>", async (page) => {
+        await element(page, (otp, answered) => void (otp.answer = { ...answered, carrier_refused: true }), answer);
+        expect(await message(page).innerText()).toBe("We could not send a code to this number.");
+        expect(await message(page).getAttribute("part")).toBe("message error");
+        expect(await resend(page).isVisible()).toBe(offered);
+        // A page that keeps what it was told, and adds what a check answers.
+        await element(page, (otp) => void (otp.answer = { ...otp.answer, status: "valid" }));
+        expect(await message(page).innerText()).toBe("Your number is verified.");
+      }),
+    );
+
     const gone: [attributes: string][] = [
       ["remaining-retry=0"],
       ...["valid", "expired_auth", "rate_limited", "spam_detected", "no_attempt"].map((one): [string] => [`status=${one}`]),
@@ -367,6 +481,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["status=rate_limited", "zh-TW", "嘗試次數過多，請稍後再試。"],
       ["status=expired_auth", "ar", "انتهت صلاحية هذا الرمز. يُرجى البدء من جديد."],
       ["status=without_attempt", "it", "Non è stato possibile inviare un codice a questo numero."],
+      ["status=carrier_refused", "pt", "Não foi possível enviar um código para este número."],
       ["status=unavailable", "es", "Algo ha ido mal. Inténtalo de nuevo."],
       ["status=valid", "sv", "Your number is verified."],
     ];
@@ -421,16 +536,42 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   });
 
   describe("for who does not see it", () => {
+    /** As the browser tells it to a screen reader. */
+    const described = async (page: Page) => {
+      const devtools = await page.context().newCDPSession(page);
+      const { nodes } = (await devtools.send("Accessibility.getFullAXTree")) as { nodes: { role?: { value?: unknown }; description?: { value?: unknown } }[] };
+      return nodes.find(({ role }) => role?.value === "textbox")?.description?.value ?? "";
+    };
     const names: [what: string, body: string, name: string][] = [
       ["nothing said", "<otp-input></otp-input>", "Verification code"],
       ["a label of the page", "<label for=c>Code from the message</label><otp-input id=c></otp-input>", "Code from the message"],
       ["a label around it", "<label>Your code <otp-input></otp-input></label>", "Your code"],
       ["a label of its own", "<otp-input label='The code'></otp-input>", "The code"],
       ["aria-label", "<otp-input aria-label='Six digits'></otp-input>", "Six digits"],
+      ["aria-labelledby", "<b id=a>Code</b> <b id=b>by SMS</b><otp-input aria-label=Other label=Seen aria-labelledby='a b none'></otp-input>", "Code by SMS"],
+      ["aria-labelledby of nothing", "<otp-input aria-labelledby=none></otp-input>", "Verification code"],
     ];
     test.each(names)("its name, with %s: %s %s", (_, body, name) =>
       pages.on(body, async (page) => expect(await page.getByRole("textbox", { name, exact: true }).count()).toBe(1)),
     );
+
+    test("its description is what aria-describedby refers to, before its own words, also in a shadow tree and once that changes", () =>
+      pages.on("<div></div>", async (page) => {
+        await page.evaluate(() => {
+          const [otp, hint] = [document.createElement("otp-input"), document.createElement("p")];
+          hint.id = "hint";
+          hint.textContent = "Look at your phone.";
+          otp.status = "pending";
+          otp.setAttribute("aria-describedby", "hint");
+          document.querySelector("div")?.attachShadow({ mode: "open" }).append(hint, otp);
+        });
+        expect(await described(page)).toBe("Look at your phone. Your code is on its way.");
+        await page.locator("#hint").evaluate((hint) => void (hint.textContent = "It may take a minute."));
+        await field(page).focus();
+        expect(await described(page)).toBe("It may take a minute. Your code is on its way.");
+        await element(page, (otp) => otp.removeAttribute("aria-describedby"));
+        expect(await described(page)).toBe("Your code is on its way.");
+      }));
 
     test("a click on its label goes to the field", () =>
       pages.on("<label for=c>Code</label><otp-input id=c></otp-input>", async (page) => {
@@ -445,16 +586,14 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         await element(page, (otp) => {
           otp.answer = { status: "invalid", remaining_checks: 2 };
         });
-        const described = () =>
-          field(page).evaluate((input) => (input.getRootNode() as ShadowRoot).getElementById(input.getAttribute("aria-describedby") as string)?.textContent);
-        expect(await described()).toBe("That code is not right. 2 tries left");
+        expect(await described(page)).toBe("That code is not right. 2 tries left");
         expect(await field(page).getAttribute("aria-invalid")).toBe("true");
         expect(await spoken(page)).toBe("That code is not right. 2 tries left");
         // What is typed next takes the wrong one's place.
         await page.keyboard.type("2");
         expect(await value(page)).toBe("2");
         expect(await field(page).getAttribute("aria-invalid")).toBe("false");
-        expect(await described()).toBe("That code is not right. 2 tries left");
+        expect(await described(page)).toBe("That code is not right. 2 tries left");
       }));
 
     test("the same answer twice is read out twice", () =>
@@ -542,6 +681,50 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         await page.waitForURL("**/sent?code=123456");
       }));
 
+    describe("that is sent on otp-complete", () => {
+      const form = (page: Page) =>
+        page.evaluate(() => {
+          const sent: string[] = [];
+          Object.assign(globalThis, { sent });
+          const [form] = document.forms as unknown as [HTMLFormElement];
+          form.addEventListener("submit", (event) => {
+            event.preventDefault();
+            sent.push(String(new FormData(form).get("code")));
+          });
+          form.addEventListener("otp-complete", () => form.requestSubmit());
+        });
+      const sent = (page: Page) => page.evaluate(() => (globalThis as unknown as { sent: string[] }).sent);
+
+      test("the Enter behind the last digit sends nothing more, however long it is held; the next one does", () =>
+        pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
+          await form(page);
+          await field(page).pressSequentially("123456");
+          await page.keyboard.down("Enter");
+          await page.keyboard.down("Enter");
+          await page.keyboard.up("Enter");
+          expect(await sent(page)).toEqual(["123456"]);
+          await page.keyboard.press("Enter");
+          await page.keyboard.press("Enter");
+          expect(await sent(page)).toEqual(["123456", "123456", "123456"]);
+        }));
+
+      test("Enter sends what was typed, set or answered since", () =>
+        pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
+          await form(page);
+          await field(page).pressSequentially("123456");
+          await page.keyboard.press("Backspace");
+          await page.keyboard.press("Enter");
+          expect(await sent(page)).toEqual(["123456"]);
+          await page.keyboard.type("7");
+          await element(page, (otp) => void (otp.value = "222222"));
+          await page.keyboard.press("Enter");
+          await page.evaluate(() => document.forms[0]?.requestSubmit());
+          await element(page, (otp) => void (otp.status = "unavailable"));
+          await page.keyboard.press("Enter");
+          expect(await sent(page)).toEqual(["123456", "123457", "222222", "222222", "222222"]);
+        }));
+    });
+
     test("one that is not required may be empty", () =>
       pages.on("<form><otp-input name=code></otp-input></form>", async (page) => expect(await element(page, (otp) => otp.checkValidity())).toBe(true)));
 
@@ -623,6 +806,19 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
             otp.length = 8;
           });
           expect(await page.locator("otp-input").getAttribute("length")).toBe("8");
+        },
+        { script: "after" },
+      ));
+
+    test("a value that was set before the script came goes before that of the attribute", () =>
+      pages.on(
+        "<otp-input value=99></otp-input>",
+        async (page) => {
+          await element(page, (otp) => void (otp.value = "12"));
+          await addScript(page);
+          expect(await value(page)).toBe("12");
+          await element(page, (otp) => otp.setAttribute("value", "34"));
+          expect(await value(page)).toBe("34");
         },
         { script: "after" },
       ));

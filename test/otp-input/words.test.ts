@@ -47,6 +47,21 @@ describe.each(languages)("in %s", (lang) => {
   });
 });
 
+test("words that a page leaves out of its own are those of the element, in that language or else in English", () => {
+  const before = { ...otpWords };
+  const partly = (words: Partial<typeof english>) => words as typeof english;
+  try {
+    Object.assign(otpWords, { da: partly({ invalid: "Forkert kode." }), fr: partly({ invalid: "Non." }), en: partly({ invalid: "No." }) });
+    expect(["da", "fr", "en"].map((lang) => wordsFor(lang, "invalid"))).toEqual(["Forkert kode.", "Non.", "No."]);
+    expect(["da", "fr", "en"].map((lang) => wordsFor(lang, "valid"))).toEqual([english.valid, before.fr?.valid, english.valid]);
+    expect(triesLeft("da", 2)).toBe("2 tries left");
+    expect(waitingFor("da", 2)).toBe("New code om 2 sekunder");
+  } finally {
+    for (const lang of Object.keys(otpWords)) delete otpWords[lang];
+    Object.assign(otpWords, before);
+  }
+});
+
 test.each([
   ["en", 1, "1 try left"],
   ["fr", 0, "0 essai restant"],
