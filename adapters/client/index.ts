@@ -1,8 +1,5 @@
-import type { CreateAuthenticationRequest } from "../../src/contract/authentication.js";
-import type { CheckRequest } from "../../src/contract/check.js";
+import type { CheckRequest, CreateAuthenticationRequest, LookupRequest, RetryRequest } from "../../src/contract/direct.js";
 import type { Fault, FaultCode } from "../../src/contract/fault.js";
-import type { LookupRequest } from "../../src/contract/lookup.js";
-import type { RetryRequest } from "../../src/contract/retry.js";
 import { type CheckAnswer, type CreateAnswer, factsOf, type LookupAnswer, type RetryAnswer, wholeNumber } from "./answers.js";
 import { FaultError, TransportError } from "./errors.js";
 
@@ -53,7 +50,7 @@ export interface KeyedCallOptions extends ClientCallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-type Input<R extends { readonly customer_uuid: string }> = Omit<R, "customer_uuid">;
+type Input<R extends { readonly customer_uuid?: string | undefined }> = Omit<R, "customer_uuid">;
 
 /** The four calls of `/v1`. Each rejects with `FaultError` where the service refuses the call itself, with `TransportError` where no answer of its came, with the reason of a signal that was aborted. */
 export interface Client {
