@@ -30,17 +30,17 @@ export type RetryAnswer = ByStatus<RetryResponse>;
 export type CheckAnswer = ByStatus<CheckResponse>;
 export type LookupAnswer = LookupResponse;
 
-const facts = ["phone-number", "next-retry-at", "remaining-retry", "remaining-checks", "retry-after", "carrier-refused"];
+const facts = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks", "retry_after", "carrier_refused"];
 
 /** A fact and its value, by the first letter of the fact. */
-const sound = /^(p\w+:\+\d{1,15}|n\w+:[\d:T.-]+Z|r\w+:\d{1,9}|c\w+:true)$/;
-
-export function wholeNumber(text: string | null): number | undefined {
-  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
-}
+const sound = /^(p\w+:\+\d+|n\w+:[\d:T.-]+Z|r\w+:\d+|c\w+:true)$/;
 
 /** The facts among the headers of an answer. One that is not of its form was not told. */
 export function factsOf(headers: { get(name: string): string | null }): Facts {
-  const told = facts.map((name) => [name.replaceAll("-", "_"), headers.get(`x-phoneproof-${name}`)] as const);
-  return Object.fromEntries(told.flatMap(([fact, text]) => (sound.test(`${fact}:${text}`) ? [[fact, text === "true" || (wholeNumber(text) ?? text)]] : [])));
+  const told: Record<string, string | number | true> = {};
+  for (const fact of facts) {
+    const text = headers.get(`x-phoneproof-${fact.replaceAll("_", "-")}`) as string;
+    if (sound.test(`${fact}:${text}`)) told[fact] = /^r/.test(fact) ? +text : text === "true" || text;
+  }
+  return told;
 }

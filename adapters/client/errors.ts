@@ -12,13 +12,13 @@ export class FaultError extends Error {
   /** Seconds after which to try again, of a 503. */
   declare readonly retry_after: number | undefined;
 
-  constructor({ code, message, doc_url }: Fault, status: number, retry_after?: number) {
+  constructor({ message, ...fault }: Fault, status: number, retry_after?: number) {
     super(message);
-    Object.assign(this, { code, doc_url, status, retry_after });
+    Object.assign(this, fault, { status, retry_after });
   }
 }
 
-/** `timeout`: no whole answer in time. `network`: no connection, or it broke. `bad_answer`: an answer came, and the service does not speak so (a proxy's page, a redirect). */
+/** `timeout`: no whole answer in time. `network`: no connection, or it broke. `bad_answer`: an answer came, and it is none of the service to this call (a proxy's page, a redirect, a status that the call does not have, another authentication's id). */
 export type TransportCode = "timeout" | "network" | "bad_answer";
 
 /** No answer of the service came. Whether it did what was asked is not known: repeat the call under the same `idempotencyKey`. */
@@ -27,9 +27,11 @@ export class TransportError extends Error {
   declare readonly code: TransportCode;
   /** HTTP status of a `bad_answer`. */
   declare readonly status: number | undefined;
+  /** Seconds after which to try again, where a `bad_answer` told. */
+  declare readonly retry_after: number | undefined;
 
-  constructor(code: TransportCode, message: string, { status, cause }: { readonly status?: number; readonly cause?: unknown } = {}) {
-    super(message, { cause });
-    Object.assign(this, { code, status });
+  constructor(code: TransportCode, message: string, details: Partial<Pick<TransportError, "status" | "retry_after" | "cause">> = {}) {
+    super(message, details);
+    Object.assign(this, { code }, details);
   }
 }

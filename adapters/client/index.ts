@@ -1,9 +1,8 @@
-import type { CreateAuthenticationRequest } from "../../src/contract/authentication.js";
-import type { CheckRequest } from "../../src/contract/check.js";
+import type { CheckRequest, CreateAuthenticationRequest, LookupRequest, RetryRequest } from "../../src/contract/direct.js";
 import type { Fault, FaultCode } from "../../src/contract/fault.js";
-import type { LookupRequest } from "../../src/contract/lookup.js";
-import type { RetryRequest } from "../../src/contract/retry.js";
-import { type CheckAnswer, type CreateAnswer, factsOf, type LookupAnswer, type RetryAnswer, wholeNumber } from "./answers.js";
+import type { LookupResponse } from "../../src/contract/lookup.js";
+import type { RetryResponse } from "../../src/contract/retry.js";
+import { type CheckAnswer, type CreateAnswer, factsOf, type LookupAnswer, type RetryAnswer } from "./answers.js";
 import { FaultError, TransportError } from "./errors.js";
 
 export type { CheckAnswer, CreateAnswer, Facts, LookupAnswer, RetryAnswer } from "./answers.js";
@@ -33,7 +32,7 @@ export interface ClientOptions {
   readonly timeout?: number | undefined;
   /**
    * How often a create, check or lookup is repeated that got no answer (`timeout`, `network`, a `bad_answer` of 502 to 504) or a 503. A repeat bears the same idempotency key and comes after a quarter of a second, or after the
-   * answer's `retry_after`; one that asks for more than 5 seconds is not waited for. A retry has no key and is never repeated. Default 1.
+   * answer's `retry_after`, be it the service's or a proxy's; one that asks for more than 5 seconds is not waited for. A retry has no key and is never repeated. Default 1.
    */
   readonly retries?: number | undefined;
   /** Default: the global `fetch`. */
@@ -53,7 +52,10 @@ export interface KeyedCallOptions extends ClientCallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-type Input<R extends { readonly customer_uuid: string }> = Omit<R, "customer_uuid">;
+type Input<R extends { readonly customer_uuid?: string | undefined }> = Omit<R, "customer_uuid">;
+
+/** What any of them holds. */
+type AnyInput = Partial<Input<RetryRequest & LookupRequest>>;
 
 /** The four calls of `/v1`. Each rejects with `FaultError` where the service refuses the call itself, with `TransportError` where no answer of its came, with the reason of a signal that was aborted. */
 export interface Client {
@@ -73,82 +75,93 @@ export interface Client {
  *
  * @throws TypeError for an option that cannot work.
  */
-export function createClient(options: ClientOptions): Client {
-  // Looked up at each call, so that tools which replace the global one later are heard.
-  const { baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch = (url, init) => globalThis.fetch(url, init) } = options;
-  need("baseUrl", baseUrl, /^https?:\/\/[^\s?#@]+$/, "a URL such as https://otp.example.com");
-  need("apiKey", apiKey, /^[!-~]+$/, "a key of the customer");
-  need("customerUuid", customer_uuid, /^[\da-f-]{36}$/i, "the UUID of the key's customer");
+export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch: given }: ClientOptions): Client {
+  need("baseUrl", baseUrl, /^https?:\/\/[^\s?#@]+$/, "a URL such as https://example.com");
+  need("apiKey", apiKey, /^[!-~]+$/, "the customer's key");
+  need("customerUuid", customer_uuid, /^[\da-f-]{36}$/i, "the customer's UUID");
   need("timeout", `${timeout > 0 && timeout <= 3600}`, /true/, "seconds, at most 3600");
   need("retries", `${retries}`, /^\d$/, "0 to 9");
   const v1 = `${baseUrl.replace(/\/*(\/v1)?\/*$/, "")}/v1/`;
 
   /** Without a `request` it is a GET. */
-  async function attempt(path: string, request: object | undefined, { signal, idempotencyKey: key }: KeyedCallOptions) {
-    signal?.throwIfAborted();
-    const headers = {
-      "x-api-key": apiKey,
-      "customer-uuid": customer_uuid,
-      "content-type": "application/json",
-      ...(key !== undefined && { "idempotency-key": key }),
-    };
-    const asked = request ? { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) } : { method: "GET" };
-    const ending = new AbortController();
-    const end = () => ending.abort();
-    const timer = setTimeout(end, timeout * 1000);
-    signal?.addEventListener("abort", end);
-    try {
-      const answer = await fetch(v1 + path, { ...asked, headers, redirect: "manual", signal: ending.signal });
-      return [answer, await answer.text()] as const;
-    } catch (cause) {
+  async function call<A>(
+    path: string,
+    left: number,
+    request?: AnyInput,
+    { signal, idempotencyKey: key = /^[ac]/.test(path) ? crypto.randomUUID() : undefined }: KeyedCallOptions = {},
+  ): Promise<A> {
+    need("idempotencyKey", key ?? "-", /^[ -~]{1,255}$/, "1 to 255 printable ASCII characters");
+    for (;;) {
       signal?.throwIfAborted();
-      throw ending.signal.aborted
-        ? new TransportError("timeout", `no whole answer in ${timeout} s`, { cause })
-        : new TransportError("network", "no connection, or it broke", { cause });
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", end);
-    }
-  }
-
-  async function call<A>(path: string, request: object | undefined, left: number, options: KeyedCallOptions = {}): Promise<A> {
-    try {
-      return read<A>(...(await attempt(path, request, options)));
-    } catch (error) {
-      const { signal } = options;
-      signal?.throwIfAborted();
-      const { status, retry_after = 0.25 } = error as Partial<FaultError>;
-      if (left === 0 || ![undefined, 502, 503, 504].includes(status) || retry_after > 5) throw error;
+      const ending = new AbortController();
+      const end = () => ending.abort();
+      const timer = setTimeout(end, timeout * 1000);
+      signal?.addEventListener("abort", end);
+      let failed: FaultError | TransportError;
+      try {
+        // The global one is looked up at each call, so that tools which replace it later are heard.
+        const answer = await (given ?? fetch)(v1 + path, {
+          method: "GET",
+          ...(request && { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) }),
+          headers: { "x-api-key": apiKey, "customer-uuid": customer_uuid, "content-type": "application/json", ...(key && { "idempotency-key": key }) },
+          redirect: "manual",
+          signal: ending.signal,
+        });
+        const { status, headers } = answer;
+        const body = objectOf(await answer.text());
+        const { authentication_uuid: id = body.phone_number } = body;
+        if (status === 200 && known.test(`${[path[0], body.status, body.line_type, id]}`) && id === (request?.authentication_uuid?.toLowerCase() ?? id))
+          return { ...factsOf(headers), ...body } as A;
+        const told = headers.get("retry-after") as string;
+        const retry_after = Math.max(0, +told >= 0 ? +told : (Date.parse(told) - Date.now()) / 1000) || undefined;
+        failed =
+          status >= 400 && body.code && body.doc_url
+            ? new FaultError(body as Fault, status, retry_after)
+            : new TransportError(
+                "bad_answer",
+                `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is no answer of the service: is baseUrl right?`,
+                { status, retry_after },
+              );
+      } catch (cause) {
+        signal?.throwIfAborted();
+        failed = ending.signal.aborted
+          ? new TransportError("timeout", `no whole answer in ${timeout} s`, { cause })
+          : new TransportError("network", "no connection, or it broke", { cause });
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", end);
+      }
+      const { status = 502, retry_after = 0.25 } = failed;
+      if (!left-- || status < 502 || status > 504 || retry_after > 5) throw failed;
       await new Promise((resolve) => {
         setTimeout(resolve, retry_after * 1000);
         signal?.addEventListener("abort", resolve);
       });
-      return call(path, request, left - 1, options);
     }
   }
 
-  const keyed = (options?: KeyedCallOptions) => ({ ...options, idempotencyKey: options?.idempotencyKey ?? crypto.randomUUID() });
   return {
-    createAuthentication: (request, options) => call("authentication", request, retries, keyed(options)),
-    retry: (request, options) => call("retry", request, 0, options),
-    check: (request, options) => call("check", request, retries, keyed(options)),
-    lookup: async ({ phone_number }, options) => call(`lookup/${encodeURIComponent(phone_number)}`, undefined, retries, options),
+    createAuthentication: (request, options) => call("authentication", retries, request, options),
+    retry: (request, options) => call("retry", 0, request, options),
+    check: (request, options) => call("check", retries, request, options),
+    lookup: async ({ phone_number }, options) => call(`lookup/${encodeURIComponent(phone_number)}`, retries, undefined, options),
   };
 }
 
 /** @throws TypeError unless the value is text of this form. It is not told: it may be a key. */
 function need(option: string, value: unknown, form: RegExp, what: string): void {
-  if (typeof value !== "string" || !form.test(value)) throw new TypeError(`createClient: ${option} must be ${what}`);
+  if (typeof value !== "string" || !form.test(value)) throw new TypeError(`phoneproof/client: ${option} must be ${what}`);
 }
 
-/** What the service answered, with its facts. */
-function read<A>({ status, headers }: Awaited<ReturnType<ClientFetch>>, text: string): A {
-  let body: Partial<Fault> & { status?: string; line_type?: string } = {};
+/** Of text that is no JSON, an empty one. */
+function objectOf(text: string): Partial<Fault & RetryResponse & LookupResponse> {
   try {
-    body = Object(JSON.parse(text));
-  } catch {}
-  if (status === 200 && typeof (body.status ?? body.line_type) === "string") return { ...factsOf(headers), ...body } as A;
-  if (status >= 400 && typeof body.code === "string" && body.doc_url) throw new FaultError(body as Fault, status, wholeNumber(headers.get("retry-after")));
-  const what = headers.get("location") ?? headers.get("content-type");
-  throw new TransportError("bad_answer", `HTTP ${status} (${what}) is no answer of the service: is baseUrl right?`, { status });
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
 }
+
+/** What an answer must hold, by the first letter of its call: a status of that call and an id; of a lookup no status, but a kind of line and a number. */
+const known =
+  /^((a,(pending|spam_detected)|r,(approved|denied|no_attempt)|c,((in)?valid|without_attempt)|[rc],(expired_auth|already_validated)|[arc],rate_limited),|l,,\w+),./;

@@ -1,3 +1,4 @@
+import { systemClock } from "../engine/clock/system-clock.js";
 import type { Clock } from "../ports/clock.js";
 
 /** A clock that stands still until it is told otherwise. */
@@ -17,7 +18,20 @@ export interface FixedClock extends Clock {
  * @param startMs Where it starts, in milliseconds since the epoch. Default: the first instant of 2026, UTC.
  */
 export function fixedClock(startMs: number = Date.UTC(2026, 0, 1)): FixedClock {
-  let now = finite(startMs);
+  return movedClock(finite(startMs));
+}
+
+/** One that goes on with the system's time, and is moved on beside. */
+export function runningClock(): FixedClock {
+  const system = systemClock();
+  return movedClock(system.now(), system);
+}
+
+/** `flow`: what its time goes on with. Without one it stands still. */
+function movedClock(startMs: number, flow?: Clock): FixedClock {
+  const flown = () => flow?.now() ?? 0;
+  let ahead = startMs - flown();
+  const now = () => ahead + flown();
   const timers = new Set<{ readonly at: number; readonly run: () => void }>();
 
   const earliest = () => {
@@ -30,23 +44,39 @@ export function fixedClock(startMs: number = Date.UTC(2026, 0, 1)): FixedClock {
     const end = finite(ms);
     for (let timer = earliest(); timer !== undefined && timer.at <= end; timer = earliest()) {
       timers.delete(timer);
-      now = Math.max(now, timer.at);
+      ahead = Math.max(now(), timer.at) - flown();
       timer.run();
     }
-    now = end;
+    ahead = end - flown();
   };
 
   return {
-    now: () => now,
-    after(ms, run) {
-      const timer = { at: now + Math.max(0, finite(ms)), run };
+    now,
+    after(ms, run, kind) {
+      const timer = {
+        at: now() + Math.max(0, finite(ms)),
+        run() {
+          rest();
+          run();
+        },
+      };
       timers.add(timer);
-      return () => void timers.delete(timer);
+      let rest = () => {};
+      // Where the clock was set back meanwhile, it waits on.
+      const wait = () => {
+        if (timer.at <= now()) set(now());
+        else if (flow !== undefined) rest = flow.after(timer.at - now(), wait, kind);
+      };
+      if (flow !== undefined) rest = flow.after(ms, wait, kind);
+      return () => {
+        timers.delete(timer);
+        rest();
+      };
     },
     set,
     advance(ms) {
       if (!(ms >= 0)) throw new RangeError(`fixedClock: advance takes 0 or more milliseconds, got ${ms}; set() goes back.`);
-      set(now + ms);
+      set(now() + ms);
     },
   };
 }

@@ -11,7 +11,8 @@ import { createVerifier, generateApiKey, VerifierError } from "../index.js";
 import type { CustomerConfig, VerifierOptions } from "../options.js";
 import type { DeliveryStatus } from "../ports/receipts.js";
 import type { SmsMessage } from "../ports/sms-sender.js";
-import { type FixedClock, fixedClock } from "./fixed-clock.js";
+import type { Store } from "../ports/store.js";
+import { type FixedClock, fixedClock, runningClock } from "./fixed-clock.js";
 import { keptCallbacks, type TestCallback } from "./verifier/kept-callbacks.js";
 import { withoutLimits } from "./verifier/no-limits.js";
 import { postReceipt, type ReceiptDetails, testReceipts } from "./verifier/receipts.js";
@@ -27,8 +28,8 @@ export interface TestVerifierOptions extends Optional<Omit<VerifierOptions, "clo
   readonly limits?: boolean | undefined;
   /** Whether callbacks are posted too, beside being kept: to public https addresses and to `callbacks.allowOrigins`. Default `false`; with a `callbacks.sender` they are given to that one. */
   readonly postCallbacks?: boolean | undefined;
-  /** Default: one that stands still at the system's time. */
-  readonly clock?: FixedClock | undefined;
+  /** `"running"`: one that goes on with the system's time, and can be moved on beside; for a server that a browser drives. Default: one that stands still at the system's time. */
+  readonly clock?: FixedClock | "running" | undefined;
   /** Beside the customer of the test. Default: none. */
   readonly customers?: readonly CustomerConfig[] | undefined;
 }
@@ -49,7 +50,7 @@ export interface TestInbox {
 export interface TestVerifier {
   /** To be called, and mounted, as any. Direct calls that name no customer are for `customer_uuid`. */
   readonly verifier: Verifier;
-  /** The customer of the test. */
+  /** The customer of the test; of all test verifiers on one store the same, with the same key and secret. */
   readonly customer_uuid: string;
   /** Its key, for the header `x-api-key`. */
   readonly apiKey: string;
@@ -69,30 +70,21 @@ export interface TestVerifier {
 }
 
 /**
- * A verifier on a memory store of its own, whose messages come into an inbox and whose clock stands still: nothing leaves the process, and two of them know nothing of each other.
+ * A verifier on a memory store of its own, whose messages come into an inbox and whose clock stands still: nothing leaves the process, and two of them know nothing of each other. Those that are given one store are one service.
  *
  * Everything else is as in production, caps and anti-spam rules too (`limits: false` lifts them), and every option of `createVerifier` can be given.
  *
  * @throws VerifierError `invalid_options`, whose message names every faulty option and the mend.
  */
 export function createTestVerifier(options: TestVerifierOptions = {}): TestVerifier {
-  const {
-    code,
-    limits = true,
-    postCallbacks = false,
-    clock = fixedClock(Date.now()),
-    customers = [],
-    countries = "all",
-    secret = randomBytes(32).toString("base64"),
-    ...given
-  } = options;
+  const { code, limits = true, postCallbacks = false, clock: told = fixedClock(Date.now()), customers = [], countries = "all", ...given } = options;
   if (typeof limits !== "boolean") throw faulty("limits must be true or false: false lifts caps and anti-spam rules");
   if (typeof postCallbacks !== "boolean") throw faulty("postCallbacks must be true or false: true posts callbacks too");
-  if (typeof clock?.now !== "function" || typeof clock.advance !== "function") throw faulty("clock must be a fixedClock()");
+  const clock = told === "running" ? runningClock() : told;
+  if (typeof clock?.now !== "function" || typeof clock.advance !== "function") throw faulty('clock must be a fixedClock(), or "running"');
   if (!Array.isArray(customers)) throw faulty("customers must be a list of further ones: the test's own is there already");
   const { store = memoryStore({ now: clock.now }) } = given;
-  const customer_uuid = randomUUID();
-  const { key: apiKey } = generateApiKey();
+  const { customer_uuid, apiKey, secret } = identityOf(store);
   const inbox = inboxSender();
   const beside = new Set<Promise<unknown>>();
   const kept = keptCallbacks((customer) => verifier.webhookSecrets(customer), given.callbacks?.sender ?? (postCallbacks ? guardedSender() : undefined));
@@ -101,7 +93,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   const all: VerifierOptions = {
     ...given,
     countries,
-    secret,
+    secret: given.secret ?? secret,
     store,
     ...(!limits && { policy: withoutLimits(given.policy) }),
     sender,
@@ -160,6 +152,25 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+interface Identity {
+  readonly customer_uuid: string;
+  readonly apiKey: string;
+  readonly secret: string;
+}
+
+/** Where the identities are, also for a second copy of this file in another bundle: as Next.js makes, where they share a named store. */
+const registry = Symbol.for("phoneproof.test-verifiers");
+
+/** Whoever has the same store is the same service: what one has sent, another checks. */
+function identityOf(store: Store): Identity {
+  const home = globalThis as { [registry]?: WeakMap<Store, Identity> };
+  home[registry] ??= new WeakMap();
+  const identity = home[registry].get(store) ?? { customer_uuid: randomUUID(), apiKey: generateApiKey().key, secret: randomBytes(32).toString("base64") };
+  // What is no store is told of by createVerifier.
+  if (typeof store === "object" && store !== null) home[registry].set(store, identity);
+  return identity;
 }
 
 /** Work beside an answer may wait for the clock, which stands still: it is waited for no longer than a second of real time. */

@@ -14,6 +14,9 @@ import {
   TransportError,
 } from "../../adapters/client/index.js";
 import { nodeHandler } from "../../adapters/http/node.js";
+import { authenticationStatuses } from "../../src/contract/authentication.js";
+import { checkStatuses } from "../../src/contract/check.js";
+import { retryStatuses } from "../../src/contract/retry.js";
 import { numberOf, setUp } from "../support/verifier.js";
 
 const closing: (() => Promise<void>)[] = [];
@@ -205,6 +208,55 @@ describe("facts in headers", () => {
   });
 });
 
+describe("an answer is one of the call that was made, or bad_answer", () => {
+  const calls: Record<"create" | "retry" | "check" | "lookup", (client: ReturnType<typeof createClient>) => Promise<unknown>> = {
+    create: (client) => client.createAuthentication({ phone_number: "+33612345678" }),
+    retry: (client) => client.retry({ authentication_uuid: id }),
+    check: (client) => client.check({ authentication_uuid: id, check_code: "123456" }),
+    lookup: (client) => client.lookup({ phone_number: "+33612345678" }),
+  };
+  const statuses = { create: authenticationStatuses, retry: retryStatuses, check: checkStatuses, lookup: [] } as Record<keyof typeof calls, readonly string[]>;
+  const every = [...new Set(Object.values(statuses).flat()), "ok", "", "validated", null, undefined, 1];
+
+  test.each(Object.entries(calls))("%s: its own statuses alone are taken", async (call, make) => {
+    for (const status of every) {
+      const { client } = await clientOf((_, response) => json(response, 200, { authentication_uuid: id, status }));
+      const expected = statuses[call as keyof typeof calls].includes(status as string) ? { answer: { status } } : { code: "bad_answer", status: 200 };
+      expect(await failure(make(client)), `${status}`).toMatchObject(expected);
+    }
+  });
+
+  const another = "99999999-2222-3333-4444-555555555555";
+  const wrong: [what: string, call: keyof typeof calls, body: object][] = [
+    ["a create without an id", "create", { status: "pending" }],
+    ["a check without an id", "check", { status: "valid" }],
+    ["a check of another authentication", "check", { status: "valid", authentication_uuid: another }],
+    ["a retry of another authentication", "retry", { status: "approved", authentication_uuid: another }],
+    ["a lookup without a number", "lookup", { line_type: "Mobile" }],
+    ["a lookup without a kind of line", "lookup", { phone_number: "+33612345678" }],
+    ["a lookup with a status", "lookup", { phone_number: "+33612345678", status: "ok" }],
+  ];
+  test.each(wrong)("%s", async (_, call, body) => {
+    const { client, asked } = await clientOf((_, response) => json(response, 200, body));
+    expect(await failure(calls[call](client))).toMatchObject({ name: "TransportError", code: "bad_answer", status: 200 });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("an id that was asked for in capitals is the one that is answered", async () => {
+    const uuid = "abcdefab-2222-3333-4444-555555555555";
+    const { client } = await clientOf((_, response) => json(response, 200, { authentication_uuid: uuid, status: "valid" }));
+    expect(await client.check({ authentication_uuid: uuid.toUpperCase(), check_code: "123456" })).toMatchObject({ status: "valid" });
+  });
+});
+
+test.each(["two\nlines", "clé", "", "k".repeat(256), 7 as never])("an idempotency key that no header can bear is a TypeError: %j", async (idempotencyKey) => {
+  const { client, asked } = await clientOf((_, response) => json(response, 200, pending));
+  const error = await failure(client.createAuthentication({ phone_number: "+33612345678" }, { idempotencyKey }));
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error).toMatchObject({ message: "phoneproof/client: idempotencyKey must be 1 to 255 printable ASCII characters" });
+  expect(asked).toEqual([]);
+});
+
 describe("no answer of the service", () => {
   const create = (client: ReturnType<typeof createClient>, signal?: AbortSignal) => client.createAuthentication({ phone_number: "+33612345678" }, { signal });
   const oops = (response: ServerResponse, status: number, headers: Record<string, string> = {}) =>
@@ -237,7 +289,7 @@ describe("no answer of the service", () => {
   ];
   test.each(late)("%s: timeout, after two attempts under one key", async (_, handler) => {
     const { client, asked } = await clientOf(handler, { timeout: 0.1 });
-    expect(await failure(create(client))).toMatchObject({ name: "TransportError", code: "timeout", status: undefined, message: "no whole answer in 0.1 s" });
+    expect(await failure(create(client))).toMatchObject({ name: "TransportError", code: "timeout", message: "no whole answer in 0.1 s" });
     expect(new Set(asked.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     expect(asked).toHaveLength(2);
   });
@@ -251,7 +303,7 @@ describe("no answer of the service", () => {
   ];
   test.each(broken)("%s: network, with what is behind it as cause", async (_, handler) => {
     const { client, asked } = await clientOf(handler);
-    expect(await failure(create(client))).toMatchObject({ code: "network", status: undefined, cause: expect.any(Error) });
+    expect(await failure(create(client))).toMatchObject({ code: "network", cause: expect.any(Error) });
     expect(asked).toHaveLength(2);
   });
 
@@ -307,14 +359,35 @@ describe("503", () => {
     expect(await create(client)).toEqual(pending);
   });
 
+  test("of a proxy is repeated after its retry-after, and told at once where that is more than five seconds", async () => {
+    const { client } = await clientOf(then((response) => response.writeHead(503, { "retry-after": "1" }).end("down")));
+    const from = performance.now();
+    expect(await create(client)).toEqual(pending);
+    expect(performance.now() - from).toBeGreaterThanOrEqual(990);
+    const { client: another, asked } = await clientOf((_, response) => response.writeHead(503, { "retry-after": "6" }).end("down"));
+    expect(await failure(create(another))).toMatchObject({ code: "bad_answer", status: 503, retry_after: 6 });
+    expect(asked).toHaveLength(1);
+  });
+
   test("that asks for more than five seconds is told at once", async () => {
     const { client, asked } = await clientOf(then((response) => json(response, 503, unavailable, { "retry-after": "6" })));
     expect(await failure(create(client))).toMatchObject({ ...unavailable, name: "FaultError", status: 503, retry_after: 6 });
     expect(asked).toHaveLength(1);
   });
 
-  test("with a date as retry-after has no retry_after", async () => {
-    const { client } = await clientOf((_, response) => json(response, 503, unavailable, { "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" }), { retries: 0 });
+  test("tells the seconds until the date of its retry-after", async () => {
+    const at = (seconds: number) => ({ "retry-after": new Date(Date.now() + seconds * 1000).toUTCString() });
+    const { client, asked } = await clientOf((_, response) => json(response, 503, unavailable, at(60)));
+    const { retry_after } = (await failure(create(client))) as FaultError;
+    expect(retry_after).toBeGreaterThan(30);
+    expect(retry_after).toBeLessThanOrEqual(60);
+    expect(asked).toHaveLength(1);
+    const past = await clientOf(then((response) => json(response, 503, unavailable, at(-60))));
+    expect(await create(past.client)).toEqual(pending);
+  });
+
+  test.each(["soon", "", "0"])("with %j as retry-after has no retry_after", async (value) => {
+    const { client } = await clientOf((_, response) => json(response, 503, unavailable, { "retry-after": value }), { retries: 0 });
     expect(await failure(create(client))).toMatchObject({ status: 503, retry_after: undefined });
   });
 
@@ -383,7 +456,7 @@ describe("options that cannot work are told when the client is made", () => {
     ["retries", 1.5],
   ];
   test.each(wrong)("%s: %j", (option, value) => {
-    expect(() => createClient({ ...good, [option]: value })).toThrow(new RegExp(`^createClient: ${option} must be `));
+    expect(() => createClient({ ...good, [option]: value })).toThrow(new RegExp(`^phoneproof/client: ${option} must be `));
   });
 
   test("and the message does not tell a key", () => {

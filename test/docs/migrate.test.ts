@@ -52,7 +52,7 @@ async function layOut(page: string): Promise<Bench & { load<T>(name: string): Pr
 const number = "+33612345678";
 
 describe("docs/migrate/better-auth.md: the hooks in better-auth itself", async () => {
-  const { box, clock, load } = await layOut("better-auth");
+  const { box, clock, verifier, load } = await layOut("better-auth");
   const { auth } = await load<{ auth: { handler(request: Request): Promise<Response> } }>("auth.ts");
   const call = async (path: string, body: object) => {
     const headers = { "content-type": "application/json", origin: "http://localhost:3000" };
@@ -95,6 +95,15 @@ describe("docs/migrate/better-auth.md: the hooks in better-auth itself", async (
     expect(await call("/send-otp", { phoneNumber })).toMatchObject({ status: 400 });
   });
 
+  it("an authentication that the store forgot | is checked in vain, and another is made", async () => {
+    const forgotten = "+33612345699";
+    expect(await call("/send-otp", { phoneNumber: forgotten })).toMatchObject({ status: 200 });
+    await verifier.erase({ phone_number: forgotten });
+    expect(await call("/verify", { phoneNumber: forgotten, code: code() })).toMatchObject({ status: 400, code: "INVALID_OTP" });
+    expect(await call("/send-otp", { phoneNumber: forgotten })).toMatchObject({ status: 200 });
+    expect(await call("/verify", { phoneNumber: forgotten, code: code() })).toMatchObject({ status: 200 });
+  });
+
   it("a country that is not sent to is told by its code", async () => {
     expect(await call("/send-otp", { phoneNumber: "+447400123456" })).toMatchObject({ status: 400, code: "unsupported_region" });
   });
@@ -123,6 +132,18 @@ describe("docs/migrate/twilio.md", async () => {
     expect(await finish(pending, code)).toBeUndefined();
   });
 
+  it("finish | tells the number in E.164 form, however it was typed", async () => {
+    const pending = (await start("+330612345680")) as Pending;
+    expect(await finish(pending, box.messages.at(-1)?.code ?? "")).toBe("+33612345680");
+  });
+
+  it("an authentication that the store forgot | is checked in vain, and another is made", async () => {
+    const forgotten = { to: "+33612345682", authentication_uuid: "11111111-2222-3333-4444-555555555555" };
+    expect(await finish(forgotten, "123456")).toBeUndefined();
+    expect(await start(forgotten.to, undefined, forgotten)).toMatchObject({ to: forgotten.to });
+    expect(box.messages.at(-1)?.to).toBe(forgotten.to);
+  });
+
   it("a number that cannot be sent to is no error of the app", async () => expect(await start("+1900")).toBeUndefined());
 
   it("the switch | who holds an id is checked here, who holds none by Verify", async () => {
@@ -143,6 +164,13 @@ describe("docs/migrate/hand-written.md", async () => {
     checkCode(session: Session, code: string): Promise<boolean>;
   }>("sign-up.ts");
   const user = { ip: "198.51.100.7", device_id: "a browser" };
+
+  it("proves a number in E.164 form, however it was typed", async () => {
+    const session: Session = {};
+    await sendCode(session, "+330612345681", user);
+    expect(await checkCode(session, box.messages.at(-1)?.code ?? "")).toBe(true);
+    expect(session.proven).toBe("+33612345681");
+  });
 
   it("proves the number of its session, once, and of no other", async () => {
     const session: Session = {};

@@ -22,26 +22,30 @@ const wire = {
 } as const;
 const schemas = openapi.components.schemas as Readonly<Record<string, Field>>;
 
-let program: ts.Program;
 let checker: ts.TypeChecker;
 let exported: ReadonlyMap<string, ts.Symbol>;
+let exportedByClient: ReadonlyMap<string, ts.Symbol>;
 
 beforeAll(() => {
-  const entry = join(root, "dist/index.d.ts");
-  program = ts.createProgram([entry], {
+  const [index, client] = [join(root, "dist/index.d.ts"), join(root, "dist/client.d.ts")];
+  const program = ts.createProgram([index, client], {
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
     strict: true,
   });
   checker = program.getTypeChecker();
-  const module = checker.getSymbolAtLocation(program.getSourceFile(entry) as ts.SourceFile) as ts.Symbol;
-  exported = new Map(
-    checker.getExportsOfModule(module).map((symbol) => [symbol.name, symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol]),
-  );
+  const exportsOf = (entry: string) => {
+    const module = checker.getSymbolAtLocation(program.getSourceFile(entry) as ts.SourceFile) as ts.Symbol;
+    return new Map(
+      checker.getExportsOfModule(module).map((symbol) => [symbol.name, symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol]),
+    );
+  };
+  exported = exportsOf(index);
+  exportedByClient = exportsOf(client);
 });
 
-const typeOf = (name: string) => checker.getDeclaredTypeOfSymbol(exported.get(name) as ts.Symbol);
+const typeOf = (name: string, among = exported) => checker.getDeclaredTypeOfSymbol(among.get(name) as ts.Symbol);
 const words = (symbol: ts.Symbol) => ts.displayPartsToString(symbol.getDocumentationComment(checker));
 const worded = (type: ts.Type) => Object.fromEntries(checker.getPropertiesOfType(type).map((field) => [field.name, words(field)]));
 const described = ({ properties = {} }: Field) => Object.fromEntries(Object.entries(properties).map(([name, { description }]) => [name, description]));
@@ -62,16 +66,23 @@ describe("request and response fields have words", () => {
     expect(Object.entries(schemas).flatMap(([name, schema]) => without(name, schema))).toEqual([]);
   });
 
+  /** Of what a method takes and answers, the fields without a word. */
+  function wordless(owner: ts.Type, method: string): string[] {
+    const [signature] = checker.getTypeOfSymbol(checker.getPropertyOfType(owner, method) as ts.Symbol).getCallSignatures() as [ts.Signature];
+    const [request] = signature.getParameters() as [ts.Symbol];
+    const answered = checker.getAwaitedType(signature.getReturnType()) as ts.Type;
+    const [element = answered] = checker.isArrayType(answered) ? checker.getTypeArguments(answered as ts.TypeReference) : [];
+    const fields = [checker.getTypeOfSymbol(request), element].flatMap((type) => Object.entries(worded(type)));
+    expect(fields.length).toBeGreaterThan(2);
+    return fields.filter(([, text]) => text === "").map(([name]) => name);
+  }
+
   it.each(["createAuthentication", "retry", "check", "lookup", "history", "erase", "unlock"])(
     "verifier.%s: what it takes and what it answers, each field",
-    (method) => {
-      const [signature] = checker.getTypeOfSymbol(checker.getPropertyOfType(typeOf("Verifier"), method) as ts.Symbol).getCallSignatures() as [ts.Signature];
-      const [request] = signature.getParameters() as [ts.Symbol];
-      const answered = checker.getAwaitedType(signature.getReturnType()) as ts.Type;
-      const [element = answered] = checker.isArrayType(answered) ? checker.getTypeArguments(answered as ts.TypeReference) : [];
-      const fields = [checker.getTypeOfSymbol(request), element].flatMap((type) => Object.entries(worded(type)));
-      expect(fields.length).toBeGreaterThan(2);
-      expect(fields.filter(([, text]) => text === "").map(([name]) => name)).toEqual([]);
-    },
+    (method) => expect(wordless(typeOf("Verifier"), method)).toEqual([]),
+  );
+
+  it.each(["createAuthentication", "retry", "check", "lookup"])("client.%s: what it takes and what it answers, each field", (method) =>
+    expect(wordless(typeOf("Client", exportedByClient), method)).toEqual([]),
   );
 });

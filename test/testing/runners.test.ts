@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../package/built.js";
+import { executablePath } from "../support/chromium.js";
 
 const run = promisify(execFile);
 
@@ -12,7 +13,7 @@ const run = promisify(execFile);
 let project: string;
 
 /** What the package asks for, and what the page's files do. */
-const beside = ["ipaddr.js", "libphonenumber-js", "reflect-metadata", "tslib", "tsyringe", "zod", "express", "vitest", "@jest/globals"];
+const beside = ["ipaddr.js", "libphonenumber-js", "reflect-metadata", "tslib", "tsyringe", "zod", "express", "vitest", "@jest/globals", "@playwright/test"];
 
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), "phoneproof-runners-"));
@@ -41,7 +42,7 @@ async function printed(program: string, args: readonly string[], options = ""): 
 
 describe("createTestVerifier of the packed package, in the tests of docs/testing.md, under", () => {
   it("vitest", async () => {
-    expect(await printed("vitest/vitest.mjs", ["run", "sign-up.vitest.test.ts"])).toMatch(/Tests {2}2 passed/);
+    expect(await printed("vitest/vitest.mjs", ["run", "sign-up.vitest.test.js"])).toMatch(/Tests {2}2 passed/);
   });
 
   it("node:test", async () => {
@@ -55,6 +56,12 @@ describe("createTestVerifier of the packed package, in the tests of docs/testing
 
   it("jest, in CommonJS, where the errors of both entries are of one class", async () => {
     expect(await printed("jest/bin/jest.js", ["sign-up.jest.test.cjs"])).toMatch(/Tests: +2 passed, 2 total/);
+  });
+
+  it.skipIf(executablePath === undefined)("Playwright, which drives the forms of the page", async () => {
+    const config = `export default { testMatch: "*.spec.js", reporter: "line", use: { launchOptions: { executablePath: ${JSON.stringify(executablePath)}, args: ["--no-sandbox"] } } };`;
+    await writeFile(join(project, "playwright.config.js"), config);
+    expect(await printed("@playwright/test/cli.js", ["test"])).toContain("1 passed");
   });
 
   it("node:test, with the contracts of stores and senders", async () => {

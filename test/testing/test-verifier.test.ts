@@ -73,6 +73,24 @@ describe("a verifier for one test", () => {
     expect(() => createTestVerifier({ countries: ["UK!" as "GB"] })).toThrow(VerifierError);
   });
 
+  it("is one service with another on the same store, made by another copy of the library too, as in Next.js", async () => {
+    const make = (create: typeof createTestVerifier) => create({ store: memoryStore({ name: "one service" }), code: "424242", limits: false });
+    const one = make(createTestVerifier);
+    vi.resetModules();
+    const copy = await import("../../src/testing/index.js");
+    expect(copy.createTestVerifier).not.toBe(createTestVerifier);
+    const two = make(copy.createTestVerifier);
+    const { authentication_uuid } = await create(one);
+    expect((await two.verifier.check({ authentication_uuid, check_code: "424242" })).status).toBe("valid");
+    expect([two.apiKey, two.customer_uuid]).toEqual([one.apiKey, one.customer_uuid]);
+    await one.close();
+    expect(make(createTestVerifier).customer_uuid).not.toBe(one.customer_uuid);
+  });
+
+  it.each([null, 5, "redis://"])("whose store is %j is refused", (store) => {
+    expect(() => createTestVerifier({ store: store as never })).toThrow(expect.objectContaining({ code: "invalid_options" }));
+  });
+
   it("is closed by `await using`, its store with it", async () => {
     const store = memoryStore({ name: "closed by await using" });
     const test = createTestVerifier({ store });
@@ -189,6 +207,40 @@ describe("the clock", () => {
       expect(one.mock.calls).toEqual([]);
       one.mockRestore();
     }
+  });
+});
+
+describe('a clock that is "running"', () => {
+  it("goes on with the system's time: the first cool-down ends by itself", async () => {
+    const test = createTestVerifier({ clock: "running", policy: { retryCooldowns: [1, 1, 1, 1] } });
+    const { authentication_uuid } = await create(test);
+    expect((await test.verifier.retry({ authentication_uuid })).status).toBe("denied");
+    await vi.waitFor(async () => expect((await test.verifier.retry({ authentication_uuid })).status).toBe("approved"), { timeout: 20_000 });
+    await test.close();
+  });
+
+  it("is moved on beside, and back", async () => {
+    const test = createTestVerifier({ clock: "running" });
+    const { authentication_uuid } = await create(test);
+    test.clock.advance(600_000);
+    expect(test.clock.now()).toBeGreaterThanOrEqual(Date.now() + 599_000);
+    expect((await test.verifier.check({ authentication_uuid, check_code: "000000" })).status).toBe("expired_auth");
+    test.clock.set(0);
+    expect(test.clock.now()).toBeLessThan(60_000);
+    await test.close();
+  });
+
+  it.each([
+    [0.5, 0],
+    [30, 30_000],
+  ])("gives up a sender that hangs after %i s, where it is moved on by %i ms", async (sendTimeout, ahead) => {
+    const asked = vi.fn(() => new Promise<never>(() => {}));
+    const test = createTestVerifier({ sender: { send: asked }, sendTimeout, clock: "running", logger: { info() {}, warn() {}, error() {} } });
+    const creating = create(test);
+    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+    test.clock.advance(ahead);
+    expect((await creating).status).toBe("pending");
+    await test.close();
   });
 });
 
