@@ -74,6 +74,25 @@ export function textFault(text: unknown, code: string, maxSegments: number): str
   return segments > maxSegments ? `costs ${segments} SMS segments with its last line; shorten it, or leave out characters outside GSM-7` : undefined;
 }
 
+/** Marks in a text, of ours and of other templates: `{code}`, `{{code}}`, `${code}`, `{otp}`, `{#var#}`. */
+const marks = /[$%#]?\{+[\s#]*([\p{L}\p{N}_.-]*)[\s#]*\}+/gu;
+
+/** What stands before the code in a last line for autofill, which may be written out: `@example.com #{code}`. */
+const lastLine = /(?:^|\n)@\S+ $/;
+
+/** What is wrong with a text that `{code}` is replaced in, if anything: any other mark would go to phones as it stands. */
+export function markFault(text: string): string | undefined {
+  for (const { 0: mark, 1: name = "", index } of text.matchAll(marks)) {
+    if (mark === "{code}" || (mark === "#{code}" && lastLine.test(text.slice(0, index)))) continue;
+    if (mark.includes("{code}")) {
+      const shown = mark.startsWith("{{") && mark.endsWith("}}") ? "the inner braces" : `the ${mark.replace("{code}", "")}`;
+      return `has ${mark}, and phones would show ${shown}: say {code}`;
+    }
+    return `has ${mark}, which phones would show as it stands: ${name.toLowerCase() === "code" ? "say {code}" : "{code} is the only mark there is"}`;
+  }
+  return undefined;
+}
+
 /** How many SMS segments a text costs. */
 export function segmentCount(text: string): number {
   return segmentsOf(text).length;
@@ -91,19 +110,16 @@ export function templateFault(template: MessageTemplate, codeLength: number): st
   const variants = [
     ...texts.map(([name, one]) => ({
       path: name === "" ? "text" : `text.${name}`,
-      raw: typeof one === "string" ? one : undefined,
       written: { ...template, text: one, registered: {} },
       to: {},
     })),
-    ...Object.entries(template.registered).map(([country, one]) => ({
+    ...Object.keys(template.registered).map((country) => ({
       path: `registered.${country}.text`,
-      raw: one?.text,
       written: template,
       to: { country },
     })),
   ];
-  for (const { path, raw, written, to } of variants) {
-    if (raw?.includes("{{code}}")) return `${path} has {{code}}, and phones would show the inner braces: say {code}`;
+  for (const { path, written, to } of variants) {
     for (const recipient of longest) {
       const fault = textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
       if (fault !== undefined) return `${path} ${fault}`;

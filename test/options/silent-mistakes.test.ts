@@ -17,6 +17,7 @@ import { logger, setUp } from "../support/verifier.js";
 
 const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
 const digest = "0123456789abcdef".repeat(4);
+const dollar = ["$", "{code}"].join("");
 const [key, otherKey] = [7, 11].map((step) => apiKeyOf(Uint8Array.from({ length: 32 }, (_, at) => at * step))) as [string, string];
 const twilio = (more: object = {}) => twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "ACME", ...more });
 const receipts = (more: object = {}) => ({ receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "token" })], ...more } });
@@ -79,6 +80,15 @@ describe("options that look right and are not", () => {
       "customers.0.policy.retryCooldowns.0 is in seconds: after 100 of them no retry is possible, since codes end after 100 (lifetime)",
     ],
     [{ message: { text: "Your code is {{code}}" } }, "message.text has {{code}}, and phones would show the inner braces: say {code}"],
+    [{ message: { text: `Code ${dollar}` } }, `message.text has ${dollar}, and phones would show the $: say {code}`],
+    [{ message: { text: "Code %{code}" } }, "message.text has %{code}, and phones would show the %: say {code}"],
+    [{ message: { text: "Code #{code}" } }, "message.text has #{code}, and phones would show the #: say {code}"],
+    [{ message: { text: "Code {code}}" } }, "message.text has {code}}, and phones would show the }: say {code}"],
+    [{ message: { text: "{code} or { Code }" } }, "message.text has { Code }, which phones would show as it stands: say {code}"],
+    [{ message: { text: "Code {otp}" } }, "message.text has {otp}, which phones would show as it stands: {code} is the only mark there is"],
+    [{ message: { text: "{code}, for {{ minutes }} minutes" } }, "message.text has {{ minutes }}, which phones would show as it stands"],
+    [{ message: { text: { default: "{code}", fr: "{code} pour {app.name}" } } }, "message.text.fr has {app.name}, which phones would show as it stands"],
+    [{ message: { registered: { IN: { text: "{code} or {#var#} is your OTP" } } } }, "message.registered.IN.text has {#var#}, which phones would show as it"],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
     [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
     ...["\n", "\r\n", " ", "\t", "\ufeff"].map((end): [object, string] => [
@@ -167,6 +177,8 @@ describe("options that look right and are not", () => {
     for (const one of own) expect(fault(customer(one))).toBe("no fault");
     expect(fault(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no fault");
     for (const baseUrl of ["https://receipts.example/sms-receipts", "http://receipts/"]) expect(fault(receipts({ baseUrl }))).toBe("no fault");
+    for (const text of ["{code}{code}", "$ {code} (EUR)", "{code}\n\n@example.com #{code}", "{code} :-} {-:"])
+      expect(fault({ message: { text } })).toBe("no fault");
     for (const docUrl of ["https://docs.example.com/errors", "http://localhost:3000", "HTTPS://Docs.Example/?page=errors"])
       expect(fault({ docUrl })).toBe("no fault");
     expect(fault(receipts({ sources: [twilioReceipts({ authToken: "a" }), plivoReceipts({ authToken: "b" })] }))).toBe("no fault");
