@@ -3,7 +3,7 @@ import { keyFormFault } from "./domain/api-key.js";
 import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes, countryFault } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
-import { type MessageTemplate, type MessageText, markFault, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
+import { languageFaults, type MessageTemplate, type MessageText, markFault, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
 import { optionFaults, plainWords, told } from "./domain/option-faults.js";
 import { canonicalNumber, type NumberRules } from "./domain/phone-number.js";
 import {
@@ -78,7 +78,7 @@ export interface VerifierOptions {
   readonly policy?: PolicyOverride | undefined;
   readonly message?:
     | {
-        /** Text with `{code}` in it; or one for each language, `{ default: "…", fr: "…" }`; or a function that answers the whole text. Default `"Your verification code is {code}"`. */
+        /** Text with `{code}` in it; or one for each language, `{ default: "…", fr: "…" }`, by BCP 47 tag in any case; or a function that answers the whole text. Default `"Your verification code is {code}"`. */
         readonly text?: MessageText | undefined;
         /** Which of the languages, as a BCP 47 tag. Default: the one most spoken in the number's country. */
         readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
@@ -614,6 +614,7 @@ export function readOptions(options: VerifierOptions): Settings {
       ...spendFaults(path, one, read.sender),
       ...lookupPriceFaults(path, one, read.lookup),
     ]),
+    ...languageFaults(message).map((fault) => `message.${fault}`),
     ...beforeSendFaults(read.lookupBeforeSend, read),
     ...reachFaults(read.countries, read.sender),
     ...sourceFaults(receipts?.sources, read.sender),

@@ -90,6 +90,30 @@ describe("options that look right and are not", () => {
     [{ message: { text: { default: "{code}", fr: "{code} pour {app.name}" } } }, "message.text.fr has {app.name}, which phones would show as it stands"],
     [{ message: { registered: { IN: { text: "{code} or {#var#} is your OTP" } } } }, "message.registered.IN.text has {#var#}, which phones would show as it"],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
+    [{ message: { text: { default: "{code}", fr_FR: "{code}" } } }, "message.text.fr_FR is no BCP 47 tag: for French say fr"],
+    ...(
+      [
+        ["fr-JP", "for French say fr"],
+        ["EN-fr", "for English say en"],
+        ["fra", "for French say fr"],
+        ["French", "for French say fr"],
+        ["tl", "for Filipino say fil"],
+        ["iw", "for Hebrew say he"],
+        ["GB", "for English say en"],
+        ["jp", "for Japanese say ja"],
+        ["eu", "leave it out, or choose it by message.locale"],
+      ] as const
+    ).map(([key, mend]): [object, string] => [
+      { message: { text: { default: "{code}", [key]: "{code}" } } },
+      `message.text.${key} is never chosen (without message.locale it is the language most spoken in the number's country): ${mend}`,
+    ]),
+    [{ message: { text: { default: "{code}", "UK ": "{code}" } } }, "message.text.UK  is no BCP 47 tag: for English say en"],
+    [{ message: { text: { default: "{code}", français: "{code}" } } }, "message.text.français is no BCP 47 tag: leave it out, or choose it by message.locale"],
+    [{ message: { text: { default: "{code}", fr: "{code}", FR: "{code}" } } }, "message.text.FR is for the same language as message.text.fr: leave one out"],
+    [
+      { message: { locale: () => "fr-FR", text: { default: "{code}", fr_FR: "{code}", "fr-fr": "{code}" } } },
+      "text.fr-fr is for the same language as message.text.fr_FR",
+    ],
     [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
     ...["\n", "\r\n", " ", "\t", "\ufeff"].map((end): [object, string] => [
       customer(key + end),
@@ -177,6 +201,10 @@ describe("options that look right and are not", () => {
     for (const one of own) expect(fault(customer(one))).toBe("no fault");
     expect(fault(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no fault");
     for (const baseUrl of ["https://receipts.example/sms-receipts", "http://receipts/"]) expect(fault(receipts({ baseUrl }))).toBe("no fault");
+    const everyone = Object.fromEntries(["default", "en", "FR", "fr-fr", "PT-br", "zh", "zh-Hant", "nb", "fil", "pap"].map((language) => [language, "{code}"]));
+    expect(fault({ message: { text: everyone } })).toBe("no fault");
+    expect(fault({ message: { text: { ...everyone, nb: undefined, NO: "{code}" } } })).toBe("no fault");
+    expect(fault({ message: { text: { ...everyone, "es-ES": "{code}", eu: "{code}", klingon: "{code}" }, locale: () => "eu" } })).toBe("no fault");
     for (const text of ["{code}{code}", "$ {code} (EUR)", "{code}\n\n@example.com #{code}", "{code} :-} {-:"])
       expect(fault({ message: { text } })).toBe("no fault");
     for (const docUrl of ["https://docs.example.com/errors", "http://localhost:3000", "HTTPS://Docs.Example/?page=errors"])
