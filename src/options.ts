@@ -3,7 +3,7 @@ import { keyFormFault } from "./domain/api-key.js";
 import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes, countryFault } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
-import { type MessageTemplate, type MessageText, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
+import { languageFaults, type MessageTemplate, type MessageText, markFault, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
 import { optionFaults, plainWords, told } from "./domain/option-faults.js";
 import { canonicalNumber, type NumberRules } from "./domain/phone-number.js";
 import {
@@ -78,7 +78,7 @@ export interface VerifierOptions {
   readonly policy?: PolicyOverride | undefined;
   readonly message?:
     | {
-        /** Text with `{code}` in it; or one for each language, `{ default: "…", fr: "…" }`; or a function that answers the whole text. Default `"Your verification code is {code}"`. */
+        /** Text with `{code}` in it; or one for each language, `{ default: "…", fr: "…" }`, by BCP 47 tag in any case; or a function that answers the whole text. Default `"Your verification code is {code}"`. */
         readonly text?: MessageText | undefined;
         /** Which of the languages, as a BCP 47 tag. Default: the one most spoken in the number's country. */
         readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
@@ -375,7 +375,7 @@ function makeSchemas() {
 
   const country = text.superRefine(told(countryFault));
   const registeredText = object({
-    text: text.refine((one) => one.includes("{code}"), "must contain {code}"),
+    text: text.superRefine(told((one) => markFault(one) ?? (one.includes("{code}") ? undefined : "must contain {code}"))),
     ids: object({ entity: text.min(1).optional(), template: text.min(1).optional() })
       .transform(defined)
       .default({}),
@@ -443,6 +443,13 @@ function makeSchemas() {
     message: object({
       text: z
         .union([text, texts, callable<Extract<MessageText, (...of: never) => unknown>>()], "must be a string, a map from language to string, or a function")
+        .superRefine((given, { addIssue }) => {
+          const written = typeof given === "string" ? [{ path: [], one: given }] : Object.entries(given).map(([language, one]) => ({ path: [language], one }));
+          for (const { path, one } of written) {
+            const message = markFault(one);
+            if (message !== undefined) addIssue({ code: "custom", path, message });
+          }
+        })
         .default(defaultText),
       locale: callable<NonNullable<MessageTemplate["locale"]>>().optional(),
       maxSegments: whole.min(1, "must be 1 to 10").max(10, "must be 1 to 10").default(1),
@@ -614,6 +621,7 @@ export function readOptions(options: VerifierOptions): Settings {
       ...spendFaults(path, one, read.sender),
       ...lookupPriceFaults(path, one, read.lookup),
     ]),
+    ...languageFaults(message).map((fault) => `message.${fault}`),
     ...beforeSendFaults(read.lookupBeforeSend, read),
     ...reachFaults(read.countries, read.sender),
     ...sourceFaults(receipts?.sources, read.sender),

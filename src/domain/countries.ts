@@ -306,11 +306,16 @@ const meant: Readonly<Record<string, CountryCode>> = {
   ...{ MAR: "MA", NGA: "NG", KEN: "KE", ZAF: "ZA" },
 };
 
+/** The country that a text is likely to mean. */
+export function countryMeant(text: string): CountryCode | undefined {
+  const capitals = text.trim().toUpperCase();
+  return meant[capitals] ?? (known.has(capitals) ? (capitals as CountryCode) : undefined);
+}
+
 /** What is wrong with a country's code, if anything. */
 export function countryFault(code: string): string | undefined {
   if (known.has(code)) return undefined;
-  const capitals = code.trim().toUpperCase();
-  const mend = meant[capitals] ?? (known.has(capitals) ? capitals : undefined);
+  const mend = countryMeant(code);
   const words = 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"';
   return mend === undefined
     ? `${words}, and of a country with numbers of its own, which ${JSON.stringify(code)} is not`

@@ -1,4 +1,5 @@
 import type { DeviceType } from "../contract/authentication.js";
+import { countryCodes, countryMeant } from "./countries.js";
 import { segmentsOf } from "./gsm.js";
 
 /** Whom a message goes to. */
@@ -10,7 +11,7 @@ export interface Recipient {
   readonly customer?: string | undefined;
 }
 
-/** Text with `{code}` in it; or one for each language, by BCP 47 tag, with one under `default`; or a function that answers the whole text, code included. */
+/** Text with `{code}` in it; or one for each language, by BCP 47 tag in any case, with one under `default`; or a function that answers the whole text, code included. */
 export type MessageText = string | Readonly<Record<string, string>> | ((message: { readonly code: string } & Recipient) => string);
 
 /** A text as it is registered with the operators of a country, and under which ids. */
@@ -56,14 +57,66 @@ export function messageText(template: MessageTemplate, code: string, recipient: 
 function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Recipient): string {
   if (typeof text === "function") return text({ ...recipient, code });
   if (typeof text === "string") return text.replaceAll("{code}", code);
-  const tag = (locale ?? mainLanguage)(recipient);
-  const language = tag?.split("-")[0];
-  return (text[tag ?? "default"] ?? text[language ?? "default"] ?? text.default ?? "").replaceAll("{code}", code);
+  const written = (wanted: string) => Object.entries(text).find(([key]) => sameTag(key) === wanted)?.[1];
+  const tags = locale === undefined ? spokenTags(recipient.country) : wantedTags(locale(recipient));
+  return ([...tags.map(sameTag), "default"].map(written).find((one) => one !== undefined) ?? "").replaceAll("{code}", code);
 }
 
-/** The language most spoken in the number's country, as the platform's data has it. */
-function mainLanguage({ country }: Recipient): string | undefined {
-  return country === undefined ? undefined : new Intl.Locale("und", { region: country }).maximize().language;
+function wantedTags(tag: string | undefined): string[] {
+  return tag === undefined ? [] : [tag, ...tag.split(/[-_]/, 1)];
+}
+
+/** The language most spoken in a country, as the platform's data has it: as it is there, as it is written there, and by itself. */
+function spokenTags(country: string | undefined): string[] {
+  if (country === undefined) return [];
+  const { language, script } = new Intl.Locale("und", { region: country }).maximize();
+  return [`${language}-${country}`, `${language}-${script}`, language];
+}
+
+/** One spelling for all of a language tag: BCP 47 leaves the case open, others write `fr_FR`; and Norwegian is `no` in some data and `nb` in others. */
+function sameTag(tag: string): string {
+  return tag
+    .toLowerCase()
+    .replaceAll("_", "-")
+    .replace(/^no(?=-|$)/, "nb");
+}
+
+/** What is wrong with the languages of a text, if anything, with the path of each: one that stands there twice, or that is chosen for nobody. */
+export function languageFaults({ text, locale }: Pick<MessageTemplate, "text" | "locale">): string[] {
+  if (typeof text !== "object") return [];
+  const keys = Object.keys(text).filter((key) => key !== "default");
+  // What a function answers is the caller's own affair.
+  const spoken = locale === undefined ? new Set(countryCodes.flatMap(spokenTags).map(sameTag)) : undefined;
+  return keys.flatMap((key, at) => {
+    const first = keys.findIndex((other) => sameTag(other) === sameTag(key));
+    if (first < at) return [`text.${key} is for the same language as message.text.${keys[first]}: leave one out`];
+    const isTag = canonicalTag(key) !== undefined;
+    if (spoken === undefined || (isTag && spoken.has(sameTag(key)))) return [];
+    const what = isTag ? "is never chosen (without message.locale it is the language most spoken in the number's country)" : "is no BCP 47 tag";
+    const mend = languageMeant(key, spoken);
+    return [`text.${key} ${what}: ${mend === undefined ? "leave it out, or choose it by message.locale" : `for ${nameOf(mend)} say ${mend}`}`];
+  });
+}
+
+/** Which of the languages a key is likely to mean: in another country, as a code of three letters, by its English name, or by a country that speaks it. */
+function languageMeant(key: string, languages: ReadonlySet<string>): string | undefined {
+  const [subtag = ""] = (canonicalTag(sameTag(key)) ?? key).split("-");
+  if (languages.has(subtag)) return subtag;
+  const named = [...languages].find((one) => nameOf(one).toLowerCase() === key.trim().toLowerCase());
+  return named ?? spokenTags(countryMeant(key)).at(-1);
+}
+
+/** `undefined`: it is no BCP 47 tag. */
+function canonicalTag(tag: string): string | undefined {
+  try {
+    return Intl.getCanonicalLocales(tag)[0];
+  } catch {
+    return undefined;
+  }
+}
+
+function nameOf(language: string): string {
+  return new Intl.DisplayNames("en", { type: "language" }).of(language) ?? language;
 }
 
 /** What is wrong with a text as it would be sent, or `undefined`: it must hold the code, and cost no more segments than it may. */
@@ -72,6 +125,25 @@ export function textFault(text: unknown, code: string, maxSegments: number): str
   if (!text.includes(code)) return "must contain {code}";
   const segments = segmentCount(text);
   return segments > maxSegments ? `costs ${segments} SMS segments with its last line; shorten it, or leave out characters outside GSM-7` : undefined;
+}
+
+/** Marks in a text, of ours and of other templates: `{code}`, `{{code}}`, `${code}`, `{otp}`, `{#var#}`. */
+const marks = /[$%#]?\{+[\s#]*([\p{L}\p{N}_.-]*)[\s#]*\}+/gu;
+
+/** What stands before the code in a last line for autofill, which may be written out: `@example.com #{code}`. */
+const lastLine = /(?:^|\n)@\S+ $/;
+
+/** What is wrong with a text that `{code}` is replaced in, if anything: any other mark would go to phones as it stands. */
+export function markFault(text: string): string | undefined {
+  for (const { 0: mark, 1: name = "", index } of text.matchAll(marks)) {
+    if (mark === "{code}" || (mark === "#{code}" && lastLine.test(text.slice(0, index)))) continue;
+    if (mark.includes("{code}")) {
+      const shown = mark.startsWith("{{") && mark.endsWith("}}") ? "the inner braces" : `the ${mark.replace("{code}", "")}`;
+      return `has ${mark}, and phones would show ${shown}: say {code}`;
+    }
+    return `has ${mark}, which phones would show as it stands: ${name.toLowerCase() === "code" ? "say {code}" : "{code} is the only mark there is"}`;
+  }
+  return undefined;
 }
 
 /** How many SMS segments a text costs. */
@@ -91,19 +163,16 @@ export function templateFault(template: MessageTemplate, codeLength: number): st
   const variants = [
     ...texts.map(([name, one]) => ({
       path: name === "" ? "text" : `text.${name}`,
-      raw: typeof one === "string" ? one : undefined,
       written: { ...template, text: one, registered: {} },
       to: {},
     })),
-    ...Object.entries(template.registered).map(([country, one]) => ({
+    ...Object.keys(template.registered).map((country) => ({
       path: `registered.${country}.text`,
-      raw: one?.text,
       written: template,
       to: { country },
     })),
   ];
-  for (const { path, raw, written, to } of variants) {
-    if (raw?.includes("{{code}}")) return `${path} has {{code}}, and phones would show the inner braces: say {code}`;
+  for (const { path, written, to } of variants) {
     for (const recipient of longest) {
       const fault = textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
       if (fault !== undefined) return `${path} ${fault}`;

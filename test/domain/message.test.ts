@@ -64,6 +64,26 @@ describe("messages (docs/contract.md#messages)", () => {
       expect(await sent({ text: texts }, number)).toBe(text);
     });
 
+    const chinese = { default: "{code}", ZH: "zh {code}", "zh-hant": "hant {code}", "zh-HK": "hk {code}" };
+    it.each([
+      ["+8613812345678", "zh #"],
+      ["+886912345678", "hant #"],
+      ["+85251234567", "hk #"],
+    ])("as it is in the country, as it is written there, or the language itself, in any case: %s", async (number, text) => {
+      expect(await sent({ text: chinese }, number)).toBe(text);
+    });
+
+    it.each(["FR", "Fr-fr", "fr-FR", "fr"])("a language in another case is the same one: %s", async (language) => {
+      for (const locale of [undefined, () => "FR-fr", () => "fr_FR"])
+        expect(await sent({ text: { default: "{code}", [language]: "Voici {code}" }, locale }, "+33612345678")).toBe("Voici #");
+    });
+
+    it("what works by a function of the caller's goes on working, whatever its tags are", async () => {
+      for (const language of ["fr_FR", "french", "français", "constructor"])
+        expect(await sent({ text: { default: "{code}", [language]: "Voici {code}" }, locale: () => language }, "+33612345678")).toBe("Voici #");
+      expect(await sent({ text: texts, locale: () => "constructor" }, "+33612345678")).toBe("Your code is #");
+    });
+
     it("a function chooses the language; a tag falls back to its language", async () => {
       expect(await sent({ text: texts, locale: () => "pt-BR" }, "+33612345678")).toBe("Seu código é #");
       expect(await sent({ text: texts, locale: () => "fr-CA" }, "+447400123456")).toBe("Votre code est #");

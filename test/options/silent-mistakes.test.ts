@@ -17,6 +17,7 @@ import { logger, setUp } from "../support/verifier.js";
 
 const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
 const digest = "0123456789abcdef".repeat(4);
+const dollar = ["$", "{code}"].join("");
 const [key, otherKey] = [7, 11].map((step) => apiKeyOf(Uint8Array.from({ length: 32 }, (_, at) => at * step))) as [string, string];
 const twilio = (more: object = {}) => twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "ACME", ...more });
 const receipts = (more: object = {}) => ({ receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "token" })], ...more } });
@@ -77,7 +78,40 @@ describe("options that look right and are not", () => {
       "customers.0.policy.retryCooldowns.0 is in seconds: after 1000 of them no retry is possible, since codes end after 100 (lifetime); say 1 if",
     ],
     [{ message: { text: "Your code is {{code}}" } }, "message.text has {{code}}, and phones would show the inner braces: say {code}"],
+    [{ message: { text: `Code ${dollar}` } }, `message.text has ${dollar}, and phones would show the $: say {code}`],
+    [{ message: { text: "Code %{code}" } }, "message.text has %{code}, and phones would show the %: say {code}"],
+    [{ message: { text: "Code #{code}" } }, "message.text has #{code}, and phones would show the #: say {code}"],
+    [{ message: { text: "Code {code}}" } }, "message.text has {code}}, and phones would show the }: say {code}"],
+    [{ message: { text: "{code} or { Code }" } }, "message.text has { Code }, which phones would show as it stands: say {code}"],
+    [{ message: { text: "Code {otp}" } }, "message.text has {otp}, which phones would show as it stands: {code} is the only mark there is"],
+    [{ message: { text: "{code}, for {{ minutes }} minutes" } }, "message.text has {{ minutes }}, which phones would show as it stands"],
+    [{ message: { text: { default: "{code}", fr: "{code} pour {app.name}" } } }, "message.text.fr has {app.name}, which phones would show as it stands"],
+    [{ message: { registered: { IN: { text: "{code} or {#var#} is your OTP" } } } }, "message.registered.IN.text has {#var#}, which phones would show as it"],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
+    [{ message: { text: { default: "{code}", fr_FR: "{code}" } } }, "message.text.fr_FR is no BCP 47 tag: for French say fr"],
+    ...(
+      [
+        ["fr-JP", "for French say fr"],
+        ["EN-fr", "for English say en"],
+        ["fra", "for French say fr"],
+        ["French", "for French say fr"],
+        ["tl", "for Filipino say fil"],
+        ["iw", "for Hebrew say he"],
+        ["GB", "for English say en"],
+        ["jp", "for Japanese say ja"],
+        ["eu", "leave it out, or choose it by message.locale"],
+      ] as const
+    ).map(([key, mend]): [object, string] => [
+      { message: { text: { default: "{code}", [key]: "{code}" } } },
+      `message.text.${key} is never chosen (without message.locale it is the language most spoken in the number's country): ${mend}`,
+    ]),
+    [{ message: { text: { default: "{code}", "UK ": "{code}" } } }, "message.text.UK  is no BCP 47 tag: for English say en"],
+    [{ message: { text: { default: "{code}", français: "{code}" } } }, "message.text.français is no BCP 47 tag: leave it out, or choose it by message.locale"],
+    [{ message: { text: { default: "{code}", fr: "{code}", FR: "{code}" } } }, "message.text.FR is for the same language as message.text.fr: leave one out"],
+    [
+      { message: { locale: () => "fr-FR", text: { default: "{code}", fr_FR: "{code}", "fr-fr": "{code}" } } },
+      "text.fr-fr is for the same language as message.text.fr_FR",
+    ],
     [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
     ...["\n", "\r\n", " ", "\t", "\ufeff"].map((end): [object, string] => [
       customer(key + end),
@@ -165,6 +199,12 @@ describe("options that look right and are not", () => {
     for (const one of own) expect(fault(customer(one))).toBe("no fault");
     expect(fault(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no fault");
     for (const baseUrl of ["https://receipts.example/sms-receipts", "http://receipts/"]) expect(fault(receipts({ baseUrl }))).toBe("no fault");
+    const everyone = Object.fromEntries(["default", "en", "FR", "fr-fr", "PT-br", "zh", "zh-Hant", "nb", "fil", "pap"].map((language) => [language, "{code}"]));
+    expect(fault({ message: { text: everyone } })).toBe("no fault");
+    expect(fault({ message: { text: { ...everyone, nb: undefined, NO: "{code}" } } })).toBe("no fault");
+    expect(fault({ message: { text: { ...everyone, "es-ES": "{code}", eu: "{code}", klingon: "{code}" }, locale: () => "eu" } })).toBe("no fault");
+    for (const text of ["{code}{code}", "$ {code} (EUR)", "{code}\n\n@example.com #{code}", "{code} :-} {-:"])
+      expect(fault({ message: { text } })).toBe("no fault");
     for (const docUrl of ["https://docs.example.com/errors", "http://localhost:3000", "HTTPS://Docs.Example/?page=errors"])
       expect(fault({ docUrl })).toBe("no fault");
     expect(fault(receipts({ sources: [twilioReceipts({ authToken: "a" }), plivoReceipts({ authToken: "b" })] }))).toBe("no fault");
