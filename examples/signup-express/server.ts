@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import express, { type NextFunction, type Request, type Response } from "express";
-import { parsePhoneNumber, VerifierError } from "phoneproof";
+import { parsePhoneNumber } from "phoneproof";
 import { wordsForEnded, wordsForFault, wordsForRefused, wordsForTyped } from "../words.js";
 import { type Answer, codePage, numberPage, problemPage, welcomePage } from "./pages.js";
 import { verifier } from "./verifier.js";
@@ -50,10 +50,14 @@ app.use(express.static(fileURLToPath(new URL("public", import.meta.url))));
 app.use("/phoneproof", express.static(fileURLToPath(new URL(".", import.meta.resolve("phoneproof/otp-input")))));
 app.use(express.urlencoded({ extended: false }));
 
+/** What a route throws goes to the error handler at the end, in Express 4 too. */
+const post = (path: string, route: (request: Request, response: Response) => Promise<void>) =>
+  app.post(path, (request, response, pass) => void route(request, response).catch(pass));
+
 app.use((request, response, pass) => {
   response.set("cache-control", "no-store"); // "back" asks again, and shows how things are by then
   const { origin = "" } = request.headers;
-  const ours = URL.canParse(origin) && new URL(origin).host === request.host;
+  const ours = URL.canParse(origin) && new URL(origin).hostname === request.hostname; // Express 4 has no host with its port
   if (request.method === "POST" && !ours) response.status(403).send(problemPage("This form is not one of this site."));
   else pass();
 });
@@ -65,7 +69,7 @@ app.get("/", (request, response) => {
   else response.send(numberPage({ problem: ended === undefined ? "" : wordsForEnded(String(ended)), waiting: pending !== undefined }));
 });
 
-app.post("/sign-up", async (request, response) => {
+post("/sign-up", async (request, response) => {
   const [phone, country] = [field(request, "phone"), field(request, "country")];
   const again = (problem: string) => void response.status(400).send(numberPage({ problem, phone, country }));
   const parsed = parsePhoneNumber(phone, { country });
@@ -89,7 +93,7 @@ app.get("/code", (request, response) => {
   else response.redirect(303, phone_number === undefined ? "/?ended=no_session" : "/");
 });
 
-app.post("/code", async (request, response) => {
+post("/code", async (request, response) => {
   const session = sessionOf(request);
   if (session.pending === undefined) return response.redirect(303, "/code");
   const { authentication_uuid } = session.pending;
@@ -98,7 +102,7 @@ app.post("/code", async (request, response) => {
   response.redirect(303, checked.status === "valid" ? "/" : next(session, checked));
 });
 
-app.post("/resend", async (request, response) => {
+post("/resend", async (request, response) => {
   const session = sessionOf(request);
   if (session.pending === undefined) return response.redirect(303, "/code");
   const { authentication_uuid } = session.pending;
@@ -120,10 +124,10 @@ app.post("/sign-out", (request, response) => {
   response.redirect(303, "/");
 });
 
-app.use((error: unknown, _request: Request, response: Response, pass: NextFunction) => {
-  if (!(error instanceof VerifierError)) return pass(error);
-  console.error(error.message);
-  response.status(error.status).send(problemPage("Something went wrong. Try again in a moment."));
+app.use((error: Error & { readonly status?: number }, _request: Request, response: Response, pass: NextFunction) => {
+  if (response.headersSent) return pass(error);
+  console.error(error);
+  response.status(error.status ?? 500).send(problemPage("Something went wrong. Try again in a moment."));
 });
 
 const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => {

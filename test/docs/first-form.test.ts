@@ -1,4 +1,8 @@
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root } from "../package/built.js";
+import { verifierWhoseStoreGoesAway } from "../support/away.js";
 import { environmentFor } from "./environment.js";
 import { readPage } from "./pages.js";
 import { layOut } from "./project.js";
@@ -8,11 +12,13 @@ import { type Running, start } from "./run.js";
 
 const pages = [readPage("docs/install.md"), readPage("docs/first-form.md")];
 const project = layOut(pages, "phoneproof-docs-form");
+const file = project.fileOf("docs/first-form.md", "app.ts");
+const environment = environmentFor(pages.flatMap(({ blocks }) => blocks.map(({ text }) => text)));
 let app: Running;
 
 beforeAll(async () => {
   await project.compile();
-  app = await start(project.fileOf("docs/first-form.md", "app.ts"), environmentFor(pages.flatMap(({ blocks }) => blocks.map(({ text }) => text))));
+  app = await start(file, environment);
 });
 afterAll(async () => {
   await app.end();
@@ -20,14 +26,15 @@ afterAll(async () => {
 });
 
 /** Keeps cookies, follows nothing. */
-function browser() {
+function browser({ port } = app) {
   const cookies = new Map<string, string>();
-  const ask = async (path: string, form?: Readonly<Record<string, string>>) => {
+  const ask = async (path: string, form?: Readonly<Record<string, string>>, method = form ? "POST" : "GET") => {
     const headers = { cookie: [...cookies].map((pair) => pair.join("=")).join("; ") };
-    const answer = await fetch(`http://127.0.0.1:${app.port}${path}`, {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
       redirect: "manual",
       headers,
-      ...(form && { method: "POST", body: new URLSearchParams(form) }),
+      method,
+      ...(form && { body: new URLSearchParams(form) }),
     });
     for (const one of answer.headers.getSetCookie()) cookies.set(...((one.split(";")[0] ?? "").split("=") as [string, string]));
     return { status: answer.status, location: answer.headers.get("location"), text: await answer.text() };
@@ -35,8 +42,8 @@ function browser() {
   return { ask, cookies };
 }
 
-const codes = () => [...app.printed().matchAll(/code is (\d{6})/g)].map(([, code]) => code as string);
-const last = () => codes().at(-1) as string;
+const codes = ({ printed } = app) => [...printed().matchAll(/code is (\d{6})/g)].map(([, code]) => code as string);
+const last = (one = app) => codes(one).at(-1) as string;
 const wrong = () => String((Number(last()) + 1) % 1_000_000).padStart(6, "0");
 
 describe("docs/first-form.md: the Express app", () => {
@@ -68,5 +75,28 @@ describe("docs/first-form.md: the Express app", () => {
     expect(await ask("/resend", {})).toMatchObject({ status: 429, text: expect.stringMatching(/Wait (29|30) seconds/) });
     for (let tries = 0; tries < 5; tries++) await ask("/code", { code: wrong() });
     expect((await ask("/code", { code: last() })).text).toContain("can no longer be used");
+  });
+
+  it.each(["express", "express4"])("on %s: a form without a body and a store that is away are told in words, and the process lives", async (version) => {
+    const link = join(dirname(file), "../../node_modules/express");
+    rmSync(link, { force: true });
+    symlinkSync(join(root, "node_modules", version), link, "dir");
+    writeFileSync(join(dirname(file), "verifier.js"), verifierWhoseStoreGoesAway);
+    const AWAY = join(dirname(file), "away");
+    const one = await start(file, { ...environment, AWAY });
+    const { ask } = browser(one);
+    expect(await ask("/sign-up", undefined, "POST")).toMatchObject({ status: 400, text: expect.stringContaining("not a phone number") });
+    expect(await ask("/sign-up", { phone: "06 12 34 56 78" })).toMatchObject({ status: 200 });
+    expect(await ask("/code", undefined, "POST")).toMatchObject({ status: 400, text: expect.stringContaining("Type the code") });
+
+    writeFileSync(AWAY, "");
+    for (const [path, form] of Object.entries({ "/sign-up": { phone: "+33612345679" }, "/code": { code: last(one) }, "/resend": {} })) {
+      const { status, text } = await ask(path, form);
+      expect([path, status, text]).toEqual([path, 503, expect.stringContaining("Something went wrong. Try again in a moment.")]);
+      expect(text).not.toMatch(/\bat .*:\d+|Error|the store/);
+    }
+    rmSync(AWAY);
+    expect(await ask("/code", { code: last(one) })).toMatchObject({ status: 303, location: "/" });
+    expect(await one.end()).toMatchObject({ code: 0, stderr: expect.stringContaining("VerifierError") });
   });
 });
