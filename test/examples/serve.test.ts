@@ -71,7 +71,15 @@ describe("examples/serve", () => {
     expect(services["redis"]?.volumes).toEqual(["redis:/data"]);
     expect(Object.keys(volumes)).toEqual(["redis"]);
     const asked = [...readFileSync(join(example, ".env.example"), "utf8").matchAll(/^([A-Z_]+)=$/gm)].map(([, name]) => name);
-    expect(Object.keys(services["verification"]?.environment ?? {})).toEqual(["REDIS_URL", ...asked]);
+    expect(Object.keys(services["verification"]?.environment ?? {})).toEqual(asked);
+  });
+
+  test(".env.example: names what verifier.js needs, and its command makes a key of the form that is promised", async () => {
+    const text = readFileSync(join(example, ".env.example"), "utf8");
+    const needed = [...readFileSync(join(example, "verifier.js"), "utf8").matchAll(/required\("(\w+)"\)/g)].map(([, name]) => `${name}=`);
+    expect(needed.filter((line) => !text.split("\n").includes(line))).toEqual([]);
+    const made = await promisify(execFile)("sh", ["-c", /node --input.*/.exec(text)?.[0] ?? ""], { cwd: root });
+    expect(made.stdout).toMatch(/^pp_[0-9A-Za-z]{49}\n$/);
   });
 });
 

@@ -57,13 +57,16 @@ describe("what npm pack packs, in a clone with a demo's command and leavings of 
     const named = [...targets, ...Object.values(bin), main, module, types].map((file) => file.replace("./", ""));
     expect(named.length).toBeGreaterThan(4 * modules.length);
     const others = ["README.md", "CHANGELOG.md", "LICENSE", "package.json", "dist/LICENSES.txt", "docs/runtimes.md", "observability/alerts.yml"];
-    expect([...named, ...others].filter((file) => !files.includes(file))).toEqual([]);
+    const example = ["Dockerfile", "compose.yaml", ".dockerignore", ".env.example", "package.json", "verifier.js"].map((name) => `examples/serve/${name}`);
+    expect([...named, ...others, ...example].filter((file) => !files.includes(file))).toEqual([]);
   });
 
   test("and nothing but that", () => {
     expect(files).not.toContain("dist/gone.js");
     expect(
-      files.filter((file) => !/^(dist|docs|observability)\/|^(README\.md|CHANGELOG\.md|LICENSE|llms\.txt|package\.json|openapi\.json)$/.test(file)),
+      files.filter(
+        (file) => !/^(dist|docs|observability|examples\/serve)\/|^(README\.md|CHANGELOG\.md|LICENSE|llms\.txt|package\.json|openapi\.json)$/.test(file),
+      ),
     ).toEqual([]);
   });
 
