@@ -42,6 +42,12 @@ describe("docs/frameworks.md: what listens answers under /v1", () => {
     expect([answer.status, await answer.json()]).toMatchObject([200, { status: "pending" }]);
   });
 
+  it.each(["express.ts", "fastify.ts", "node.ts", "hono.ts", "main.ts"])("%s answers under /receipts too", async (name) => {
+    const { port } = await begin("docs/frameworks.md", name);
+    const answer = await fetch(`http://127.0.0.1:${port}/receipts/twilio`, { method: "POST", body: "a=b" });
+    expect([answer.status, await answer.json()]).toMatchObject([404, { code: "not_found", message: expect.stringContaining("receipt") }]);
+  });
+
   it("README.md: service.ts", async () => {
     const { port } = await begin("README.md", "service.ts");
     expect((await fetch(`http://127.0.0.1:${port}/v1/authentication`, create())).status).toBe(200);

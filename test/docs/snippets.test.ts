@@ -35,6 +35,11 @@ describe("the programs of the documents", () => {
     expect(programs.length).toBeGreaterThan(20);
   });
 
+  it.each(["README.md", "docs/install.md", "docs/first-form.md"])("%s says how a .ts file becomes an ES module and is run", (page) => {
+    const { text } = pages.find(({ path }) => path === page) ?? { text: "" };
+    for (const words of ["npm pkg set type=module", "--save-dev tsx", "npx tsx "]) expect(text).toContain(words);
+  });
+
   it("no secret and no API key has a value that works where the variable is not set", () => {
     expect(programs.filter(({ text }) => /process\.env\.\w*(SECRET|KEY|TOKEN|PASSWORD)\w* \?\?|pp_[A-Za-z0-9_]{20}/.test(text)).map(({ at }) => at)).toEqual(
       [],
