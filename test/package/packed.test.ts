@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
+import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { manifest, modules, nameOf, root } from "./built.js";
+import { manifest, modules, nameOf } from "./built.js";
 import { missing, runFile, runtimeOf, runtimes } from "./programs.js";
 import { command, makeClone, makeProject, packOverLeavings, registryAnswers, sameAsHere, startCommand } from "./projects.js";
 import { passed } from "./smoke.js";
@@ -68,15 +68,6 @@ describe("what npm pack packs, in a clone with a demo's command and leavings of 
         (file) => !/^(dist|docs|observability|examples\/serve)\/|^(README\.md|CHANGELOG\.md|LICENSE|llms\.txt|package\.json|openapi\.json)$/.test(file),
       ),
     ).toEqual([]);
-  });
-
-  test("has no script that npm would run, or warn of, where it is installed; in the clone it stays", async () => {
-    const scriptsOf = (text: string) => Object.keys((JSON.parse(text) as { scripts: object }).scripts);
-    const inClone = await readFile(join(folder, "clone/package.json"), "utf8");
-    expect(inClone).toBe(await readFile(join(root, "package.json"), "utf8"));
-    expect(scriptsOf(inClone)).toContain("prepare");
-    const packed = scriptsOf(await command(folder, "tar", ["-xOf", tarball, "package/package.json"]));
-    expect(packed.filter((name) => /^(pre|post)?(install|prepare)$/.test(name))).toEqual([]);
   });
 
   test("has the command of this build", { timeout: minutes }, async () => {
