@@ -152,12 +152,12 @@ export function segmentCount(text: string): number {
 }
 
 /**
- * "a text that would cost a second segment is a configuration fault, not a surprise" (docs/contract.md#one-segment). Answers what is wrong with a template for codes of `codeLength` digits, with the path of the text at fault.
+ * "a text that would cost a second segment is a configuration fault, not a surprise" (docs/contract.md#one-segment). Answers what is wrong with a template for codes of `codeLength` digits, with the path of each text at fault.
  */
-export function templateFault(template: MessageTemplate, codeLength: number): string | undefined {
+export function templateFaults(template: MessageTemplate, codeLength: number): string[] {
   const { text } = template;
   const texts = typeof text === "object" ? Object.entries(text) : [["", text] as const];
-  if (typeof text === "object" && text.default === undefined) return "text.default must be there, for languages that have no text of their own";
+  if (typeof text === "object" && text.default === undefined) return ["text.default must be there, for languages that have no text of their own"];
   const code = "0".repeat(codeLength);
   const longest: readonly Recipient[] = [{}, { deviceType: "ANDROID", appRealm: "1".repeat(11) }, { deviceType: "WEB" }];
   const variants = [
@@ -172,13 +172,11 @@ export function templateFault(template: MessageTemplate, codeLength: number): st
       to: { country },
     })),
   ];
-  for (const { path, written, to } of variants) {
-    for (const recipient of longest) {
-      const fault = textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
-      if (fault !== undefined) return `${path} ${fault}`;
-    }
-  }
-  return undefined;
+  return variants.flatMap(({ path, written, to }) => {
+    const faults = longest.map((recipient) => textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments));
+    const fault = faults.find((one) => one !== undefined);
+    return fault === undefined ? [] : [`${path} ${fault}`];
+  });
 }
 
 function writtenTo(template: MessageTemplate, code: string, recipient: Recipient): unknown {
