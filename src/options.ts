@@ -3,8 +3,8 @@ import { keyFormFault } from "./domain/api-key.js";
 import { isHttp } from "./domain/callback-url.js";
 import { type CountryCode, countryCodes, countryFault } from "./domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "./domain/lists.js";
-import { languageFaults, type MessageTemplate, type MessageText, markFault, type Recipient, type RegisteredText, templateFaults } from "./domain/message.js";
-import { faultPaths, optionFaults, plainWords, told, without } from "./domain/option-faults.js";
+import { languageFaults, type MessageTemplate, type MessageText, markFault, type Recipient, type RegisteredText, templateFault } from "./domain/message.js";
+import { optionFaults, plainWords, told } from "./domain/option-faults.js";
 import { canonicalNumber, type NumberRules } from "./domain/phone-number.js";
 import {
   cooldownFault,
@@ -411,13 +411,6 @@ function makeSchemas() {
     "must be an origin, for example http://localhost:3000",
   );
 
-  const receipts = object({
-    baseUrl: z
-      .url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com", abort: true })
-      .superRefine(told(baseUrlFault)),
-    sources: z.array(receiptSource, "must be a list"),
-  });
-
   const Options = object({
     store: methods<Store>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put", "forget"]),
     sender: methods<SmsSender>("an SMS sender", ["send"]),
@@ -492,7 +485,12 @@ function makeSchemas() {
       refresh: duration(30, interval),
     }).prefault({}),
     challenge: methods<Challenge>("a challenge, for example turnstileChallenge({ secret })", ["verify"]).optional(),
-    receipts: receipts.optional(),
+    receipts: object({
+      baseUrl: z
+        .url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com", abort: true })
+        .superRefine(told(baseUrlFault)),
+      sources: z.array(receiptSource, "must be a list"),
+    }).optional(),
     callbacks: object({
       allowOrigins: z.array(origin, "must be a list of origins").default([]),
       fullNumber: flag.default(false),
@@ -515,13 +513,7 @@ function makeSchemas() {
     clock: methods<Clock>("a clock", ["now", "after"]).optional(),
   });
 
-  /** The options but for what rules across them do not read. */
-  const Rest = Options.partial({ store: true, sender: true, secret: true, countries: true }).extend({
-    customers: z.array(z.object({ policy: PolicyChange.nullish() })).optional(),
-    receipts: receipts.partial().optional(),
-  });
-
-  return { Options, Rest, PolicyChange, SourcedCustomer, CustomerCalls };
+  return { Options, PolicyChange, SourcedCustomer, CustomerCalls };
 }
 
 /** Thousands of seconds that are no half-hours are nobody's interval. */
@@ -618,12 +610,23 @@ function schemas(): ReturnType<typeof makeSchemas> {
 export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that answers them"]);
-  const parsed = schemas().Options.safeParse(options, { error: plainWords });
-  const across = parsed.success ? acrossFaults(parsed.data) : faultsOfRest(options, parsed.error);
-  const faults = [...(parsed.success ? [] : optionFaults(parsed.error, [], "options")), ...new Set(across)];
-  if (!parsed.success || faults.length > 0) throw invalidOptions(faults);
-  const read = parsed.data;
-  const { policy, message, receipts, callbacks } = read;
+  const read = parse(schemas().Options, options);
+  const { policy, message, customers, receipts, callbacks } = read;
+  const policies: (readonly [path: string, policy: Policy])[] = [["policy", policy]];
+  for (const [index, customer] of Array.isArray(customers) ? customers.entries() : [])
+    if (customer.policy) policies.push([`customers.${index}.policy`, withOverride(policy, customer.policy)]);
+  const faults = [
+    ...policies.flatMap(([path, one]) => [
+      ...policyFaults(path, one, message),
+      ...spendFaults(path, one, read.sender),
+      ...lookupPriceFaults(path, one, read.lookup),
+    ]),
+    ...languageFaults(message).map((fault) => `message.${fault}`),
+    ...beforeSendFaults(read.lookupBeforeSend, read),
+    ...reachFaults(read.countries, read.sender),
+    ...sourceFaults(receipts?.sources, read.sender),
+  ];
+  if (faults.length > 0) throw invalidOptions(faults);
 
   const testNumbers = new Map(
     read.testNumbers.map((entry) => (typeof entry === "string" ? [canonicalNumber(entry), undefined] : [canonicalNumber(entry.number), entry])),
@@ -692,75 +695,16 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
   return parsed.data as z.output<CustomerCalls[Call]>;
 }
 
-/** What rules across options read of them. */
-interface Across {
-  readonly policy: Policy;
-  readonly message: MessageTemplate;
-  readonly lookupBeforeSend: boolean;
-  readonly countries?: "all" | readonly string[] | undefined;
-  readonly sender?: SmsSender | undefined;
-  readonly lookup?: LookupProvider | undefined;
-  readonly customers?: unknown;
-  readonly receipts?: { readonly sources?: readonly ReceiptSource[] | undefined } | undefined;
-}
-
-/** Whether all of some paths could be read. */
-type Could = (...paths: readonly string[]) => boolean;
-
-/** What rules across options say of those that could be read, where others are at fault. */
-function faultsOfRest(options: unknown, error: z.ZodError): string[] {
-  const { Rest } = schemas();
-  const left = new Set<string>();
-  let rest = options;
-  let faulty = faultPaths(error);
-  for (;;) {
-    const leftBefore = new Set(left);
-    for (const path of faulty) {
-      // What cannot do without it goes too.
-      let at = path;
-      while (leftBefore.has(at.join("."))) at = at.slice(0, -1);
-      if (at.length === 0) return [];
-      left.add(at.join("."));
-      rest = without(rest, at);
-    }
-    const parsed = Rest.safeParse(rest);
-    const touches = (path: string) => [...left].some((one) => `${one}.`.startsWith(`${path}.`) || `${path}.`.startsWith(`${one}.`));
-    if (parsed.success) return acrossFaults(parsed.data, (...paths) => !paths.some(touches));
-    faulty = faultPaths(parsed.error);
-  }
-}
-
-/** What rules across options say, each of options that could be read. */
-function acrossFaults(read: Across, could: Could = () => true): string[] {
-  const { policy, message, sender, lookup } = read;
-  const policies: (readonly [path: string, policy: Policy])[] = [["policy", policy]];
-  for (const [index, customer] of Array.isArray(read.customers) ? (read.customers as readonly Pick<Customer, "policy">[]).entries() : [])
-    if (customer?.policy) policies.push([`customers.${index}.policy`, withOverride(policy, customer.policy)]);
-  const sends = sender !== undefined && could("sender") ? sender : undefined;
-  return [
-    ...policies.flatMap(([path, one]) => [
-      ...policyFaults(path, one, message, could),
-      ...(sends && could("policy.limits.spend", `${path}.limits.spend`) ? spendFaults(path, one, sends) : []),
-      ...(could("policy.limits.spend", `${path}.limits.spend`, "lookup") ? lookupPriceFaults(path, one, lookup) : []),
-    ]),
-    ...(could("message.locale") ? languageFaults(message).map((fault) => `message.${fault}`) : []),
-    ...(sends && could("lookupBeforeSend", "lookup") ? beforeSendFaults(read.lookupBeforeSend, { lookup, sender: sends }) : []),
-    ...(sends && read.countries && could("countries") ? reachFaults(read.countries, sends) : []),
-    ...(sends && could("receipts.sources") ? sourceFaults(read.receipts?.sources, sends) : []),
-  ];
-}
-
-function policyFaults(path: string, policy: Policy, message: MessageTemplate, could: Could = () => true): string[] {
-  const couldOf = (...fields: readonly string[]) => fields.every((field) => could(`policy.${field}`, `${path}.${field}`));
-  const guess = couldOf("codeLength", "checks", "maxGuessOdds", "limits.perNumber") ? guessBudgetFault(policy) : undefined;
-  const lifetime = couldOf("lifetime", "longLifetime") ? lifetimeFault(policy) : undefined;
-  const cooldown = couldOf("lifetime", "retryCooldowns") ? cooldownFault(policy) : undefined;
-  const isWritten = couldOf("codeLength") && could("message.text.default", "message.maxSegments", "message.domain");
+function policyFaults(path: string, policy: Policy, message: MessageTemplate): string[] {
+  const guess = guessBudgetFault(policy);
+  const lifetime = lifetimeFault(policy);
+  const cooldown = cooldownFault(policy);
+  const template = templateFault(message, policy.codeLength);
   return [
     ...(guess === undefined ? [] : [`${path}: ${guess}`]),
     ...(lifetime === undefined ? [] : [`${path}.${lifetime}`]),
     ...(cooldown === undefined ? [] : [`${path}.${cooldown}`]),
-    ...(isWritten ? templateFaults(message, policy.codeLength).map((fault) => `message.${fault}`) : []),
+    ...(template === undefined ? [] : [`message.${template}`]),
   ];
 }
 

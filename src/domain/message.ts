@@ -152,12 +152,12 @@ export function segmentCount(text: string): number {
 }
 
 /**
- * "a text that would cost a second segment is a configuration fault, not a surprise" (docs/contract.md#one-segment). Answers what is wrong with a template for codes of `codeLength` digits, with the path of each text at fault.
+ * "a text that would cost a second segment is a configuration fault, not a surprise" (docs/contract.md#one-segment). Answers what is wrong with a template for codes of `codeLength` digits, with the path of the text at fault.
  */
-export function templateFaults(template: MessageTemplate, codeLength: number): string[] {
+export function templateFault(template: MessageTemplate, codeLength: number): string | undefined {
   const { text } = template;
   const texts = typeof text === "object" ? Object.entries(text) : [["", text] as const];
-  if (typeof text === "object" && text.default === undefined) return ["text.default must be there, for languages that have no text of their own"];
+  if (typeof text === "object" && text.default === undefined) return "text.default must be there, for languages that have no text of their own";
   const code = "0".repeat(codeLength);
   const longest: readonly Recipient[] = [{}, { deviceType: "ANDROID", appRealm: "1".repeat(11) }, { deviceType: "WEB" }];
   const variants = [
@@ -172,11 +172,13 @@ export function templateFaults(template: MessageTemplate, codeLength: number): s
       to: { country },
     })),
   ];
-  return variants.flatMap(({ path, written, to }) => {
-    const faults = longest.map((recipient) => textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments));
-    const fault = faults.find((one) => one !== undefined);
-    return fault === undefined ? [] : [`${path} ${fault}`];
-  });
+  for (const { path, written, to } of variants) {
+    for (const recipient of longest) {
+      const fault = textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
+      if (fault !== undefined) return `${path} ${fault}`;
+    }
+  }
+  return undefined;
 }
 
 function writtenTo(template: MessageTemplate, code: string, recipient: Recipient): unknown {

@@ -5,19 +5,6 @@ export function optionFaults({ issues }: z.ZodError, root: readonly PropertyKey[
   return issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || whole} ${message}`);
 }
 
-/** Where the faults are. */
-export function faultPaths({ issues }: z.ZodError): (readonly PropertyKey[])[] {
-  return issues.flatMap(leaves).map(({ path }) => path);
-}
-
-/** A value without what stands at a path; an entry of a list leaves its place. */
-export function without(value: unknown, [first, ...rest]: readonly PropertyKey[]): unknown {
-  if (first === undefined || typeof value !== "object" || value === null) return undefined;
-  if (Array.isArray(value)) return value.map((one: unknown, at) => (at === first ? without(one, rest) : one));
-  const { [first]: inner, ...others } = value as Record<PropertyKey, unknown>;
-  return rest.length === 0 ? others : { ...others, [first]: without(inner, rest) };
-}
-
 /** A rule of ours as a refinement: `faultOf` tells what is wrong with a value, if anything. */
 export function told<T>(faultOf: (value: T) => string | undefined) {
   return (value: T, { addIssue }: z.RefinementCtx): void => {

@@ -77,62 +77,6 @@ describe("options: a fault names the option's path and the mend", () => {
     ]);
   });
 
-  it.each<[object, readonly string[]]>([
-    [
-      { secret: "x", policy: { lifetime: 600_000 }, message: { text: "{{code}}" } },
-      ["secret must", "message.text has {{code}}", "policy.lifetime is in seconds"],
-    ],
-    [{ policy: { checks: 0, lifetime: 600_000 } }, ["policy.checks must", "policy.lifetime is in seconds"]],
-    [{ policy: { codeLength: 3, retryCooldowns: [900] } }, ["policy.codeLength must", "policy.retryCooldowns.0 is in seconds"]],
-    [
-      { nope: 1, store: undefined, policy: { limits: { perIp: 5, perNumber: [{ limit: 1_000, window: 60 }] } } },
-      ["store must", "policy.limits.perIp must", "nope is", "policy: the guess"],
-    ],
-    [
-      customer({ keys: ["short"], policy: { lifetime: 600_000, checks: 0 } }),
-      ["customers.0.keys.0 must", "customers.0.policy.checks must", "customers.0.policy.lifetime is in seconds"],
-    ],
-    [customer({ customer_uuid: "x", policy: { codeLength: 4 } }), ["customers.0.customer_uuid must", "customers.0.policy: the guess"]],
-    [
-      { secret: "x", message: { maxSegments: 2, text: { default: "hello", fr: "{otp}", de: "x".repeat(400), xx: "{code}" } } },
-      ["secret must", "message.text.fr has {otp}", "message.text.default must contain", "message.text.de must contain", "message.text.xx is never chosen"],
-    ],
-    [{ secret: "x", lookupBeforeSend: true }, ["secret must", "lookupBeforeSend needs the option lookup"]],
-    [{ secret: "x", policy: { limits: { spend: [{ amount: 1, per: "day" }] } } }, ["secret must", "policy.limits.spend needs to know what a message costs"]],
-    [{ secret: "x", countries: ["FR"], sender: { send: async () => ({}), reaches: () => false } }, ["secret must", "sender has nobody to send from in FR"]],
-    [
-      {
-        secret: "x",
-        receipts: {
-          baseUrl: "x",
-          sources: [
-            { provider: "a", read: () => [] },
-            { provider: "a", read: () => [] },
-          ],
-        },
-      },
-      ["secret must", "receipts.baseUrl must", "receipts.sources has more"],
-    ],
-  ])("every fault is named at once, those of rules across options too: %j", (options, words) => {
-    const faults = faultOf(options)
-      .replace("phoneproof: ", "")
-      .split(/; (?=[a-z]\w*(?:\.[\w.]+)?:? (?:must|is|has|needs|the guess|nobody) )/);
-    expect(faults.map((fault, at) => (fault.startsWith(words[at] ?? "-") ? words[at] : fault))).toEqual(words);
-  });
-
-  it("a rule says nothing of what could not be read", () => {
-    const named = (options: object) =>
-      faultOf(options).match(/guess budget|lifetime|nobody to send|what a message costs|is never chosen|SMS segments|default must be there/g);
-    expect(named({ policy: { codeLength: 3, limits: { perNumber: [{ limit: 50, window: 86_400 }] } } })).toBeNull();
-    expect(named({ policy: { codeLength: "8", checks: 50 } })).toBeNull();
-    expect(faultOf({ policy: { longLifetime: "yes", lifetime: 600_000 } })).toBe("phoneproof: policy.longLifetime must be true or false");
-    expect(named({ sender: undefined, policy: { limits: { spend: [{ amount: 1, per: "day" }] } } })).toBeNull();
-    expect(named({ countries: ["UK"], sender: { send: async () => ({}), reaches: () => false } })).toBeNull();
-    expect(named({ message: { locale: "eu", text: { default: "{code}", eu: "{code}" } } })).toBeNull();
-    expect(named({ message: { maxSegments: "2", text: `{code} ${"x".repeat(200)}` } })).toBeNull();
-    expect(named({ message: { text: { default: 5, fr: "{code}" } } })).toBeNull();
-  });
-
   it("no options at all", () => {
     expect(() => readOptions(undefined as never)).toThrow(VerifierError);
   });
