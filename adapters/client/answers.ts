@@ -33,14 +33,14 @@ export type LookupAnswer = LookupResponse;
 const facts = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks", "retry_after", "carrier_refused"];
 
 /** A fact and its value, by the first letter of the fact. */
-const sound = /^(p\w+:\+\d+|n\w+:[\d:T.-]+Z|r\w+:\d+|c\w+:true)$/;
+const sound = /^(p\w+:\+\d{1,15}|n\w+:[\d:T.-]+Z|r\w+:\d{1,9}|c\w+:true)$/;
 
 /** The facts among the headers of an answer. One that is not of its form was not told. */
 export function factsOf(headers: { get(name: string): string | null }): Facts {
   const told: Record<string, string | number | true> = {};
   for (const fact of facts) {
     const text = headers.get(`x-phoneproof-${fact.replaceAll("_", "-")}`) as string;
-    if (sound.test(`${fact}:${text}`)) told[fact] = /^r/.test(fact) ? +text : text === "true" || text;
+    if (sound.test(`${fact}:${text}`)) told[fact] = fact > "r" ? +text : text === "true" || text;
   }
   return told;
 }

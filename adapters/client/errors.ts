@@ -12,9 +12,9 @@ export class FaultError extends Error {
   /** Seconds after which to try again, of a 503. */
   declare readonly retry_after: number | undefined;
 
-  constructor({ message, ...fault }: Fault, status: number, retry_after?: number) {
+  constructor({ code, message, doc_url }: Fault, status: number, retry_after?: number) {
     super(message);
-    Object.assign(this, fault, { status, retry_after });
+    Object.assign(this, { code, doc_url, status, retry_after });
   }
 }
 

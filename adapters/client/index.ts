@@ -13,7 +13,8 @@ export type { CheckRequest, CreateAuthenticationRequest, FaultCode, LookupReques
 export type ClientFetch = (
   url: string,
   init: {
-    readonly method: string;
+    /** Left out for GET. */
+    readonly method?: string;
     readonly headers: Record<string, string>;
     readonly body?: string;
     readonly redirect: "manual";
@@ -76,7 +77,7 @@ export interface Client {
  * @throws TypeError for an option that cannot work.
  */
 export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch: given }: ClientOptions): Client {
-  need("baseUrl", baseUrl, /^https?:\/\/[^\s?#@]+$/, "a URL such as https://example.com");
+  need("baseUrl", baseUrl, /^https?:\/\/[^\s?#@]+$/, "like https://example.com");
   need("apiKey", apiKey, /^[!-~]+$/, "the customer's key");
   need("customerUuid", customer_uuid, /^[\da-f-]{36}$/i, "the customer's UUID");
   need("timeout", `${timeout > 0 && timeout <= 3600}`, /true/, "seconds, at most 3600");
@@ -90,7 +91,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
     request?: AnyInput,
     { signal, idempotencyKey: key = /^[ac]/.test(path) ? crypto.randomUUID() : undefined }: KeyedCallOptions = {},
   ): Promise<A> {
-    need("idempotencyKey", key ?? "-", /^[ -~]{1,255}$/, "1 to 255 printable ASCII characters");
+    need("idempotencyKey", key ?? "", /^[ -~\xa0-\xff]*$/, "printable ASCII");
     for (;;) {
       signal?.throwIfAborted();
       const ending = new AbortController();
@@ -101,25 +102,33 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
       try {
         // The global one is looked up at each call, so that tools which replace it later are heard.
         const answer = await (given ?? fetch)(v1 + path, {
-          method: "GET",
           ...(request && { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) }),
-          headers: { "x-api-key": apiKey, "customer-uuid": customer_uuid, "content-type": "application/json", ...(key && { "idempotency-key": key }) },
+          headers: {
+            "x-api-key": apiKey,
+            "customer-uuid": customer_uuid,
+            "content-type": "application/json",
+            ...(key !== undefined && { "idempotency-key": key }),
+          },
           redirect: "manual",
           signal: ending.signal,
         });
         const { status, headers } = answer;
         const body = objectOf(await answer.text());
         const { authentication_uuid: id = body.phone_number } = body;
-        if (status === 200 && known.test(`${[path[0], body.status, body.line_type, id]}`) && id === (request?.authentication_uuid?.toLowerCase() ?? id))
+        if (
+          status === 200 &&
+          known.test(JSON.stringify([path[0], body.status ?? body.line_type, id])) &&
+          id === (request?.authentication_uuid?.toLowerCase() ?? id)
+        )
           return { ...factsOf(headers), ...body } as A;
         const told = headers.get("retry-after") as string;
-        const retry_after = Math.max(0, +told >= 0 ? +told : (Date.parse(told) - Date.now()) / 1000) || undefined;
+        const retry_after = /^\d{1,9}$/.test(told) ? +told : undefined;
         failed =
-          status >= 400 && body.code && body.doc_url
+          status >= 400 && body.doc_url && typeof body.code === "string"
             ? new FaultError(body as Fault, status, retry_after)
             : new TransportError(
                 "bad_answer",
-                `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is no answer of the service: is baseUrl right?`,
+                `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is no answer of ours: is baseUrl right?`,
                 { status, retry_after },
               );
       } catch (cause) {
@@ -150,7 +159,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
 
 /** @throws TypeError unless the value is text of this form. It is not told: it may be a key. */
 function need(option: string, value: unknown, form: RegExp, what: string): void {
-  if (typeof value !== "string" || !form.test(value)) throw new TypeError(`phoneproof/client: ${option} must be ${what}`);
+  if (typeof value !== "string" || !form.test(value)) throw new TypeError(`createClient: ${option} must be ${what}`);
 }
 
 /** Of text that is no JSON, an empty one. */
@@ -162,6 +171,6 @@ function objectOf(text: string): Partial<Fault & RetryResponse & LookupResponse>
   }
 }
 
-/** What an answer must hold, by the first letter of its call: a status of that call and an id; of a lookup no status, but a kind of line and a number. */
+/** What an answer must hold, by the first letter of its call: a status of that call and an id; of a lookup a kind of line and a number. */
 const known =
-  /^((a,(pending|spam_detected)|r,(approved|denied|no_attempt)|c,((in)?valid|without_attempt)|[rc],(expired_auth|already_validated)|[arc],rate_limited),|l,,\w+),./;
+  /^\["(a","(pending|spam_detected)|r","(approved|denied|no_attempt)|c","((in)?valid|without_attempt)|[rc]","(expired_auth|already_validated)|[arc]","rate_limited|l","\w+)","/;

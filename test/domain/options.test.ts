@@ -276,7 +276,7 @@ describe("a customer's policy from a source", () => {
     expect(fault("junk")).toThrow("policy must be an object");
     expect(fault({ retryCooldowns: [30_000] })).toThrow("policy.retryCooldowns.0 is in seconds: after 30000 of them no retry is possible");
     expect(fault({ limits: { lookups: [{ limit: 1, window: 3_600_000 }] } })).toThrow(
-      "policy.limits.lookups.0.window is in seconds, and must be at most 2678400",
+      "policy.limits.lookups.0.window is in seconds: 3600000 of them are 41.7 days",
     );
     expect(readCustomerPolicy(settings, { checks: 1 })).toEqual({ ...defaultPolicy, checks: 1 });
   });
