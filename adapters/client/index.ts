@@ -173,4 +173,4 @@ function objectOf(text: string): Partial<Fault & RetryResponse & LookupResponse>
 
 /** What an answer must hold, by the first letter of its call: a status of that call and an id; of a lookup a kind of line and a number. */
 const known =
-  /^\["(a","(pending|spam_detected)|r","(approved|denied|no_attempt)|c","((in)?valid|without_attempt)|[rc]","(expired_auth|already_validated)|[arc]","rate_limited|l","\w+)","/;
+  /^\["(a","(pending|spam_detected)|r","(approved|denied|no_attempt)|c","((in)?valid|without_attempt)|[rc]","(expired_auth|already_validated)|[arc]","rate_limited|l","[A-Z]\w+)","/;

@@ -17,8 +17,6 @@ export default defineConfig({
   description: "Verify phone numbers by one-time SMS code inside your own Node app.",
   cleanUrls: false,
   lastUpdated: false,
-  // What leads out of docs/ is there in a clone; everything else must be a page.
-  ignoreDeadLinks: [/^(\.\/)?(\.\.\/)+(examples|src|openapi|observability)/],
   markdown: { anchor: { slugify } },
   themeConfig: {
     search: { provider: "local" },

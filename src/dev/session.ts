@@ -20,8 +20,6 @@ export interface DevSession extends DevCustomer {
   readonly callback_url: string;
   /** The carrier that sends the messages for real; absent: nothing leaves this machine. */
   readonly carrier?: string;
-  /** Seconds of cool-down after each send. */
-  readonly cooldown: readonly number[];
   /** Wrong codes per authentication. */
   readonly checks: number;
   /** Countries (ISO 3166-1 alpha-2) by calling code, the main one first. */
@@ -42,7 +40,7 @@ export function createSession(settings: DevSettings, url: string): DevSession {
   for (const country of [...mainCountries, ...getCountries().filter((other) => !mainCountries.includes(other))]) {
     (calling_codes[getCountryCallingCode(country as ReturnType<typeof getCountries>[number])] ??= []).push(country);
   }
-  const { customer_uuid, api_key, cooldown, carrier } = settings;
+  const { customer_uuid, api_key, carrier } = settings;
   return {
     customer_uuid,
     api_key,
@@ -50,7 +48,6 @@ export function createSession(settings: DevSettings, url: string): DevSession {
     spam_number: spamNumber,
     callback_url: `${url}/dev/callbacks`,
     ...(carrier !== undefined && { carrier: carrier.name }),
-    cooldown,
     checks: defaultPolicy.checks,
     calling_codes,
   };

@@ -119,6 +119,40 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { options: ["--cooldown", "0,300"] },
     ));
 
+  test("what was denied for its cool-down is denied no more once that is over", () =>
+    onPage(
+      async (page, demo) => {
+        await create(page, demo);
+        await press(page, "Send again");
+        await status(page, "denied");
+        await expect.poll(() => page.locator("#cooldown").innerText()).toBe("now");
+        await expect.poll(() => page.locator("#status").innerText()).toBe("");
+        await press(page, "Send again");
+        await status(page, "approved");
+      },
+      { options: ["--cooldown", "2,300"] },
+    ));
+
+  test("a message that the carrier refuses is not on its way, and its verification is over", () =>
+    onPage(
+      async (page) => {
+        await number(page).fill("+14155552671");
+        await press(page, "Send the code");
+        await status(page, "pending");
+        expect(await page.locator("#status").innerText()).toContain("Nothing was sent");
+        expect(await page.locator(".sent-to").innerText()).toContain("Not sent to +14155552671");
+        expect(await facts(page)).toEqual(["closed", "none", "0", "0 of 5"]);
+        await page.getByRole("button", { name: "Start a new verification" }).waitFor();
+      },
+      { options: ["--fail", "rejected"] },
+    ));
+
+  test("the number that a code went to is told in E.164 form, however it was typed", () =>
+    onPage(async (page, demo) => {
+      expect((await create(page, demo, "+33 (0)6 12 34 56 77")).to).toBe("+33612345677");
+      await expect.poll(() => page.locator(".sent-to").innerText()).toContain("Sent to +33612345677");
+    }));
+
   test("a receipt is played by a button under its message, once, and is there after a reload", () =>
     onPage(
       async (page, demo) => {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, expect, it } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { root } from "../package/built.js";
 import { anchorsOf, readPages } from "./pages.js";
 
@@ -25,6 +26,21 @@ describe("every link of the documents leads somewhere", () => {
     expect(links.filter((link) => !existsSync(join(root, link.path))).map(({ to }) => to)).toEqual([]);
     expect(links.filter((link) => link.anchor !== "" && !anchors.get(link.path)?.includes(link.anchor)).map(({ to }) => to)).toEqual([]);
   });
+});
+
+describe("no link leads out of what its reader has", () => {
+  /** What stands in `files` of package.json, and what npm packs anyway. */
+  const isPacked = (path: string) => /^(README\.md|LICENSE|docs\/.+\.md|docs\/[^/]+\.svg)$/.test(path) || manifest.files.includes(path.split("/")[0] ?? "");
+  /** The pages, and what is served beside them. */
+  const isInSite = (path: string) => path.startsWith("docs/") || existsSync(join(root, "docs/public", path));
+  const outOf = (has: (path: string) => boolean, { path, text }: { path: string; text: string }) =>
+    linksOf(path, text)
+      .filter((link) => !has(link.path))
+      .map(({ to }) => to);
+
+  it.each(pages)("the package: $path", (page) => expect(outOf(isPacked, page)).toEqual([]));
+
+  it.each(pages.filter(({ path }) => path !== "README.md"))("the site: $path", (page) => expect(outOf(isInSite, page)).toEqual([]));
 });
 
 describe("README.md", () => {

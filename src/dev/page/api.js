@@ -7,7 +7,7 @@ export async function connect() {
   return session;
 }
 
-/** Calls the service as any app would: `{ status, body }`, or `{ status: 0 }` when nobody answers. `as`: the customer that calls. */
+/** Calls the service as any app would: `{ status, body, fact }`, or `{ status: 0 }` when nobody answers. `fact`: what stands in a header `x-phoneproof-…`. `as`: the customer that calls. */
 export async function call(method, path, fields, as = session) {
   const headers = { "x-api-key": as.api_key };
   if (fields === undefined) headers["customer-uuid"] = as.customer_uuid;
@@ -15,7 +15,7 @@ export async function call(method, path, fields, as = session) {
   try {
     const sent = fields && JSON.stringify({ customer_uuid: as.customer_uuid, ...fields });
     const response = await fetch(path, { method, headers, ...(sent && { body: sent }) });
-    return { status: response.status, body: await response.json() };
+    return { status: response.status, body: await response.json(), fact: (name) => response.headers.get(`x-phoneproof-${name}`) };
   } catch {
     return { status: 0, body: { code: "no_answer", message: "The demo does not answer. Is it still running in its terminal?" } };
   }

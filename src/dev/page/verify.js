@@ -5,7 +5,7 @@ import { clock, words } from "./words.js";
 const at = (id) => document.getElementById(id);
 const countryNames = new Intl.DisplayNames(["en"], { type: "region" });
 
-/** The verification under way; undefined while a number is asked for. `over`: why nothing can become of it any more. */
+/** The verification under way; undefined while a number is asked for. `over`: why nothing can become of it any more. `denied`: whether it is told that the next message has to wait. */
 let current;
 /** Server time minus this browser's, in ms: a phone on the network may be off. */
 let skew = 0;
@@ -55,25 +55,28 @@ async function create(event) {
   const as = at("try-expiry").getAttribute("aria-pressed") === "true" ? session.hasty : session;
   const answer = await busy(at("send"), () => call("POST", "/v1/authentication", fields, as));
   if (answer === undefined) return;
-  const { status, body } = answer;
+  const { status, body, fact } = answer;
   if (status !== 200) return showFault(body, "phone_number");
+  const refused = fact("carrier-refused") === "true";
   skew = Date.parse(body.created_at) - Date.now();
   if (body.status === "pending") {
     current = {
       id: body.authentication_uuid,
       as,
       expires: Date.parse(body.expires_at),
-      next: Math.min(Date.parse(body.created_at) + 1000 * (session.cooldown[0] ?? 0), Date.parse(body.expires_at)),
-      remaining: session.cooldown.length,
+      next: Date.parse(fact("next-retry-at") ?? body.expires_at),
+      remaining: Number(fact("remaining-retry")),
       wrong: 0,
     };
-    at("sent-to").textContent = fields.phone_number;
+    at("sent").textContent = refused ? "Not sent to" : "Sent to";
+    at("sent-to").textContent = fact("phone-number");
     at("code").value = "";
     showStep("code");
     at("code").focus();
-    awaitOtp();
+    if (refused) end("closed");
+    else awaitOtp();
   }
-  showStatus("create", body.status);
+  showStatus("create", body.status, { refused });
 }
 
 async function retry() {
@@ -87,6 +90,7 @@ async function retry() {
   current.remaining = body.remaining_retry;
   end({ expired_auth: "expired", no_attempt: "closed" }[body.status]);
   showStatus("retry", body.status);
+  current.denied = body.status === "denied" && current.next > Date.now() + skew;
   if (body.status === "approved") {
     at("code").focus();
     awaitOtp();
@@ -111,7 +115,7 @@ async function check(event) {
     end({ expired_auth: "expired", rate_limited: "closed", without_attempt: "closed" }[body.status]);
   }
   at("code").setAttribute("aria-invalid", String(body.status === "invalid"));
-  showStatus("check", body.status, session.checks - current.wrong);
+  showStatus("check", body.status, { left: session.checks - current.wrong });
   if (body.status === "invalid") {
     at("code").focus();
     at("code").select();
@@ -177,6 +181,11 @@ function showFacts() {
     return showStatus("check", "expired_auth");
   }
   const wait = seconds(current.next);
+  // What was denied until now is denied no more.
+  if (current.denied && wait === 0) {
+    current.denied = false;
+    at("status").replaceChildren();
+  }
   const over = current.over !== undefined;
   const none = over || current.remaining === 0;
   at("lifetime").textContent = current.over ?? clock(life);
@@ -193,9 +202,10 @@ function showFacts() {
 }
 
 /** Told anew each time, so that the same status twice is also announced twice. */
-function showStatus(operation, status, left) {
+function showStatus(operation, status, details = {}) {
+  if (current !== undefined) current.denied = false;
   showFacts();
-  const [tone, title, sentence] = words[operation][status](left);
+  const [tone, title, sentence] = words[operation][status](details);
   const name = document.createElement("code");
   name.textContent = status;
   const head = document.createElement("p");

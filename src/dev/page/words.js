@@ -1,9 +1,12 @@
 /**
- * Every status in words: tone (good, bad, wait, info), title, sentence. `left` is the number of tries left, where that matters.
+ * Every status in words: tone (good, bad, wait, info), title, sentence. `left`: the number of tries left; `refused`: whether the carrier surely refused the message.
  */
 export const words = {
   create: {
-    pending: () => ["good", "On its way", "The code was handed over. Look at the phone."],
+    pending: ({ refused }) =>
+      refused
+        ? ["bad", "Nothing was sent", "The carrier refused the message, which costs nothing. No code can be right; start a new one."]
+        : ["good", "On its way", "The code was handed over. Look at the phone."],
     rate_limited: () => [
       "wait",
       "Too many messages",
@@ -29,7 +32,7 @@ export const words = {
   },
   check: {
     valid: () => ["good", "Verified", "The code is right: the number belongs to this person. Only this answer may let a user in."],
-    invalid: (left) => [
+    invalid: ({ left }) => [
       "bad",
       left > 0 ? "Wrong code" : "Wrong code, and locked",
       left > 0
