@@ -78,8 +78,8 @@ export interface Client {
  */
 export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch: given }: ClientOptions): Client {
   need("baseUrl", baseUrl, /^https?:\/\/[^\s?#@]+$/, "like https://example.com");
-  need("apiKey", apiKey, /^[!-~]+$/, "the customer's key");
-  need("customerUuid", customer_uuid, /^[\da-f-]{36}$/i, "the customer's UUID");
+  need("apiKey", apiKey, /^[!-~]+$/, "a customer's key");
+  need("customerUuid", customer_uuid, /^[\da-f-]{36}$/i, "a customer's UUID");
   need("timeout", `${timeout > 0 && timeout <= 3600}`, /true/, "seconds, at most 3600");
   need("retries", `${retries}`, /^\d$/, "0 to 9");
   const v1 = `${baseUrl.replace(/\/*(\/v1)?\/*$/, "")}/v1/`;
