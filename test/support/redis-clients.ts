@@ -16,37 +16,40 @@ export interface Connected {
 
 const quiet = () => {};
 
+/** How long the clients of a test file wait for an answer, in milliseconds: as docs/stores.md has it. A file that races thousands gives a loaded machine more. */
+export const patience = { command: 1_000 };
+
 /** Every client of a single server, with the settings that docs/stores.md names: fail fast, come back soon. */
 export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" | "url">) => Promise<Connected>>> = {
   async "redis 6"({ url }) {
-    const client = await createClient({ url, ...nodeRedisOptions })
+    const client = await createClient({ url, ...nodeRedisOptions() })
       .on("error", quiet)
       .connect();
     return { client, close: () => client.destroy() };
   },
   async "redis 6 pool"({ url }) {
-    const client = createClientPool({ url, ...nodeRedisOptions }, { minimum: 2, maximum: 4 }).on("error", quiet);
+    const client = createClientPool({ url, ...nodeRedisOptions() }, { minimum: 2, maximum: 4 }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.destroy() };
   },
   async "redis 5"({ url }) {
-    const client = await createClient5({ url, ...nodeRedisOptions })
+    const client = await createClient5({ url, ...nodeRedisOptions() })
       .on("error", quiet)
       .connect();
     return { client, close: () => client.destroy() };
   },
   async "ioredis 6"({ port }) {
-    const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions }).on("error", quiet);
+    const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions() }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
   async "ioredis 5"({ port }) {
-    const client = new Redis5({ port, host: "127.0.0.1", ...ioredisOptions }).on("error", quiet);
+    const client = new Redis5({ port, host: "127.0.0.1", ...ioredisOptions() }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
   async "valkey-glide 2"({ port }) {
-    const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }], ...glideOptions });
+    const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }], ...glideOptions() });
     return { client, close: () => client.close() };
   },
   async "@upstash/redis 1"({ url }) {
@@ -54,7 +57,7 @@ export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" 
     return { client: new Upstash({ url: server.url, token: server.token, ...upstashOptions }), close: () => server.close() };
   },
   async "a function"({ port }) {
-    const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions }).on("error", quiet);
+    const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions() }).on("error", quiet);
     await client.connect();
     return { client: (script, keys, args) => client.eval(script, keys.length, ...keys, ...args), close: () => client.disconnect() };
   },
@@ -65,7 +68,7 @@ export const clusterClients: Readonly<Record<string, (cluster: RedisCluster) => 
   async "redis 6"({ nodes }) {
     const client = createCluster({
       rootNodes: nodes.map(({ url }) => ({ url })),
-      defaults: nodeRedisOptions,
+      defaults: nodeRedisOptions(),
       topologyRefreshOnReconnectionAttemptStrategy: 100,
     }).on("error", quiet);
     await client.connect();
@@ -79,14 +82,14 @@ export const clusterClients: Readonly<Record<string, (cluster: RedisCluster) => 
         enableOfflineQueue: false,
         clusterRetryStrategy: () => 100,
         retryDelayOnFailover: 100,
-        redisOptions: { commandTimeout: 1_000, maxRetriesPerRequest: 1 },
+        redisOptions: { commandTimeout: patience.command, maxRetriesPerRequest: 1 },
       },
     ).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
   async "valkey-glide 2"({ nodes }) {
-    const client = await GlideClusterClient.createClient({ addresses: nodes.map(({ port }) => ({ host: "127.0.0.1", port })), ...glideOptions });
+    const client = await GlideClusterClient.createClient({ addresses: nodes.map(({ port }) => ({ host: "127.0.0.1", port })), ...glideOptions() });
     return { client, close: () => client.close() };
   },
 };
@@ -97,14 +100,14 @@ export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port
     const client = createSentinel({
       name: "main",
       sentinelRootNodes: [{ host: "127.0.0.1", port }],
-      nodeClientOptions: nodeRedisOptions,
+      nodeClientOptions: nodeRedisOptions(),
       scanInterval: 500,
     }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.destroy() };
   },
   async "ioredis 6"({ port }) {
-    const client = new Redis({ sentinels: [{ host: "127.0.0.1", port }], name: "main", sentinelRetryStrategy: () => 100, ...ioredisOptions }).on(
+    const client = new Redis({ sentinels: [{ host: "127.0.0.1", port }], name: "main", sentinelRetryStrategy: () => 100, ...ioredisOptions() }).on(
       "error",
       quiet,
     );
@@ -113,22 +116,22 @@ export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port
   },
 };
 
-const nodeRedisOptions = {
+const nodeRedisOptions = () => ({
   disableOfflineQueue: true,
-  commandOptions: { timeout: 1_000 },
-  socket: { connectTimeout: 1_000, socketTimeout: 1_500, reconnectStrategy: (tries: number) => Math.min(tries * 50, 500) },
+  commandOptions: { timeout: patience.command },
+  socket: { connectTimeout: 1_000, socketTimeout: 1.5 * patience.command, reconnectStrategy: (tries: number) => Math.min(tries * 50, 500) },
   pingInterval: 1_000,
-};
+});
 
-const ioredisOptions = {
+const ioredisOptions = () => ({
   lazyConnect: true,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
-  commandTimeout: 1_000,
+  commandTimeout: patience.command,
   connectTimeout: 1_000,
   retryStrategy: (tries: number) => Math.min(tries * 50, 500),
-};
+});
 
-const glideOptions = { requestTimeout: 1_000, connectionBackoff: { numberOfRetries: 5, factor: 50, exponentBase: 2 } };
+const glideOptions = () => ({ requestTimeout: patience.command, connectionBackoff: { numberOfRetries: 5, factor: 50, exponentBase: 2 } });
 
-const upstashOptions = { retry: { retries: 2, backoff: () => 50 }, signal: () => AbortSignal.timeout(1_500) };
+const upstashOptions = { retry: { retries: 2, backoff: () => 50 }, signal: () => AbortSignal.timeout(1.5 * patience.command) };
