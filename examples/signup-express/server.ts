@@ -57,7 +57,7 @@ const post = (path: string, route: (request: Request, response: Response) => Pro
 app.use((request, response, pass) => {
   response.set("cache-control", "no-store"); // "back" asks again, and shows how things are by then
   const { origin = "" } = request.headers;
-  const ours = URL.canParse(origin) && new URL(origin).hostname === request.hostname; // Express 4 has no host with its port
+  const ours = URL.canParse(origin) && [request.host, request.get("host")].includes(new URL(origin).host); // in Express 4 request.host has no port
   if (request.method === "POST" && !ours) response.status(403).send(problemPage("This form is not one of this site."));
   else pass();
 });

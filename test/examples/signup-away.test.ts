@@ -26,17 +26,17 @@ function layOut(version: string): string {
 }
 
 it.each(["express", "express4"])(
-  "signup-express on %s: a form without a body and a store that is away are told in words, and the process lives",
+  "signup-express on %s: a form of another site or port, one without a body and a store that is away are told in words, and the process lives",
   async (version) => {
     const file = layOut(version);
     const AWAY = join(folder, "away");
     const { url, code } = (app = await tsx(file, { AWAY }));
     let cookie = "";
-    const post = async (path: string, form?: Readonly<Record<string, string>>) => {
+    const post = async (path: string, form?: Readonly<Record<string, string>>, origin = url) => {
       const answer = await fetch(url + path, {
         method: "POST",
         redirect: "manual",
-        headers: { cookie, origin: url },
+        headers: { cookie, origin },
         ...(form && { body: new URLSearchParams(form) }),
       });
       cookie =
@@ -47,6 +47,8 @@ it.each(["express", "express4"])(
       return { status: answer.status, location: answer.headers.get("location"), text: await answer.text() };
     };
     const phone = "+33612345678";
+    for (const foreign of ["http://evil.example", url.replace(/:\d+$/, ":1"), "null"])
+      expect(await post("/sign-up", { phone, country: "FR" }, foreign)).toMatchObject({ status: 403 });
     expect(await post("/sign-up")).toMatchObject({ status: 400, text: expect.stringContaining('class="problem"') });
     expect(await post("/sign-up", { phone, country: "FR" })).toMatchObject({ status: 303, location: "/code" });
 
