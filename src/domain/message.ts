@@ -57,9 +57,19 @@ export function messageText(template: MessageTemplate, code: string, recipient: 
 function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Recipient): string {
   if (typeof text === "function") return text({ ...recipient, code });
   if (typeof text === "string") return text.replaceAll("{code}", code);
-  const written = (wanted: string) => Object.entries(text).find(([key]) => sameTag(key) === wanted)?.[1];
+  const texts = textsOf(text);
   const tags = locale === undefined ? spokenTags(recipient.country) : wantedTags(locale(recipient));
-  return ([...tags.map(sameTag), "default"].map(written).find((one) => one !== undefined) ?? "").replaceAll("{code}", code);
+  const tag = tags.map(sameTag).find((one) => texts.has(one)) ?? "default";
+  return (texts.get(tag) ?? "").replaceAll("{code}", code);
+}
+
+const spelledAlike = new WeakMap<object, ReadonlyMap<string, string>>();
+
+/** The texts by `sameTag`, worked out once for each template. */
+function textsOf(text: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  let texts = spelledAlike.get(text);
+  if (texts === undefined) spelledAlike.set(text, (texts = new Map(Object.entries(text).map(([tag, one]) => [sameTag(tag), one]))));
+  return texts;
 }
 
 function wantedTags(tag: string | undefined): string[] {
