@@ -289,7 +289,9 @@ describe("no answer of the service", () => {
   ];
   test.each(late)("%s: timeout, after two attempts under one key", async (_, handler) => {
     const { client, asked } = await clientOf(handler, { timeout: 0.1 });
-    expect(await failure(create(client))).toMatchObject({ name: "TransportError", code: "timeout", message: "no whole answer in 0.1 s" });
+    const error = await failure(create(client));
+    expect(error).toMatchObject({ name: "TransportError", code: "timeout", message: "no whole answer in 0.1 s" });
+    expect((error as TransportError).status).toBeUndefined();
     expect(new Set(asked.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     expect(asked).toHaveLength(2);
   });
@@ -303,7 +305,9 @@ describe("no answer of the service", () => {
   ];
   test.each(broken)("%s: network, with what is behind it as cause", async (_, handler) => {
     const { client, asked } = await clientOf(handler);
-    expect(await failure(create(client))).toMatchObject({ code: "network", cause: expect.any(Error) });
+    const error = await failure(create(client));
+    expect(error).toMatchObject({ code: "network", cause: expect.any(Error) });
+    expect((error as TransportError).status).toBeUndefined();
     expect(asked).toHaveLength(2);
   });
 
@@ -375,7 +379,7 @@ describe("503", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test.each(["soon", ""])("with %j as retry-after has no retry_after", async (value) => {
+  test.each(["soon", "", "Wed, 21 Oct 2026 07:28:00 GMT"])("with %j as retry-after has no retry_after", async (value) => {
     const { client } = await clientOf((_, response) => json(response, 503, unavailable, { "retry-after": value }), { retries: 0 });
     expect(await failure(create(client))).toMatchObject({ status: 503, retry_after: undefined });
   });
