@@ -3,9 +3,9 @@ import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { storeContract } from "../../src/testing/store-contract.js";
 import { type Connected, drivers, dropDatabase, mongoServer, newDatabase } from "../support/mongo.js";
 
-/** All sentences with 50 racers, and those that race with 1,000 too. */
+/** All sentences with 50 racers, and those that race with `many` too. */
 const few = storeContract({ racers: 50 });
-const sentences = [...few, ...storeContract({ racers: 1_000 }).filter(({ name }) => !few.some((sentence) => sentence.name === name))];
+const sentences = (many: number) => [...few, ...storeContract({ racers: many }).filter(({ name }) => !few.some((sentence) => sentence.name === name))];
 
 const server = await mongoServer("the store contract on MongoDB");
 afterAll(() => server?.stop());
@@ -13,7 +13,7 @@ afterAll(() => server?.stop());
 describe.runIf(server)("the store contract on MongoDB", () => {
   const url = server?.url ?? "";
 
-  describe.each(Object.entries(drivers))("through %s", (_, connect) => {
+  describe.each(Object.entries(drivers))("through %s", (driver, connect) => {
     const name = newDatabase();
     let first: Connected;
     let second: Connected;
@@ -31,7 +31,8 @@ describe.runIf(server)("the store contract on MongoDB", () => {
       await dropDatabase(url, name);
     });
 
-    for (const { name: sentence, run } of sentences) {
+    // Who races meets at the server: with one driver a thousand of them do.
+    for (const { name: sentence, run } of sentences(driver === "mongodb 7" ? 1_000 : 200)) {
       it(sentence, () => run({ store: mongoStore({ db: first.db }), peer: mongoStore({ db: second.db }) }));
     }
   });
