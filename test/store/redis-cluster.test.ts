@@ -101,7 +101,7 @@ describe.runIf(installed)("on a cluster", () => {
           const found = await store.lease(1_000, 20, 2_000);
           expect(found.length).toBeLessThanOrEqual(20);
           leased.push(...found);
-          expect(performance.now() - started).toBeLessThan(900);
+          expect(performance.now() - started).toBeLessThan(15_000);
         }
       } finally {
         await first.signal("SIGCONT");

@@ -6,9 +6,7 @@ import lease from "../../adapters/store/redis/lease.lua";
 import tally from "../../adapters/store/redis/tally.lua";
 import { storeContract } from "../../src/testing/store-contract.js";
 import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
-import { type Connected, clients, clusterClients, patience } from "../support/redis-clients.js";
-
-patience.command = 30_000;
+import { type Connected, clients, clusterClients } from "../support/redis-clients.js";
 
 const installed = redisIsInstalled("the store contract on Redis");
 

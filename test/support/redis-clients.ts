@@ -16,65 +16,66 @@ export interface Connected {
 
 const quiet = () => {};
 
-/** How long the clients of a test file wait for an answer, in milliseconds: as docs/stores.md has it. A file that races thousands gives a loaded machine more. */
-export const patience = { command: 1_000 };
+/** How long clients wait for an answer, in milliseconds: as long as a loaded machine may take, or, where a server is to hang, as docs/stores.md has it. */
+const patient = 30_000;
+export const hurried = 1_000;
 
 /** Every client of a single server, with the settings that docs/stores.md names: fail fast, come back soon. */
-export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" | "url">) => Promise<Connected>>> = {
-  async "redis 6"({ url }) {
-    const client = await createClient({ url, ...nodeRedisOptions() })
+export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" | "url">, patience?: number) => Promise<Connected>>> = {
+  async "redis 6"({ url }, patience = patient) {
+    const client = await createClient({ url, ...nodeRedisOptions(patience) })
       .on("error", quiet)
       .connect();
     return { client, close: () => client.destroy() };
   },
-  async "redis 6 pool"({ url }) {
-    const client = createClientPool({ url, ...nodeRedisOptions() }, { minimum: 2, maximum: 4 }).on("error", quiet);
+  async "redis 6 pool"({ url }, patience = patient) {
+    const client = createClientPool({ url, ...nodeRedisOptions(patience) }, { minimum: 2, maximum: 4 }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.destroy() };
   },
-  async "redis 5"({ url }) {
-    const client = await createClient5({ url, ...nodeRedisOptions() })
+  async "redis 5"({ url }, patience = patient) {
+    const client = await createClient5({ url, ...nodeRedisOptions(patience) })
       .on("error", quiet)
       .connect();
     return { client, close: () => client.destroy() };
   },
-  async "ioredis 6"({ port }) {
-    const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions() }).on("error", quiet);
+  async "ioredis 6"({ port }, patience = patient) {
+    const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions(patience) }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
-  async "ioredis 5"({ port }) {
-    const client = new Redis5({ port, host: "127.0.0.1", ...ioredisOptions() }).on("error", quiet);
+  async "ioredis 5"({ port }, patience = patient) {
+    const client = new Redis5({ port, host: "127.0.0.1", ...ioredisOptions(patience) }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
-  async "valkey-glide 2"({ port }) {
-    const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }], ...glideOptions() });
+  async "valkey-glide 2"({ port }, patience = patient) {
+    const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }], ...glideOptions(patience) });
     return { client, close: () => client.close() };
   },
-  async "@upstash/redis 1"({ url }) {
+  async "@upstash/redis 1"({ url }, patience = patient) {
     const server = await startUpstash(url);
-    return { client: new Upstash({ url: server.url, token: server.token, ...upstashOptions }), close: () => server.close() };
+    return { client: new Upstash({ url: server.url, token: server.token, ...upstashOptions(patience) }), close: () => server.close() };
   },
-  async "a function"({ port }) {
-    const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions() }).on("error", quiet);
+  async "a function"({ port }, patience = patient) {
+    const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions(patience) }).on("error", quiet);
     await client.connect();
     return { client: (script, keys, args) => client.eval(script, keys.length, ...keys, ...args), close: () => client.disconnect() };
   },
 };
 
 /** Every client of a cluster. */
-export const clusterClients: Readonly<Record<string, (cluster: RedisCluster) => Promise<Connected>>> = {
-  async "redis 6"({ nodes }) {
+export const clusterClients: Readonly<Record<string, (cluster: RedisCluster, patience?: number) => Promise<Connected>>> = {
+  async "redis 6"({ nodes }, patience = patient) {
     const client = createCluster({
       rootNodes: nodes.map(({ url }) => ({ url })),
-      defaults: nodeRedisOptions(),
+      defaults: nodeRedisOptions(patience),
       topologyRefreshOnReconnectionAttemptStrategy: 100,
     }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.destroy() };
   },
-  async "ioredis 6"({ nodes }) {
+  async "ioredis 6"({ nodes }, patience = patient) {
     const client = new Cluster(
       nodes.map(({ port }) => ({ host: "127.0.0.1", port })),
       {
@@ -82,32 +83,32 @@ export const clusterClients: Readonly<Record<string, (cluster: RedisCluster) => 
         enableOfflineQueue: false,
         clusterRetryStrategy: () => 100,
         retryDelayOnFailover: 100,
-        redisOptions: { commandTimeout: patience.command, maxRetriesPerRequest: 1 },
+        redisOptions: { commandTimeout: patience, maxRetriesPerRequest: 1 },
       },
     ).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
-  async "valkey-glide 2"({ nodes }) {
-    const client = await GlideClusterClient.createClient({ addresses: nodes.map(({ port }) => ({ host: "127.0.0.1", port })), ...glideOptions() });
+  async "valkey-glide 2"({ nodes }, patience = patient) {
+    const client = await GlideClusterClient.createClient({ addresses: nodes.map(({ port }) => ({ host: "127.0.0.1", port })), ...glideOptions(patience) });
     return { client, close: () => client.close() };
   },
 };
 
 /** Every client that goes through a sentinel, for the master `main`. */
-export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port: number }) => Promise<Connected>>> = {
-  async "redis 6"({ port }) {
+export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port: number }, patience?: number) => Promise<Connected>>> = {
+  async "redis 6"({ port }, patience = patient) {
     const client = createSentinel({
       name: "main",
       sentinelRootNodes: [{ host: "127.0.0.1", port }],
-      nodeClientOptions: nodeRedisOptions(),
+      nodeClientOptions: nodeRedisOptions(patience),
       scanInterval: 500,
     }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.destroy() };
   },
-  async "ioredis 6"({ port }) {
-    const client = new Redis({ sentinels: [{ host: "127.0.0.1", port }], name: "main", sentinelRetryStrategy: () => 100, ...ioredisOptions() }).on(
+  async "ioredis 6"({ port }, patience = patient) {
+    const client = new Redis({ sentinels: [{ host: "127.0.0.1", port }], name: "main", sentinelRetryStrategy: () => 100, ...ioredisOptions(patience) }).on(
       "error",
       quiet,
     );
@@ -116,22 +117,22 @@ export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port
   },
 };
 
-const nodeRedisOptions = () => ({
+const nodeRedisOptions = (patience: number) => ({
   disableOfflineQueue: true,
-  commandOptions: { timeout: patience.command },
-  socket: { connectTimeout: 1_000, socketTimeout: 1.5 * patience.command, reconnectStrategy: (tries: number) => Math.min(tries * 50, 500) },
+  commandOptions: { timeout: patience },
+  socket: { connectTimeout: patience, socketTimeout: 1.5 * patience, reconnectStrategy: (tries: number) => Math.min(tries * 50, 500) },
   pingInterval: 1_000,
 });
 
-const ioredisOptions = () => ({
+const ioredisOptions = (patience: number) => ({
   lazyConnect: true,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
-  commandTimeout: patience.command,
-  connectTimeout: 1_000,
+  commandTimeout: patience,
+  connectTimeout: patience,
   retryStrategy: (tries: number) => Math.min(tries * 50, 500),
 });
 
-const glideOptions = () => ({ requestTimeout: patience.command, connectionBackoff: { numberOfRetries: 5, factor: 50, exponentBase: 2 } });
+const glideOptions = (patience: number) => ({ requestTimeout: patience, connectionBackoff: { numberOfRetries: 5, factor: 50, exponentBase: 2 } });
 
-const upstashOptions = { retry: { retries: 2, backoff: () => 50 }, signal: () => AbortSignal.timeout(1.5 * patience.command) };
+const upstashOptions = (patience: number) => ({ retry: { retries: 2, backoff: () => 50 }, signal: () => AbortSignal.timeout(1.5 * patience) });
