@@ -1,4 +1,6 @@
-import { Metadata, type NumberType } from "libphonenumber-js/max";
+import { Metadata } from "libphonenumber-js/core";
+import type { NumberType } from "libphonenumber-js/max";
+import metadata from "libphonenumber-js/max/metadata";
 
 /** What the plan of its country says of a number. */
 export interface Planned {
@@ -79,7 +81,7 @@ function typeIn({ general, kinds }: Plan, national: string): Planned["type"] | u
 }
 
 function open(code: string): Zone | undefined {
-  const plans = new Metadata() as unknown as Plans;
+  const plans = new Metadata(metadata) as unknown as Plans;
   const countries = plans.getCountryCodesForCallingCode(code);
   const zone = countries && zoneOf(plans, countries);
   zones.set(code, zone);
