@@ -1,6 +1,6 @@
 import type { Challenge } from "../../src/ports/challenge.js";
-import { requireOptions } from "../kit/option-fault.js";
-import { requireText, type SiteverifyOptions, siteverify } from "./siteverify.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface HcaptchaChallengeOptions extends SiteverifyOptions {
   /** Site key of the widget: proofs of your other sites are then refused. Default: any that goes with the secret. */
@@ -14,7 +14,7 @@ export interface HcaptchaChallengeOptions extends SiteverifyOptions {
  */
 export function hcaptchaChallenge(options: HcaptchaChallengeOptions): Challenge {
   const name = "hcaptchaChallenge";
-  requireOptions(name, options);
+  onlyOptions(name, options, { siteKey: true, ...siteverifyOptions });
   const fields = options.siteKey === undefined ? {} : { sitekey: requireText(name, "siteKey", options.siteKey, "Leave it out for any of your sites.") };
   return siteverify(options, { name, url: "https://api.hcaptcha.com", fields });
 }

@@ -1,6 +1,6 @@
 import type { Challenge } from "../../src/ports/challenge.js";
-import { requireOptions } from "../kit/option-fault.js";
-import { optionFault, requireText, type SiteverifyOptions, siteverify } from "./siteverify.js";
+import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface RecaptchaChallengeOptions extends SiteverifyOptions {
   /** reCAPTCHA v3: the least score that passes, 0 (a bot) to 1. Default 0.5; v2 tells no score, and passes unless this is set. */
@@ -17,7 +17,7 @@ export interface RecaptchaChallengeOptions extends SiteverifyOptions {
  */
 export function recaptchaChallenge(options: RecaptchaChallengeOptions): Challenge {
   const name = "recaptchaChallenge";
-  requireOptions(name, options);
+  onlyOptions(name, options, { minScore: true, action: true, ...siteverifyOptions });
   const { minScore } = options;
   if (minScore !== undefined && !(typeof minScore === "number" && minScore >= 0 && minScore <= 1))
     throw optionFault(name, "minScore", "must be a number from 0 to 1", "Leave it out for 0.5.");

@@ -1,4 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
+import { type OptionNames, optionFault, requireText } from "../kit/option-fault.js";
 
 /** The part of `fetch` that the challenges use. The global `fetch` has this shape, and so has that of any client that imitates it. */
 export type Fetch = (
@@ -19,6 +20,8 @@ export interface SiteverifyOptions {
   /** Seconds to wait for the provider's whole answer. Default, and at most: until the verifier gives up, after 2 s. */
   readonly timeout?: number | undefined;
 }
+
+export const siteverifyOptions: OptionNames<SiteverifyOptions> = { secret: true, hostname: true, fetch: true, baseUrl: true, timeout: true };
 
 /** What a provider answers. */
 export interface SiteverifyAnswer {
@@ -89,18 +92,6 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
       return accepts(answer as SiteverifyAnswer) && (hosts === undefined || hosts.includes(answer?.["hostname"] as string));
     },
   };
-}
-
-/** A fault in a challenge's options: names the option and the mend. */
-export function optionFault(challenge: string, option: string, problem: string, mend: string): TypeError {
-  return new TypeError(`${challenge}: option ${option} ${problem}. ${mend}`);
-}
-
-/** @throws TypeError unless `value` is text with something in it. */
-export function requireText(challenge: string, option: string, value: unknown, mend: string): string {
-  if (typeof value !== "string" || value.trim() === "")
-    throw optionFault(challenge, option, value === undefined ? "is missing" : "must be a non-empty string", mend);
-  return value;
 }
 
 function parseJson(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -1,6 +1,6 @@
 import type { Challenge } from "../../src/ports/challenge.js";
-import { requireOptions } from "../kit/option-fault.js";
-import { requireText, type SiteverifyOptions, siteverify } from "./siteverify.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface TurnstileChallengeOptions extends SiteverifyOptions {
   /** The `action` that the widget was given. Default: any. */
@@ -14,7 +14,7 @@ export interface TurnstileChallengeOptions extends SiteverifyOptions {
  */
 export function turnstileChallenge(options: TurnstileChallengeOptions): Challenge {
   const name = "turnstileChallenge";
-  requireOptions(name, options);
+  onlyOptions(name, options, { action: true, ...siteverifyOptions });
   const action = options.action === undefined ? undefined : requireText(name, "action", options.action, "Leave it out for any action.");
   return siteverify(options, {
     name,

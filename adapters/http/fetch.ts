@@ -18,7 +18,7 @@ export interface FetchOptions {
  */
 export function fetchHandler(verifier: Mountable, options: FetchOptions = {}): (request: Request) => Promise<Response> {
   const { roots, of } = mounted("fetchHandler(verifier)", verifier);
-  onlyOptions("fetchHandler", options, ["basePath", "stripped"]);
+  onlyOptions("fetchHandler", options, { basePath: true, stripped: true });
   const basePath = prefixOption("basePath", options.basePath ?? "", roots);
   const stripped = prefixOption("stripped", options.stripped ?? "");
   return (request) => {

@@ -32,7 +32,7 @@ export function nextHandlers(verifier: Mountable, options: NextOptions = {}): Ne
       'phoneproof: the edge runtime of Next.js lacks node:crypto, which this needs: leave `export const runtime = "edge"` out of the route file, or say "nodejs"',
     );
   const { roots, of } = mounted("nextHandlers(verifier)", verifier);
-  onlyOptions("nextHandlers", options, ["basePath"]);
+  onlyOptions("nextHandlers", options, { basePath: true });
   const given = options.basePath === undefined ? undefined : prefixOption("basePath", options.basePath, roots);
   const handler: NextHandler = async (request, context) => {
     const asked = pathOf(request.url);

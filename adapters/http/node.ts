@@ -15,7 +15,7 @@ export interface NodeOptions {
  */
 export function nodeHandler(verifier: Mountable, options: NodeOptions = {}): (request: NodeRequest, response: NodeResponse) => void {
   const { roots, of } = mounted("createServer(nodeHandler(verifier))", verifier);
-  onlyOptions("nodeHandler", options, ["basePath"]);
+  onlyOptions("nodeHandler", options, { basePath: true });
   const basePath = prefixOption("basePath", options.basePath ?? "", roots);
   return (request, response) => {
     const asked = { path: pathOf(request.url ?? "/"), prefix: basePath };

@@ -17,25 +17,29 @@ export function requireText(owner: string, option: string, value: unknown, mend:
   return value;
 }
 
-/** @throws TypeError where what is made of options was called without them. */
-export function requireOptions(owner: string, options: unknown): void {
-  if (typeof options !== "object" || options === null) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
-}
+/** The name of every option there is: the compiler misses one that is left out. */
+export type OptionNames<Options> = Readonly<Record<keyof Options & string, true>>;
 
 /**
- * `known`: the options there are. `mend`: what to do in place of one that is none, where there is more to say than to mend its spelling.
+ * `mend`: what to do in place of one that is none, where there is more to say than to mend its spelling. `path`: of the option that holds them, where they are not the function's own.
  *
- * @throws TypeError for what is no options, and for one that is none: it would be passed over.
+ * @throws TypeError where the options are missing, for what is no options, and for one that is none: it would be passed over.
  */
 export function onlyOptions<Options>(
   owner: string,
   options: Options,
-  known: readonly (keyof Options & string)[],
-  mend = "Remove it or mend its spelling",
+  known: OptionNames<Options>,
+  { mend = "Remove it or mend its spelling", path }: { readonly mend?: string; readonly path?: string } = {},
 ): void {
+  if (options === undefined) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
+  const names = Object.keys(known);
   if (typeof options !== "object" || options === null)
-    throw new TypeError(`${owner}: its options must be an object with any of these: ${known.join(", ")}. ${mend}.`);
+    throw new TypeError(
+      `${owner}: ${path === undefined ? "its options" : `option ${path}`} must be an object with any of these: ${names.join(", ")}. ${mend}.`,
+    );
   for (const name of Object.keys(options))
-    if (!(known as readonly string[]).includes(name))
-      throw optionFault(owner, name, "is not an option", `${mend}; there ${known.length === 1 ? "is" : "are"}: ${known.join(", ")}.`);
+    if (!names.includes(name)) {
+      const option = path === undefined ? name : `${path}.${name}`;
+      throw optionFault(owner, option, "is not an option", `${mend}; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ")}.`);
+    }
 }

@@ -1,4 +1,4 @@
-import { optionFault } from "./option-fault.js";
+import { type OptionNames, optionFault } from "./option-fault.js";
 
 /** The part of `fetch` that senders and lookups use. The global `fetch` has this shape, and so has that of any client that imitates it. */
 export type Fetch = (
@@ -30,6 +30,8 @@ export interface TransportOptions {
   /** Seconds to wait for the whole answer; then a send is `unknown`, and a lookup knows nothing. Default, and at most: until the deadline of the send or the lookup. */
   readonly timeout?: number;
 }
+
+export const transportOptions: OptionNames<TransportOptions> = { baseUrl: true, fetch: true, timeout: true };
 
 /** Transport options, checked. */
 export interface Transport {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/ports/clock.js";
 import type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest } from "../../src/ports/lookup-provider.js";
-import { optionFault } from "../kit/option-fault.js";
+import { onlyOptions, optionFault } from "../kit/option-fault.js";
 
 /** A fact that a chain may be after. */
 export type WantedFact = "carrier" | "line_type" | "mcc" | "mnc" | "number_ported";
@@ -39,6 +39,7 @@ const platform: Clock = {
  */
 export function lookupChain(providers: readonly LookupProvider[], options: LookupChainOptions = {}): LookupProvider {
   const name = "lookupChain";
+  onlyOptions(name, options, { timeout: true, wants: true, clock: true });
   const { timeout, wants = allFacts, clock = platform } = options;
   if (!Array.isArray(providers) || providers.length === 0 || !providers.every((one: unknown) => typeof (one as LookupProvider | null)?.lookup === "function"))
     throw optionFault(name, "providers", "must be a list of lookup providers", "Pass for example [twilioLookup({ … }), telnyxLookup({ … })].");

@@ -1,7 +1,7 @@
 import type { LookupFacts, LookupProvider } from "../../src/ports/lookup-provider.js";
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { pick } from "../kit/json.js";
-import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
 import type { CarrierAnswer } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
@@ -46,7 +46,22 @@ type Placeholder = (typeof placeholders)[number];
  */
 export function httpLookup(options: HttpLookupOptions): LookupProvider {
   const name = "httpLookup";
-  requireOptions(name, options);
+  onlyOptions(name, options, {
+    url: true,
+    method: true,
+    headers: true,
+    form: true,
+    json: true,
+    facts: true,
+    lineTypes: true,
+    portedWords: true,
+    number: true,
+    unknown: true,
+    errorCode: true,
+    price: true,
+    fetch: true,
+    timeout: true,
+  });
   const { headers = {}, form, json } = options;
   const url = requireText(name, "url", options.url, 'Pass the source\'s address, for example "https://hlr.example/v1/{number_digits}".');
   if (!URL.canParse(fill(url, () => "0"))) throw optionFault(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
@@ -62,6 +77,7 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
     throw optionFault(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
   const facts = Object.entries(options.facts ?? {});
   if (facts.length === 0) throw optionFault(name, "facts", "is missing", 'Say where they are, for example { mccmnc: "mccmnc", number_ported: "is_ported" }.');
+  onlyOptions(name, options.facts, { carrier: true, line_type: true, mcc: true, mnc: true, mccmnc: true, number_ported: true }, { path: "facts" });
   const fields = Object.fromEntries(facts.map(([field, place]) => [field, openField(name, `facts.${field}`, place)]));
   const numberOf = openField(name, "number", options.number);
   const isUnknown = openTest(name, "unknown", options.unknown) ?? (({ status }) => status === 404);

@@ -1,15 +1,17 @@
 import type { LookupAnswer, LookupFacts, LookupProvider, LookupRequest } from "../../src/ports/lookup-provider.js";
 import { errorToken, withCode } from "../kit/error-code.js";
-import { optionFault } from "../kit/option-fault.js";
+import { type OptionNames, optionFault } from "../kit/option-fault.js";
 import { ask, type CarrierAnswer, type CarrierRequest } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
-import { openTransport, type TransportOptions } from "../kit/transport.js";
+import { openTransport, type TransportOptions, transportOptions } from "../kit/transport.js";
 
 /** Options that every lookup provider takes. */
 export interface LookupOptions extends TransportOptions {
   /** What one lookup costs at most, in the unit of `policy.limits.spend`, which it counts towards; needed where there is a ceiling. Default: not known. */
   readonly price?: number;
 }
+
+export const lookupOptions: OptionNames<LookupOptions> = { price: true, ...transportOptions };
 
 /** What one provider's API asks for: how a number is asked for, and what its answers mean. */
 export interface LookupApi {

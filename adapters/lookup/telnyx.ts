@@ -1,7 +1,7 @@
 import type { LookupProvider } from "../../src/ports/lookup-provider.js";
 import { isRecord, pick } from "../kit/json.js";
-import { requireOptions, requireText } from "../kit/option-fault.js";
-import { fact, type LookupOptions, lineTypeOf, lookupOver } from "./provider.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { fact, type LookupOptions, lineTypeOf, lookupOptions, lookupOver } from "./provider.js";
 
 export interface TelnyxLookupOptions extends LookupOptions {
   readonly apiKey: string;
@@ -33,7 +33,7 @@ const ported = new Map<unknown, boolean>([
  */
 export function telnyxLookup(options: TelnyxLookupOptions): LookupProvider {
   const name = "telnyxLookup";
-  requireOptions(name, options);
+  onlyOptions(name, options, { apiKey: true, ...lookupOptions });
   const key = requireText(name, "apiKey", options.apiKey, "Pass an API key (KEY…) of the Telnyx portal.");
   return lookupOver(name, options, {
     url: "https://api.telnyx.com",

@@ -1,8 +1,8 @@
 import type { LookupProvider } from "../../src/ports/lookup-provider.js";
 import { isRecord, pick } from "../kit/json.js";
-import { requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
 import { basicAuth } from "../kit/spelling.js";
-import { fact, type LookupOptions, lineTypeOf, lookupOver } from "./provider.js";
+import { fact, type LookupOptions, lineTypeOf, lookupOptions, lookupOver } from "./provider.js";
 
 export interface TwilioLookupOptions extends LookupOptions {
   /** `AC…`. */
@@ -38,7 +38,7 @@ const untold = new Set(["60600", "60601", "60607"]);
  */
 export function twilioLookup(options: TwilioLookupOptions): LookupProvider {
   const name = "twilioLookup";
-  requireOptions(name, options);
+  onlyOptions(name, options, { accountSid: true, authToken: true, apiKeySid: true, ...lookupOptions });
   const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
   const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
   const authorization = basicAuth(options.apiKeySid ?? sid, token);

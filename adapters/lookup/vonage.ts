@@ -1,9 +1,9 @@
 import type { LookupProvider } from "../../src/ports/lookup-provider.js";
 import { isRecord, pick } from "../kit/json.js";
-import { requireOptions } from "../kit/option-fault.js";
+import { onlyOptions } from "../kit/option-fault.js";
 import { digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
-import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./provider.js";
+import { fact, type LookupOptions, lineTypeOf, lookupOptions, lookupOver, networkOf } from "./provider.js";
 
 export interface VonageLookupOptions extends LookupOptions {
   /** Of an application of the Vonage dashboard; the API takes nothing but its tokens. */
@@ -32,7 +32,7 @@ const told = new Set<unknown>(["OK", "PARTIAL_SUCCESS"]);
  */
 export function vonageLookup(options: VonageLookupOptions): LookupProvider {
   const name = "vonageLookup";
-  requireOptions(name, options);
+  onlyOptions(name, options, { applicationId: true, privateKey: true, ...lookupOptions });
   const authorization = applicationToken(name, options.applicationId, options.privateKey);
   return lookupOver(name, options, {
     url: "https://api-eu.vonage.com",

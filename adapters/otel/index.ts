@@ -1,5 +1,6 @@
 import { type Meter, metrics as metricsApi, type Observable, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import type { Step, Telemetry } from "../../src/ports/telemetry.js";
+import { onlyOptions } from "../kit/option-fault.js";
 
 export interface OpenTelemetryOptions {
   /** Default: that of the global provider, by the name `phoneproof`. */
@@ -20,8 +21,11 @@ const kinds = { operation: SpanKind.INTERNAL, store: SpanKind.CLIENT, carrier: S
  * `phoneproof.country`; a step that fails has the status ERROR and the error's class, never its message, which may quote a number.
  *
  * Metrics: the counters and gauges of `verifier.metrics()` with dots for underscores and without `_total`, read when the SDK collects; and the histogram `phoneproof.step.duration`, in seconds, by `kind`, `name` and `result`.
+ *
+ * @throws TypeError for an option that is none.
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
+  onlyOptions("openTelemetry", options, { tracer: true, meter: true });
   const tracer = options.tracer ?? trace.getTracer("phoneproof");
   const meter = options.meter ?? metricsApi.getMeter("phoneproof");
   const durations = meter.createHistogram("phoneproof.step.duration", {

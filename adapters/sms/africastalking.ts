@@ -1,8 +1,8 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { requireOptions, requireText } from "../kit/option-fault.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, malformed, openUrlSecret, readReport, type StatusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
@@ -40,7 +40,7 @@ const provider = "africastalking";
  */
 export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsSender {
   const name = "africasTalkingSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, { username: true, apiKey: true, ...carrierOptions });
   const username = requireText(name, "username", options.username, "Pass the app's username, or sandbox.");
   const apiKey = requireText(name, "apiKey", options.apiKey, "Pass the app's API key of the dashboard.");
   return carrierSender(name, options, {
@@ -87,10 +87,11 @@ const words: StatusWords = new Map([
  * URL set in the dashboard. They bear no signature: a secret in that URL vouches for them, `https://…/receipts/africastalking?key=<secret>`.
  *
  * @param options.secret 16 or more letters, digits, `-`, `.`, `_` or `~`; several while it is being changed.
- * @throws TypeError when `secret` is missing or can be guessed.
+ * @throws TypeError when `secret` is missing or can be guessed, and for an option that is none.
  */
 export function africasTalkingReceipts(options: { readonly secret: string | readonly string[] }): ReceiptSource {
-  const bearsSecret = openUrlSecret("africasTalkingReceipts", options?.secret);
+  onlyOptions("africasTalkingReceipts", options, { secret: true });
+  const bearsSecret = openUrlSecret("africasTalkingReceipts", options.secret);
   return {
     provider,
     async read(request) {

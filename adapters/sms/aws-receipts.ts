@@ -1,6 +1,6 @@
 import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
 import { parseJson, pick } from "../kit/json.js";
-import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
 import type { Fetch } from "../kit/transport.js";
 import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sns.js";
@@ -37,11 +37,11 @@ const words: StatusWords = new Map([
  * @param options.topicArn The topic or topics that count: SNS signs for everyone's topics.
  * @param options.fetch Fetches certificates and confirms subscriptions. Default: the global `fetch`.
  * @param options.tolerance Seconds between the signed time, that of publication, and now; retries come late. Default: 3600.
- * @throws TypeError when `topicArn` is missing or is no ARN of a topic.
+ * @throws TypeError when `topicArn` is missing or is no ARN of a topic, and for an option that is none.
  */
 export function awsReceipts(options: { readonly topicArn: string | readonly string[]; readonly fetch?: Fetch; readonly tolerance?: number }): ReceiptSource {
   const name = "awsReceipts";
-  requireOptions(name, options);
+  onlyOptions(name, options, { topicArn: true, fetch: true, tolerance: true });
   const mend = 'Pass the ARN of the event destination\'s topic, for example "arn:aws:sns:eu-west-1:123456789012:sms-events".';
   const arns = typeof options.topicArn === "string" || options.topicArn === undefined ? [options.topicArn] : options.topicArn;
   const topics = arns.map((arn) => {

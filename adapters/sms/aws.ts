@@ -1,12 +1,12 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { errorToken, failureOf, withCode } from "../kit/error-code.js";
 import { isRecord, pick } from "../kit/json.js";
-import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
 import type { CarrierRequest } from "../kit/request.js";
 import { connectionCode, neverConnected } from "../kit/transport.js";
 import { contextKey } from "./aws-receipts.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { framedSender, type Made, type SenderOptions } from "./kit/framed-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { framedSender, type Made, type SenderOptions, senderOptions } from "./kit/framed-sender.js";
 import { acceptedAs, notSent } from "./kit/outcomes.js";
 import type { Variables } from "./kit/variables.js";
 import { type AwsCredentials, signV4 } from "./sigv4.js";
@@ -72,8 +72,8 @@ const longestLife = 259_200;
  */
 export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSender {
   const name = "awsSender";
-  requireOptions(name, options);
-  if ("client" in options) return clientSender(name, options);
+  if (isOfClient(options)) return clientSender(name, options);
+  onlyOptions(name, options, { region: true, credentials: true, configurationSet: true, ...carrierOptions });
   const { credentials, configurationSet } = options;
   const region = requireText(name, "region", options.region, 'Pass the region, for example "eu-west-1"; or client and command of the AWS SDK.');
   if (!/^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) throw optionFault(name, "region", "is not a region", 'Pass for example "eu-west-1".');
@@ -104,6 +104,10 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
     credentials: ({ baseUrl }) => signed(baseUrl, "DescribeSpendLimits", { MaxResults: 1 }),
     refusesCredentials: (code) => ["UnrecognizedClientException", "InvalidSignatureException", "InvalidClientTokenId", "ExpiredTokenException"].includes(code),
   });
+}
+
+function isOfClient(options: AwsSignedOptions | AwsClientOptions): options is AwsClientOptions {
+  return typeof options === "object" && options !== null && "client" in options;
 }
 
 const frame = { provider: "aws", fromElse: true, fromAnyForm: true } as const;
@@ -138,6 +142,7 @@ function checkCredentials(name: string, credentials: AwsCredentials | undefined)
 }
 
 function clientSender(name: string, options: AwsClientOptions): SmsSender {
+  onlyOptions(name, options, { client: true, command: true, configurationSet: true, ...senderOptions });
   const { client, command: Command, configurationSet } = options;
   if (typeof client?.send !== "function") throw optionFault(name, "client", "has no method send", "Pass new PinpointSMSVoiceV2Client({ maxAttempts: 1 }).");
   if (typeof Command !== "function") throw optionFault(name, "command", "is missing", "Pass SendTextMessageCommand of @aws-sdk/client-pinpoint-sms-voice-v2.");

@@ -1,4 +1,5 @@
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { onlyOptions } from "../kit/option-fault.js";
 
 /** Columns of text inside the box. */
 const columns = 56;
@@ -10,9 +11,10 @@ const columns = 56;
  *
  * @param options.write Takes the printed text, line breaks included. Default: the standard output.
  * @param options.allowInProduction `true` prints codes in production all the same. Default: `false`.
- * @throws Error when `NODE_ENV` is `production` and `allowInProduction` is not `true`.
+ * @throws Error when `NODE_ENV` is `production` and `allowInProduction` is not `true`; TypeError for an option that is none.
  */
 export function consoleSender(options: { readonly write?: (text: string) => void; readonly allowInProduction?: boolean } = {}): SmsSender {
+  onlyOptions("consoleSender", options, { write: true, allowInProduction: true });
   if (globalThis.process?.env.NODE_ENV === "production" && options.allowInProduction !== true) {
     throw new Error(
       "consoleSender prints codes where anyone who reads the log can use them, and NODE_ENV is production: pass the sender of a carrier, or { allowInProduction: true } if that is what you want.",

@@ -3,7 +3,7 @@ import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sen
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
-import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
 import type { CarrierAnswer } from "../kit/request.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
@@ -52,7 +52,24 @@ export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "ext
  */
 export function httpSender(options: HttpSenderOptions): SmsSender {
   const name = "httpSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, {
+    provider: true,
+    url: true,
+    method: true,
+    headers: true,
+    form: true,
+    json: true,
+    body: true,
+    accepted: true,
+    rejected: true,
+    messageId: true,
+    errorCode: true,
+    receiptsById: true,
+    from: true,
+    receipts: true,
+    fetch: true,
+    timeout: true,
+  });
   const provider = requireProvider(name, options.provider);
   const { url, headers = {}, form, json, body, receiptsById = false } = options;
   const templates = openTemplates(name, options);
@@ -71,8 +88,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   const idOf = openMessageId(name, options.messageId);
   const codeOf = (answer: HttpAnswer) => (options.errorCode === undefined ? undefined : pick(answer.json, ...options.errorCode.split(".")));
 
-  const { baseUrl: _, ...common } = options as HttpSenderOptions & { baseUrl?: string };
-  return carrierSender<string>(name, common as CarrierOptions<string>, {
+  return carrierSender<string>(name, options, {
     provider,
     url: typeof url === "function" ? "https://carrier.invalid" : new URL(fill(url, () => "0")).origin,
     fromElse: true,
@@ -179,12 +195,23 @@ export interface HttpReceiptsOptions {
  * Receipts of the carriers that `httpSender` is for: GET with a query, or POST with a form or JSON, one or several at once. They bear no signature: what vouches for them is our reference, in the
  * message's own URL or in a field that the carrier echoes; or a secret in the one URL of the dashboard, and then they may be found by the carrier's id, too (`receiptsById` of `httpSender`).
  *
- * @throws TypeError for a provider's name that is no route, without `statuses`, and for a secret that can be guessed.
+ * @throws TypeError for a provider's name that is no route, without `statuses`, for a secret that can be guessed, and for an option that is none.
  */
 export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
   const name = "httpReceipts";
-  const provider = requireProvider(name, options?.provider);
-  const words = new Map(Object.entries(options?.statuses ?? {}).map(([word, status]) => [word.toLowerCase(), status]));
+  onlyOptions(name, options, {
+    provider: true,
+    statuses: true,
+    status: true,
+    messageId: true,
+    reference: true,
+    at: true,
+    error: true,
+    reports: true,
+    secret: true,
+  });
+  const provider = requireProvider(name, options.provider);
+  const words = new Map(Object.entries(options.statuses ?? {}).map(([word, status]) => [word.toLowerCase(), status]));
   if (words.size === 0)
     throw optionFault(name, "statuses", "is missing", 'Pass the carrier\'s words, for example { DELIVRD: "delivered", UNDELIV: "undeliverable" }.');
   const bearsSecret = options.secret === undefined ? undefined : openUrlSecret(name, options.secret);

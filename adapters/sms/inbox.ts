@@ -1,4 +1,5 @@
 import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import { onlyOptions } from "../kit/option-fault.js";
 
 /** A sender that keeps its messages, and what tests ask of it. */
 export interface Inbox extends SmsSender {
@@ -15,11 +16,12 @@ export interface Inbox extends SmsSender {
  *
  * @param options.outcome What becomes of each message. Default: accepted under the id `inbox-1`, `inbox-2` and so on.
  * @param options.limit How many messages are kept; the oldest go first. Default: 1000.
- * @throws TypeError when `limit` is not a whole number above 0.
+ * @throws TypeError when `limit` is not a whole number above 0, and for an option that is none.
  */
 export function inboxSender(
   options: { readonly outcome?: SendOutcome | ((message: SmsMessage) => SendOutcome | Promise<SendOutcome>); readonly limit?: number } = {},
 ): Inbox {
+  onlyOptions("inboxSender", options, { outcome: true, limit: true });
   const limit = options.limit ?? 1000;
   if (!(Number.isSafeInteger(limit) && limit > 0)) throw new TypeError("inboxSender: option limit must be a whole number above 0. Leave it out for 1000.");
   const messages: SmsMessage[] = [];

@@ -1,9 +1,9 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { isRecord, pick } from "../kit/json.js";
-import { requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
 import { digits } from "../kit/spelling.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { bodyJson, isoTime, malformed, readReports, type StatusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
@@ -32,7 +32,7 @@ export const infobipVariables: Variables = {
  */
 export function infobipSender(options: InfobipSenderOptions): SmsSender {
   const name = "infobipSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, { apiKey: true, ...carrierOptions });
   const url = requireText(name, "baseUrl", options.baseUrl, "Pass the account's own address of the Infobip portal, https://xxxxx.api.infobip.com.");
   const key = requireText(name, "apiKey", options.apiKey, "Pass an API key of the Infobip portal with the scope sms:message:send.");
   return carrierSender(name, options, {

@@ -1,9 +1,9 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
 import { digits } from "../kit/spelling.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, expired, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
 import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
@@ -28,7 +28,7 @@ export const messageBirdVariables: Variables = {
  */
 export function messageBirdSender(options: MessageBirdSenderOptions): SmsSender {
   const name = "messageBirdSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, { accessKey: true, ...carrierOptions });
   const key = requireText(name, "accessKey", options.accessKey, "Pass the live access key of the dashboard.");
   return carrierSender(name, options, {
     provider: "messagebird",
@@ -75,10 +75,10 @@ const skew = 5;
  * `MessageBird-Signature-JWT`, HS256 under the signing key, with `url_hash`, `payload_hash` for a body, `nbf` and `exp`.
  *
  * @param options.signingKey Several while it is being changed.
- * @throws TypeError when `signingKey` is missing.
+ * @throws TypeError when `signingKey` is missing, and for an option that is none.
  */
 export function messageBirdReceipts(options: { readonly signingKey: string | readonly string[] }): ReceiptSource {
-  requireOptions("messageBirdReceipts", options);
+  onlyOptions("messageBirdReceipts", options, { signingKey: true });
   const keys = openSecrets("messageBirdReceipts", "signingKey", options.signingKey, "Pass the signing key of the dashboard (Developers, API settings).");
   return {
     provider: "messagebird",

@@ -2,9 +2,9 @@ import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
 import { basicAuth, digits } from "../kit/spelling.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
@@ -37,7 +37,7 @@ const longestExpiry = 10_799;
  */
 export function plivoSender(options: PlivoSenderOptions): SmsSender {
   const name = "plivoSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, { authId: true, authToken: true, powerpackUuid: true, ...carrierOptions });
   const id = requireText(name, "authId", options.authId, "Pass the Auth ID of the Plivo console.");
   const token = requireText(name, "authToken", options.authToken, "Pass the Auth Token of the Plivo console.");
   const { powerpackUuid } = options;
@@ -91,10 +91,10 @@ const words: StatusWords = new Map([
  *
  * @param options.authToken The account's auth token; several while it is being changed.
  * @param options.acceptV2 `false` refuses what bears no V3 signature. Default: `true`, since Plivo's pages promise messaging callbacks V2 only.
- * @throws TypeError when `authToken` is missing.
+ * @throws TypeError when `authToken` is missing, and for an option that is none.
  */
 export function plivoReceipts(options: { readonly authToken: string | readonly string[]; readonly acceptV2?: boolean }): ReceiptSource {
-  requireOptions("plivoReceipts", options);
+  onlyOptions("plivoReceipts", options, { authToken: true, acceptV2: true });
   const tokens = openSecrets("plivoReceipts", "authToken", options.authToken, "Pass the Auth Token of the Plivo console.");
   return {
     provider: "plivo",

@@ -2,8 +2,8 @@ import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
@@ -32,7 +32,7 @@ export const sinchVariables: Variables = {
  */
 export function sinchSender(options: SinchSenderOptions): SmsSender {
   const name = "sinchSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, { servicePlanId: true, apiToken: true, region: true, ...carrierOptions });
   const plan = requireText(name, "servicePlanId", options.servicePlanId, "Pass the service plan ID of the Sinch dashboard.");
   const token = requireText(name, "apiToken", options.apiToken, "Pass the service plan's API token of the Sinch dashboard.");
   const region = options.region ?? "us";
@@ -88,11 +88,11 @@ const words: StatusWords = new Map([
  *
  * @param options.webhookSecret Several while it is being changed.
  * @param options.tolerance Seconds between the signed time and now. Default: 300.
- * @throws TypeError when `webhookSecret` is missing.
+ * @throws TypeError when `webhookSecret` is missing, and for an option that is none.
  */
 export function sinchReceipts(options: { readonly webhookSecret: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
   const name = "sinchReceipts";
-  requireOptions(name, options);
+  onlyOptions(name, options, { webhookSecret: true, tolerance: true });
   const secrets = openSecrets(name, "webhookSecret", options.webhookSecret, "Pass the webhook secret of the service plan; ask Sinch to turn signing on.");
   const tolerance = openTolerance(name, options.tolerance, 300);
   return {

@@ -2,8 +2,8 @@ import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
@@ -29,7 +29,7 @@ export const telnyxVariables: Variables = {
  */
 export function telnyxSender(options: TelnyxSenderOptions): SmsSender {
   const name = "telnyxSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, { apiKey: true, messagingProfileId: true, ...carrierOptions });
   const key = requireText(name, "apiKey", options.apiKey, "Pass an API key (KEY…) of the Telnyx portal.");
   const { messagingProfileId } = options;
   return carrierSender(name, options, {
@@ -84,11 +84,11 @@ const ed25519Prefix = Buffer.from("302a300506032b6570032100", "hex");
  *
  * @param options.publicKey The account's public key, base64; several while it is being changed.
  * @param options.tolerance Seconds between the signed time and now. Default: 300.
- * @throws TypeError when `publicKey` is missing or is no Ed25519 key.
+ * @throws TypeError when `publicKey` is missing or is no Ed25519 key, and for an option that is none.
  */
 export function telnyxReceipts(options: { readonly publicKey: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
   const name = "telnyxReceipts";
-  requireOptions(name, options);
+  onlyOptions(name, options, { publicKey: true, tolerance: true });
   const keys = openSecrets(name, "publicKey", options.publicKey, "Pass the public key of the Telnyx portal (Keys & Credentials).").map((key) =>
     readKey(name, key),
   );

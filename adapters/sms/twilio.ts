@@ -2,9 +2,9 @@ import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
 import { basicAuth } from "../kit/spelling.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
 import { sameText, sha256Hex } from "./kit/signature.js";
@@ -44,7 +44,7 @@ const longestValidity = 36_000;
  */
 export function twilioSender(options: TwilioSenderOptions): SmsSender {
   const name = "twilioSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, { accountSid: true, authToken: true, apiKeySid: true, messagingServiceSid: true, ...carrierOptions });
   const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
   const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
   const { messagingServiceSid } = options;
@@ -96,10 +96,10 @@ const words: StatusWords = new Map([
  * and the sorted parameters; of a JSON body the URL carries the hash, `bodySHA256`. Twilio signs no time: a repeated receipt cannot be told from the first.
  *
  * @param options.authToken The account's primary auth token (never an API key's secret); several while it is being changed.
- * @throws TypeError when `authToken` is missing.
+ * @throws TypeError when `authToken` is missing, and for an option that is none.
  */
 export function twilioReceipts(options: { readonly authToken: string | readonly string[] }): ReceiptSource {
-  requireOptions("twilioReceipts", options);
+  onlyOptions("twilioReceipts", options, { authToken: true });
   const tokens = openSecrets("twilioReceipts", "authToken", options.authToken, "Pass the auth token of the Twilio console; an API key's secret signs nothing.");
   return {
     provider: "twilio",

@@ -1,10 +1,10 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { isRecord, pick } from "../kit/json.js";
-import { optionFault, requireOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
 import { basicAuth, digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
-import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
@@ -43,7 +43,7 @@ const longestTtl = 604_800;
  */
 export function vonageSender(options: VonageSenderOptions): SmsSender {
   const name = "vonageSender";
-  requireOptions(name, options);
+  onlyOptions(name, options, { apiKey: true, apiSecret: true, applicationId: true, privateKey: true, ...carrierOptions });
   const authorization = openAuthorization(name, options);
   if (options.conversions === true && options.apiKey === undefined)
     throw optionFault(name, "conversions", "needs apiKey and apiSecret", "Vonage's Conversion API takes nothing else.");
@@ -128,11 +128,11 @@ const words: StatusWords = new Map([
  *
  * @param options.signatureSecret Several while it is being changed.
  * @param options.tolerance Seconds between the token's `iat` and now. Default: 300.
- * @throws TypeError when `signatureSecret` is missing.
+ * @throws TypeError when `signatureSecret` is missing, and for an option that is none.
  */
 export function vonageReceipts(options: { readonly signatureSecret: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
   const name = "vonageReceipts";
-  requireOptions(name, options);
+  onlyOptions(name, options, { signatureSecret: true, tolerance: true });
   const secrets = openSecrets(
     name,
     "signatureSecret",

@@ -1,9 +1,9 @@
 import type { CredentialWord, Feedback, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { errorToken, withCode } from "../../kit/error-code.js";
-import { optionFault, requireFlag } from "../../kit/option-fault.js";
+import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
 import { ask, type CarrierAnswer, type CarrierRequest, type NoAnswer } from "../../kit/request.js";
-import { openTransport, type TransportOptions } from "../../kit/transport.js";
-import { framedSender, type Made, type SenderFrame, type SenderOptions } from "./framed-sender.js";
+import { openTransport, type TransportOptions, transportOptions } from "../../kit/transport.js";
+import { framedSender, type Made, type SenderFrame, type SenderOptions, senderOptions } from "./framed-sender.js";
 import { notSent } from "./outcomes.js";
 
 /** Options that every sender over HTTP takes. */
@@ -11,6 +11,8 @@ export interface CarrierOptions<V = unknown> extends SenderOptions<V>, Transport
   /** `true`: tells the carrier of each code that was typed, where it listens to that: the sender's page says how. Default: `false`. */
   readonly conversions?: boolean;
 }
+
+export const carrierOptions: OptionNames<CarrierOptions> = { ...senderOptions, ...transportOptions, conversions: true };
 
 /** What one carrier's API asks for: how a message is put, and what its answers mean. */
 export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {

@@ -1,6 +1,6 @@
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
-import { optionFault, requireFlag } from "../../kit/option-fault.js";
+import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
 import { type Extra, type Fields, openExtra } from "./extra.js";
 import { discreet, notSent } from "./outcomes.js";
 import { openSenderId, type SenderId } from "./sender-id.js";
@@ -14,6 +14,8 @@ export interface SenderOptions<V = unknown> {
   /** `false`: messages ask for no receipts, also where the verifier takes some. Default: `true`. */
   readonly receipts?: boolean;
 }
+
+export const senderOptions: OptionNames<SenderOptions> = { from: true, extra: true, receipts: true };
 
 /** What the options make of one message. */
 export interface Made<V = unknown> {

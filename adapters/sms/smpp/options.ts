@@ -2,6 +2,7 @@ import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "../../../src/ports/clock.js";
 import type { Logger } from "../../../src/ports/logger.js";
 import type { Receipt } from "../../../src/ports/receipts.js";
+import type { OptionNames } from "../../kit/option-fault.js";
 import type { SenderId } from "../kit/sender-id.js";
 import type { ReceiptIds } from "./ids.js";
 import type { SmppParameters } from "./parameters.js";
@@ -105,3 +106,38 @@ export interface SmppOptions {
   /** For time-outs, pauses and the end of messages. Default: the system's. */
   readonly clock?: Clock;
 }
+
+export const smppOptions: OptionNames<SmppOptions> = {
+  host: true,
+  port: true,
+  tls: true,
+  systemId: true,
+  password: true,
+  systemType: true,
+  serviceType: true,
+  bindType: true,
+  from: true,
+  fromTon: true,
+  fromNpi: true,
+  destinationTon: true,
+  destinationNpi: true,
+  alphabet: true,
+  dataCoding: true,
+  longMessages: true,
+  validityPeriod: true,
+  parameters: true,
+  window: true,
+  messagesPerSecond: true,
+  bindTimeout: true,
+  responseTimeout: true,
+  enquireLinkAfter: true,
+  rebind: true,
+  throttlePause: true,
+  drainTimeout: true,
+  onReceipt: true,
+  receiptIds: true,
+  idSpace: true,
+  receiptOffset: true,
+  logger: true,
+  clock: true,
+};

@@ -2,9 +2,10 @@ import { type ConnectionOptions, createSecureContext } from "node:tls";
 import type { Clock } from "../../../src/ports/clock.js";
 import type { Logger } from "../../../src/ports/logger.js";
 import type { Receipt } from "../../../src/ports/receipts.js";
+import { onlyOptions } from "../../kit/option-fault.js";
 import { openFrom, type Sources } from "./from.js";
 import type { ReceiptIds } from "./ids.js";
-import type { SmppOptions } from "./options.js";
+import { type SmppOptions, smppOptions } from "./options.js";
 import { openParameters, type ParametersOf } from "./parameters.js";
 import type { LongMessages } from "./parts.js";
 import type { BindRole } from "./pdu.js";
@@ -50,11 +51,13 @@ export interface Settings {
 /** Reads the options. @throws Error that names the option and the mend. */
 export function readOptions(options: SmppOptions): Settings {
   if (typeof options !== "object" || options === null) throw new Error("smppSender needs options: smppSender({ host, systemId, password })");
+  onlyOptions("smppSender", options, smppOptions);
   const { tls = false, rebind = {}, onReceipt, logger, clock } = options;
 
   if (typeof tls !== "boolean" && (typeof tls !== "object" || tls === null)) throw fault("tls", "true, or options for tls.connect such as { ca }");
   if (typeof tls === "object") readTls(tls);
   if (typeof rebind !== "object" || rebind === null) throw fault("rebind", "{ min, max } in seconds");
+  onlyOptions("smppSender", rebind, { min: true, max: true }, { path: "rebind" });
   if (onReceipt !== undefined && typeof onReceipt !== "function") throw fault("onReceipt", "a function that takes a receipt");
   if (logger !== undefined && typeof logger?.warn !== "function")
     throw fault("logger", "an object with info, warn and error, such as console or a pino logger");

@@ -302,7 +302,7 @@ function isInNext(): boolean {
  * Throws when that store exists with another `maxRecords`; and without a name in a server of Next.js, where code of one bundle would not find what another has stored.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  onlyOptions("memoryStore", options, ["name", "maxRecords", "now"]);
+  onlyOptions("memoryStore", options, { name: true, maxRecords: true, now: true });
   const { name, maxRecords = 1_000_000, now = () => performance.now() } = options;
   if (!Number.isInteger(maxRecords) || maxRecords < 1) throw new Error(`memoryStore: maxRecords must be an integer of 1 or more, got ${String(maxRecords)}.`);
   if (name === undefined) {

@@ -80,7 +80,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
           : "is not a Db of the mongodb driver; pass `client.db()`, not the client, a connection or a collection";
     throw new TypeError(`mongoStore: option \`db\` ${what}`);
   }
-  onlyOptions("mongoStore", options, ["db", "prefix"]);
+  onlyOptions("mongoStore", options, { db: true, prefix: true });
   if (typeof prefix !== "string" || !/^(?!system\.)[\w.-]{1,64}$/.test(prefix)) {
     throw new TypeError(
       "mongoStore: option `prefix` must be 1 to 64 letters, digits, `_`, `-` and `.`, and must not start with `system.`: collections are named with it",

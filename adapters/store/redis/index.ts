@@ -50,7 +50,7 @@ export function redisStore(options: RedisStoreOptions): Store {
   if (typeof options !== "object" || options === null || "eval" in options || "customCommand" in options) {
     throw new TypeError("redisStore: option `client` is missing: call redisStore({ client })");
   }
-  onlyOptions("redisStore", options, ["client", "prefix", "cluster", "shards"]);
+  onlyOptions("redisStore", options, { client: true, prefix: true, cluster: true, shards: true });
   const { prefix = "phoneproof" } = options;
   if (typeof prefix !== "string" || !/^[^{}\s]{1,64}$/.test(prefix)) {
     throw new TypeError("redisStore: option `prefix` must be 1 to 64 characters without braces and spaces: braces would move keys of a cluster to other slots");
