@@ -101,9 +101,10 @@ describe("many receipts at once", () => {
 
   it("a slow one: what waited 3 s goes back, the others are taken, and nothing is answered twice", async () => {
     const gates: (() => void)[] = [];
-    const { peer, clock, statuses, flood } = await setUp(() => new Promise((resolve) => gates.push(resolve)));
+    const { peer, clock, sender, statuses, flood } = await setUp(() => new Promise((resolve) => gates.push(resolve)));
     flood(32);
-    await eventually(() => expect(gates).toHaveLength(16));
+    await eventually(() => expect(sender.status().receipts).toBe(32));
+    expect(gates).toHaveLength(16);
     clock.advance(2_000);
     for (const open of gates.splice(0)) open();
     await eventually(() => expect(statuses).toHaveLength(16));
