@@ -1,5 +1,5 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { hasChromium, launchChromium } from "../support/chromium.js";
 import { type Example, nextDev, tsx } from "./process.js";
 
@@ -154,7 +154,8 @@ describe.skipIf(!hasChromium("the sign-up examples")).each(apps)("examples/$name
     await field(page).fill(await app.code("+33662345670"));
     await heading(page, "Welcome");
     await page.goBack({ waitUntil: "commit" });
-    await page.reload();
+    // The way back may still be under way, and interrupt it.
+    await vi.waitFor(() => page.reload(), { timeout: 60_000 });
     await heading(page, "Welcome");
   });
 
