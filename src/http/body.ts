@@ -17,20 +17,20 @@ const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The body, within 10 s or answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
-export async function bodyOf(clock: Clock, request: HttpRequest, limit: number): Promise<HttpBody> {
-  try {
-    return await withTimeout(clock, bodyTime, () => request.body(limit));
-  } catch (error) {
-    throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
-  }
+/** What `read` makes of the body, which comes within 10 s or is answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
+export function bodyOf<T>(clock: Clock, request: HttpRequest, limit: number, read: (body: HttpBody) => T): Promise<T> {
+  return withTimeout(clock, bodyTime, () => request.body(limit)).then(read, late);
+}
+
+function late(error: unknown): never {
+  throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
 }
 
 /** The JSON value in the body of a request. Throws `bad_request` and `payload_too_large`. */
-export async function readJson(clock: Clock, request: HttpRequest): Promise<unknown> {
+export function readJson(clock: Clock, request: HttpRequest): Promise<unknown> {
   const type = (request.header("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (type !== "" && !jsonType.test(type)) throw new VerifierError("bad_request", "The content-type must be application/json.");
-  return toValue(await bodyOf(clock, request, bodyLimit), request);
+  return bodyOf(clock, request, bodyLimit, (body) => toValue(body, request));
 }
 
 function toValue(body: HttpBody, request: HttpRequest): unknown {

@@ -9,7 +9,7 @@ import { answer, toFault } from "./answer.js";
 import { readJson } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
-import { type Match, matchRoute, type Route } from "./routes.js";
+import { matchRoute, type Route } from "./routes.js";
 
 /** What the request handler needs. */
 export interface HandlerParts {
@@ -25,11 +25,21 @@ export interface HandlerParts {
  * Answers a request: route (404), method (405), API key (403, "decided before the body is read"), body (413, 400), then the operation. Never rejects.
  */
 export function createHandler(parts: HandlerParts): (request: HttpRequest) => Promise<HttpResponse> {
+  const { operations, accounts, clock } = parts;
   return async (request) => {
     const match = matchRoute(request.path);
     let answered: HttpResponse;
     try {
-      answered = await answerTo(parts, request, match);
+      if (match === undefined) throw noRoute(request);
+      const { route, parameter } = match;
+      if (request.method !== route.method) answered = noMethod(parts, route);
+      else {
+        const known = accounts.byKey(request.header("x-api-key"));
+        const account = known instanceof Promise ? await known : known;
+        const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(clock, request);
+        const idempotencyKey = route.idempotent ? request.header("idempotency-key") : undefined;
+        answered = told(route, await operations[route.operation](input, { idempotencyKey }, account));
+      }
     } catch (error) {
       answered = toFault(parts.logger, parts.docUrl, error);
     }
@@ -50,17 +60,6 @@ function noRoute(request: HttpRequest): VerifierError {
 function noMethod({ docUrl }: HandlerParts, route: Route): HttpResponse {
   const fault = new VerifierError("method_not_allowed", `This route answers ${route.method} only.`);
   return answer(fault.status, faultBody(fault, docUrl), { allow: route.method });
-}
-
-async function answerTo(parts: HandlerParts, request: HttpRequest, match: Match | undefined): Promise<HttpResponse> {
-  if (match === undefined) throw noRoute(request);
-  const { route, parameter } = match;
-  if (request.method !== route.method) return noMethod(parts, route);
-  const { accounts, operations, clock } = parts;
-  const known = accounts.byKey(request.header("x-api-key"));
-  const account = known instanceof Promise ? await known : known;
-  const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(clock, request);
-  return told(route, await operations[route.operation](input, { idempotencyKey: route.idempotent ? request.header("idempotency-key") : undefined }, account));
 }
 
 /** The body holds exactly the fields of its operation (docs/contract.md#exact-fields): what else is known stands in headers (docs/contract.md#facts). */

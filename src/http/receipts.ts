@@ -2,11 +2,10 @@ import type { Parts } from "../engine/parts.js";
 import { type ReceiptTarget, readReceiptUrl } from "../engine/sending/receipt-reference.js";
 import { settleReceipts, soundReceipt } from "../engine/sending/receipts.js";
 import { faultBody, VerifierError } from "../errors.js";
-import type { Clock } from "../ports/clock.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
 import { answer, toFault } from "./answer.js";
 import { bodyOf } from "./body.js";
-import type { HttpRequest, HttpResponse } from "./message.js";
+import type { HttpBody, HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
 
 /** Bytes of a carrier's request; some report a hundred messages at once. */
@@ -45,7 +44,7 @@ export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (r
       const query = request.query ?? "";
       const target = readReceiptUrl(parts.codes, query);
       if (target === "forged") throw notOurs();
-      const body = await readRaw(parts.clock, request);
+      const body = await bodyOf(parts.clock, request, bodyLimit, toBytes);
       const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, parts.clock.now());
       return await settle(parts, source.provider, reading, target);
     } catch (error) {
@@ -71,8 +70,7 @@ function notOurs(): VerifierError {
   return new VerifierError("forbidden", "Nothing here says that it comes from the carrier: no reference of this service, and no secret.");
 }
 
-async function readRaw(clock: Clock, request: HttpRequest): Promise<Uint8Array> {
-  const body = await bodyOf(clock, request, bodyLimit);
+function toBytes(body: HttpBody): Uint8Array {
   if (body.kind === "bytes") return body.bytes;
   if (body.kind === "text") return new TextEncoder().encode(body.text);
   if (body.kind === "refused")
