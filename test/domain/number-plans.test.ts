@@ -57,4 +57,15 @@ test("what may begin with a trunk prefix is left to the library", () => {
   expect(plannedNumber("+33612345678")).toEqual({ country: "FR", type: "MOBILE" });
   expect(plannedNumber("+330612345678")).toBeUndefined();
   expect(plannedNumber("+390612345678")).toEqual({ country: "IT", type: "FIXED_LINE" });
+  // Belarus: its numbers for premium rates may begin with the 8 that is also dialled before numbers within the country, and this is none of them.
+  expect(ofLibrary("+3758100112416")).toBeUndefined();
+  expect(plannedNumber("+3758100112416")).toBeUndefined();
 });
+
+test.each(["+494920717577796", "+4343511257"])(
+  "%s, which one kind of its plan would take and the plan as a whole does not, is left to the library",
+  (number) => {
+    expect(ofLibrary(number)).toBeUndefined();
+    expect(plannedNumber(number)).toBeUndefined();
+  },
+);
