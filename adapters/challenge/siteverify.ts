@@ -1,4 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
+import { parseJson, pick } from "../kit/json.js";
 import { type OptionNames, optionFault, requireText } from "../kit/option-fault.js";
 
 /** The part of `fetch` that the challenges use. The global `fetch` has this shape, and so has that of any client that imitates it. */
@@ -84,23 +85,14 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
         throw new Error(`${name}: no answer from the provider: ${until.aborted ? "the time was over" : causeOf(error)}`);
       }
       const answer = parseJson(text);
-      const success = answer?.["success"];
-      const codes = [answer?.["error-codes"] ?? []].flat().filter((code) => typeof code === "string" && /^[\w-]{1,64}$/.test(code)) as string[];
+      const success = pick(answer, "success");
+      const codes = [pick(answer, "error-codes") ?? []].flat().filter((code) => typeof code === "string" && /^[\w-]{1,64}$/.test(code)) as string[];
       if (success === false && codes.every((code) => proofCodes.test(code))) return false;
       if (success !== true || status < 200 || status > 299)
         throw new Error(`${name}: the provider could not check the proof: HTTP ${status}${codes.length > 0 ? `, ${codes.join(", ")}` : ""}`);
-      return accepts(answer as SiteverifyAnswer) && (hosts === undefined || hosts.includes(answer?.["hostname"] as string));
+      return accepts(answer as SiteverifyAnswer) && (hosts === undefined || hosts.includes(pick(answer, "hostname") as string));
     },
   };
-}
-
-function parseJson(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The code of a system's error, or its name: no sentence, which may hold anything. */
