@@ -3,7 +3,7 @@ import { recognise } from "../../adapters/store/redis/clients.js";
 import { type RunScript, redisStore } from "../../adapters/store/redis/index.js";
 import { systemClock } from "../../src/engine/clock/system-clock.js";
 import { type RedisServer, redisIsInstalled, startCluster, startRedis, startSentinel, until } from "../support/redis.js";
-import { type Connected, clients, clusterClients, hurried, sentinelClients } from "../support/redis-clients.js";
+import { type Connected, clients, clusterClients, hurried, patient, sentinelClients } from "../support/redis-clients.js";
 import { startProxy } from "../support/redis-proxy.js";
 import { type Answer, newNumber, type Service, serviceOn } from "../support/redis-service.js";
 
@@ -159,8 +159,8 @@ describe.runIf(installed)("faults of Redis", () => {
     it("slow: right while it is in time, 503 when it is not", async () => {
       await on([], async (server) => {
         const proxy = await startProxy(server.port);
-        const [patient, hasty] = [await connect(name, proxy, 30_000), await connect(name, proxy)];
-        const inTime = serviceOn(redisStore({ client: patient.client }), { storeTimeout: 30 });
+        const [calm, hasty] = [await connect(name, proxy, patient), await connect(name, proxy)];
+        const inTime = serviceOn(redisStore({ client: calm.client }), { storeTimeout: patient / 1_000 });
         await inTime.create(newNumber());
         proxy.delay(100);
         const created = await inTime.create(newNumber());
@@ -175,7 +175,7 @@ describe.runIf(installed)("faults of Redis", () => {
         expect(service.sent).toEqual([]);
         figures[`slow, ${name}`] = { "slowest answer ms": slowest(late) };
         proxy.delay(0);
-        await patient.close();
+        await calm.close();
         await hasty.close();
         await proxy.close();
       });

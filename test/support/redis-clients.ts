@@ -17,47 +17,47 @@ export interface Connected {
 const quiet = () => {};
 
 /** How long clients wait for an answer, in milliseconds: as long as a loaded machine may take, or, where a server is to hang, as docs/stores.md has it. */
-const patient = 30_000;
+export const patient = 30_000;
 export const hurried = 1_000;
 
 /** Every client of a single server, with the settings that docs/stores.md names: fail fast, come back soon. */
 export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" | "url">, patience?: number) => Promise<Connected>>> = {
-  async "redis 6"({ url }, patience = patient) {
+  async "redis 6"({ url }, patience) {
     const client = await createClient({ url, ...nodeRedisOptions(patience) })
       .on("error", quiet)
       .connect();
     return { client, close: () => client.destroy() };
   },
-  async "redis 6 pool"({ url }, patience = patient) {
+  async "redis 6 pool"({ url }, patience) {
     const client = createClientPool({ url, ...nodeRedisOptions(patience) }, { minimum: 2, maximum: 4 }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.destroy() };
   },
-  async "redis 5"({ url }, patience = patient) {
+  async "redis 5"({ url }, patience) {
     const client = await createClient5({ url, ...nodeRedisOptions(patience) })
       .on("error", quiet)
       .connect();
     return { client, close: () => client.destroy() };
   },
-  async "ioredis 6"({ port }, patience = patient) {
+  async "ioredis 6"({ port }, patience) {
     const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions(patience) }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
-  async "ioredis 5"({ port }, patience = patient) {
+  async "ioredis 5"({ port }, patience) {
     const client = new Redis5({ port, host: "127.0.0.1", ...ioredisOptions(patience) }).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
-  async "valkey-glide 2"({ port }, patience = patient) {
+  async "valkey-glide 2"({ port }, patience) {
     const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }], ...glideOptions(patience) });
     return { client, close: () => client.close() };
   },
-  async "@upstash/redis 1"({ url }, patience = patient) {
+  async "@upstash/redis 1"({ url }, patience) {
     const server = await startUpstash(url);
     return { client: new Upstash({ url: server.url, token: server.token, ...upstashOptions(patience) }), close: () => server.close() };
   },
-  async "a function"({ port }, patience = patient) {
+  async "a function"({ port }, patience) {
     const client = new Redis({ port, host: "127.0.0.1", ...ioredisOptions(patience) }).on("error", quiet);
     await client.connect();
     return { client: (script, keys, args) => client.eval(script, keys.length, ...keys, ...args), close: () => client.disconnect() };
@@ -66,7 +66,7 @@ export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" 
 
 /** Every client of a cluster. */
 export const clusterClients: Readonly<Record<string, (cluster: RedisCluster, patience?: number) => Promise<Connected>>> = {
-  async "redis 6"({ nodes }, patience = patient) {
+  async "redis 6"({ nodes }, patience) {
     const client = createCluster({
       rootNodes: nodes.map(({ url }) => ({ url })),
       defaults: nodeRedisOptions(patience),
@@ -75,7 +75,7 @@ export const clusterClients: Readonly<Record<string, (cluster: RedisCluster, pat
     await client.connect();
     return { client, close: () => client.destroy() };
   },
-  async "ioredis 6"({ nodes }, patience = patient) {
+  async "ioredis 6"({ nodes }, patience) {
     const client = new Cluster(
       nodes.map(({ port }) => ({ host: "127.0.0.1", port })),
       {
@@ -83,13 +83,13 @@ export const clusterClients: Readonly<Record<string, (cluster: RedisCluster, pat
         enableOfflineQueue: false,
         clusterRetryStrategy: () => 100,
         retryDelayOnFailover: 100,
-        redisOptions: { commandTimeout: patience, maxRetriesPerRequest: 1 },
+        redisOptions: { commandTimeout: patience ?? patient, maxRetriesPerRequest: 1 },
       },
     ).on("error", quiet);
     await client.connect();
     return { client, close: () => client.disconnect() };
   },
-  async "valkey-glide 2"({ nodes }, patience = patient) {
+  async "valkey-glide 2"({ nodes }, patience) {
     const client = await GlideClusterClient.createClient({ addresses: nodes.map(({ port }) => ({ host: "127.0.0.1", port })), ...glideOptions(patience) });
     return { client, close: () => client.close() };
   },
@@ -97,7 +97,7 @@ export const clusterClients: Readonly<Record<string, (cluster: RedisCluster, pat
 
 /** Every client that goes through a sentinel, for the master `main`. */
 export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port: number }, patience?: number) => Promise<Connected>>> = {
-  async "redis 6"({ port }, patience = patient) {
+  async "redis 6"({ port }, patience) {
     const client = createSentinel({
       name: "main",
       sentinelRootNodes: [{ host: "127.0.0.1", port }],
@@ -107,7 +107,7 @@ export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port
     await client.connect();
     return { client, close: () => client.destroy() };
   },
-  async "ioredis 6"({ port }, patience = patient) {
+  async "ioredis 6"({ port }, patience) {
     const client = new Redis({ sentinels: [{ host: "127.0.0.1", port }], name: "main", sentinelRetryStrategy: () => 100, ...ioredisOptions(patience) }).on(
       "error",
       quiet,
@@ -117,14 +117,14 @@ export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port
   },
 };
 
-const nodeRedisOptions = (patience: number) => ({
+const nodeRedisOptions = (patience = patient) => ({
   disableOfflineQueue: true,
   commandOptions: { timeout: patience },
   socket: { connectTimeout: patience, socketTimeout: 1.5 * patience, reconnectStrategy: (tries: number) => Math.min(tries * 50, 500) },
   pingInterval: 1_000,
 });
 
-const ioredisOptions = (patience: number) => ({
+const ioredisOptions = (patience = patient) => ({
   lazyConnect: true,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
@@ -133,6 +133,6 @@ const ioredisOptions = (patience: number) => ({
   retryStrategy: (tries: number) => Math.min(tries * 50, 500),
 });
 
-const glideOptions = (patience: number) => ({ requestTimeout: patience, connectionBackoff: { numberOfRetries: 5, factor: 50, exponentBase: 2 } });
+const glideOptions = (patience = patient) => ({ requestTimeout: patience, connectionBackoff: { numberOfRetries: 5, factor: 50, exponentBase: 2 } });
 
-const upstashOptions = (patience: number) => ({ retry: { retries: 2, backoff: () => 50 }, signal: () => AbortSignal.timeout(1.5 * patience) });
+const upstashOptions = (patience = patient) => ({ retry: { retries: 2, backoff: () => 50 }, signal: () => AbortSignal.timeout(1.5 * patience) });
