@@ -308,6 +308,26 @@ describe.runIf(installed)("on a single server", () => {
     expect(Math.max(...after)).toBeLessThan(4 * 60 * minute);
   });
 
+  it("a window that one write begins with several claims lives as long as the longest of them asks, whatever their order", async () => {
+    const prefix = `p${randomUUID()}`;
+    const store = redisStore({ client: connected.client, prefix });
+    const now = Date.now();
+    const [short, long] = [now + minute, now + 3 * 60 * minute];
+    for (const [at, lives] of [
+      [short, long],
+      [long, short],
+      [long, short, short],
+    ].entries()) {
+      for (const member of [undefined, "one"]) {
+        const window = `${randomUUID()}:${at}`;
+        await store.commit({ claims: lives.map((keepUntil) => aMember(window, { now, keepUntil, ...(member !== undefined && { member }) })) });
+      }
+    }
+    const keys = (await server.cli("KEYS", `${prefix}*`)).split("\n");
+    expect(keys).toHaveLength(6);
+    for (const key of keys) expect(Number(await server.cli("PTTL", key))).toBeGreaterThan(3 * 60 * minute);
+  });
+
   it("a ticket of what changes sums alone lives a minute", async () => {
     const prefix = `p${randomUUID()}`;
     const store = redisStore({ client: connected.client, prefix });
@@ -378,6 +398,14 @@ describe.runIf(installed)("on a single server", () => {
       customer.toUpperCase(),
       customer.slice(1),
       `~${"a".repeat(22)}`,
+      "",
+      " ",
+      "a b",
+      "a%20b",
+      "~a b",
+      "~=a%20b",
+      `${customer} b`,
+      "a\tb\nc",
     ];
     for (const [now, member] of members.entries()) {
       const claim = { window: `${customer}:a`, member, since: -1, now, keepUntil: now + minute };

@@ -21,9 +21,15 @@ type Outcome =
 /** How much longer than asked Redis keeps what it keeps, in milliseconds: callers' clocks may be put right meanwhile. */
 const grace = 10 * 60 * 1000;
 
+/** How much longer still the life of a window or a sum is set, so that not every claim has to set it anew. As in `commit.lua`. */
+const spare = 10 * 60 * 1000;
+
+/** The newest members that a window without a limit keeps. */
+const mostListed = 10_000;
+
 /** Milliseconds that Redis must keep what lives so long. */
-export function ttl({ now, keepUntil }: Life): string {
-  return String(Math.max(keepUntil - now, 0) + grace);
+export function ttl({ now, keepUntil }: Life, more = 0): string {
+  return String(Math.max(keepUntil - now, 0) + grace + more);
 }
 
 /**
@@ -35,24 +41,25 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     if (record === undefined && claims.length + asks.length === 0) return { done: true, counts: [], asked: [] };
     const sum = purpose === "look" ? undefined : claims.find((claim) => "sum" in claim)?.sum;
     const scriptKeys: string[] = [];
-    const args: string[] = [];
+    let args = ["", "", "", "", "", ""];
     if (record !== undefined) {
-      const { record: key, wake, name } = keys.record(record.customer, record.id);
+      const { record: key, wake } = keys.record(record.customer, record.id);
       scriptKeys.push(key, wake);
       const packed = packRecord(record, cluster ? newCall() : "");
-      args.push("record", packToken(record.tokens[0]), packToken(expected), packed, ttl(record), name, String(record.wakeAt ?? ""));
-    } else {
-      if (sum !== undefined) scriptKeys.push(keys.ticket(sum, newCall()));
-      args.push(sum === undefined ? "" : "ticket", "", "", "", "", "", "");
+      args = ["record", packToken(record.tokens[0]), packToken(expected), packed, ttl(record), String(record.wakeAt ?? "")];
+    } else if (sum !== undefined) {
+      scriptKeys.push(keys.ticket(sum, newCall()));
+      args[0] = "ticket";
     }
-    args.push(String(claims.length));
+    let claimed = "";
     for (const claim of claims) {
       scriptKeys.push("sum" in claim ? keys.sum(claim.sum) : keys.window(claim.window));
-      addClaim(args, claim, purpose);
+      claimed += wordsOf(claim, claims, purpose);
     }
-    for (const asked of asks) {
-      scriptKeys.push(keys.sum(asked.sum));
-      args.push(String(asked.since + 1));
+    args.push(claimed);
+    for (const { sum, since } of asks) {
+      scriptKeys.push(keys.sum(sum));
+      args.push(String(since + 1));
     }
     return ask(commitScript, scriptKeys, args).then(outcomeOf);
   }
@@ -102,17 +109,22 @@ function givesBack(claim: Claim): boolean {
   return "sum" in claim ? claim.weight < 0 : claim.out === true;
 }
 
-function addClaim(args: string[], claim: Claim, purpose: Purpose): void {
-  const { since, now, limit } = claim;
-  const most = limit === undefined ? "" : String(limit);
-  const from = String(since + 1);
+/** A claim as the script reads it: seven words, a space after each. */
+function wordsOf(claim: Claim, claims: readonly Claim[], purpose: Purpose): string {
+  const { since, now, limit = "-" } = claim;
   if ("sum" in claim) {
     const weight = purpose === "make" ? claim.weight : purpose === "back" ? -claim.weight : 0;
-    args.push("sum", String(weight), from, partEnd(since, now).toString(36), purpose === "make" ? most : "", ttl(claim));
-  } else {
-    const does = purpose !== "make" ? purpose : claim.out ? "out" : "in";
-    args.push(does, packMember(claim.member), from, String(now), most, ttl(claim));
+    return `sum ${weight} ${since + 1} ${partEnd(since, now).toString(36)} ${purpose === "make" ? limit : "-"} ${ttl(claim, spare)} 0 `;
   }
+  const does = purpose !== "make" ? purpose : claim.out ? "out" : "in";
+  return `${does} ${packMember(claim.member)} ${since + 1} ${now} ${limit} ${ttl(claim, spare)} ${does === "in" ? mostMembers(claim.window, claims) : 0} `;
+}
+
+/** The largest limit of those that add to a window. */
+function mostMembers(window: string, claims: readonly Claim[]): number {
+  let most = 0;
+  for (const claim of claims) if ("window" in claim && claim.window === window && !claim.out) most = Math.max(most, claim.limit ?? mostListed);
+  return most;
 }
 
 /** The end of the part that `now` is in, of twelve that a sum's length has. */

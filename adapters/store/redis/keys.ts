@@ -49,8 +49,9 @@ export function parseName(name: string): { readonly customer: string; readonly i
   return { customer: unpack(customer), id: unpack(id) };
 }
 
-/** A member as it stands in a window: after a tilde, a UUID that it begins with takes 22 characters. */
+/** A member as it stands in a window, without a space: after a tilde, a UUID that it begins with takes 22 characters. */
 export function packMember(member: string): string {
+  if (/^$| /.test(member)) return `~=${member.replace(/[ %]/g, encodeURIComponent)}`;
   if (beginsWithUuid.test(member)) return `~${pack(member.slice(0, 36))}${member.slice(36)}`;
   return member.startsWith("~") ? `~${member}` : member;
 }
@@ -58,6 +59,7 @@ export function packMember(member: string): string {
 /** The member that `packMember` packed. */
 export function parseMember(packed: string): string {
   if (!packed.startsWith("~")) return packed;
+  if (packed.startsWith("~=")) return decodeURIComponent(packed.slice(2));
   return packed.startsWith("~~") ? packed.slice(1) : unpack(packed.slice(1, 23)) + packed.slice(23);
 }
 
