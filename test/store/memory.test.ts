@@ -166,6 +166,24 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     expect([await held(store, window), ...(await store.tally([], ["counter"]))]).toEqual([0, 0]);
   });
 
+  test("what had ended and makes room for the very commit that writes it again is written anew, and freed once", async () => {
+    const { store, clock } = own(1);
+    const customer = randomUUID();
+    const window = (index: number) => `${customer}:w${index}`;
+    const fill = (from: number, to: number, now: number) =>
+      store.commit({ claims: Array.from({ length: to - from }, (_, index) => member(window(from + index), "a", now)) });
+    for (let round = 0; round < 5; round++) {
+      const now = clock.now;
+      expect(await fill(0, 16, now)).toMatchObject({ done: true });
+      clock.now += minute + lag;
+      // A write frees four of those that have ended; for twelve windows more than there is room for, it frees some of the very ones that it writes.
+      expect(await fill(4, 20, clock.now)).toMatchObject({ done: true });
+      await expect(fill(30, 31, clock.now)).rejects.toThrow("is full");
+      for (let index = 4; index < 20; index++) expect(await held(store, window(index), now)).toBe(1);
+      clock.now += minute + lag;
+    }
+  });
+
   test("values are bounded at maxRecords", async () => {
     const { store, clock } = own(1);
     const put = (key: string, value: string) => store.put(key, value, { now: start, keepUntil: start + minute });

@@ -38,12 +38,17 @@ const lookedAtWhenFull = 1_000;
 const sweepEvery = 50;
 const sweepFor = 3;
 
+const one = () => 1;
+
+/** For keys that are joined, and so in one piece already. */
+const asJoined = (key: string) => key;
+
 type Bounded = Pick<Table<unknown>, "size" | "forgetOne">;
 
 class MemoryStore implements Store {
   readonly #names = new Names();
-  readonly #records = new Table<string>((row) => numberAt(row, 0));
-  readonly #windows = new Table<Members>(endOf, sizeOf);
+  readonly #records = new Table<string>((row) => numberAt(row, 0), one, asJoined);
+  readonly #windows = new Table<Members>(endOf, sizeOf, asJoined);
   readonly #sums = new Table<Numbers>(([end = 0]) => end, partsOf);
   readonly #counters = new Table<Numbers>(([end = 0]) => end);
   readonly #values = new Table<string>((row) => numberAt(row, 0));
@@ -110,7 +115,7 @@ class MemoryStore implements Store {
     }
     if (record !== undefined && current === undefined) this.#makeRoom([this.#records], 1, this.maxRecords, "authentications", now);
     this.#keepCounted([windows, sums], now);
-    if (record !== undefined) this.#keepRecord(key, record, current?.wakeAt, now);
+    if (record !== undefined) this.#keepRecord(key, record, stored, now);
     return { done: true, counts, asked: this.#ask(asks) };
   }
 
@@ -131,15 +136,16 @@ class MemoryStore implements Store {
   }
 
   async lease(until: number, limit: number, leaseUntil: number): Promise<StoredRecord[]> {
-    const leased = new Map<string, Kept>();
+    const leased = new Map<string, string>();
     while (leased.size < limit && this.#wakes.size > 0 && this.#wakes.at(0).order <= until) {
       const { order, item: key } = this.#wakes.at(0);
       this.#wakes.remove(0);
       const row = this.#records.get(key);
-      if (row !== undefined && wakeAtOf(row) === order) leased.set(key, unpackRecord(row));
+      if (row !== undefined && wakeAtOf(row) === order) leased.set(key, row);
     }
-    return Array.from(leased, ([key, record]) => {
-      this.#records.set(key, packRecord({ ...record, wakeAt: leaseUntil }));
+    return Array.from(leased, ([key, row]) => {
+      const record = unpackRecord(row);
+      this.#records.set(key, packRecord({ ...record, wakeAt: leaseUntil }), row);
       this.#wake(key, leaseUntil);
       return this.#recordOf(key, record);
     });
@@ -152,8 +158,9 @@ class MemoryStore implements Store {
   async put(key: string, value: string, life: Life): Promise<void> {
     const now = this.#tidy();
     atMost64KiB(value, "a value");
-    if (this.#values.get(key) === undefined) this.#makeRoom([this.#values], 1, this.maxRecords, "values", now);
-    this.#values.set(key, [packed(endAfter(now, life)), value].join(""));
+    const old = this.#values.get(key);
+    if (old === undefined) this.#makeRoom([this.#values], 1, this.maxRecords, "values", now);
+    this.#values.set(key, [packed(endAfter(now, life)), value].join(""), this.#values.get(key));
   }
 
   async forget({ records = [], windows = [], sums = [], values = [] }: Forgotten): Promise<void> {
@@ -190,10 +197,11 @@ class MemoryStore implements Store {
     return { customer, id, tokens, data, keepUntil };
   }
 
-  #keepRecord(key: string, record: RecordWrite, before: number | undefined, now: number): void {
+  #keepRecord(key: string, record: RecordWrite, stored: string | undefined, now: number): void {
+    const before = wakeAtOf(stored);
     const wakeAt = record.wakeAt === "unchanged" ? before : record.wakeAt;
     const { tokens, data, keepUntil } = record;
-    this.#records.set(key, packRecord({ tokens, data, keepUntil, wakeAt, end: endAfter(now, record) }));
+    this.#records.set(key, packRecord({ tokens, data, keepUntil, wakeAt, end: endAfter(now, record) }), stored);
     if (wakeAt !== undefined && wakeAt !== before) this.#wake(key, wakeAt);
   }
 
@@ -221,20 +229,23 @@ class MemoryStore implements Store {
   }
 
   #keepCounted(drafts: readonly Pick<Draft<unknown>, "more" | "write">[], now: number): void {
-    const more = drafts.reduce((sum, draft) => sum + draft.more, 0);
-    this.#makeRoom(this.#counted, more, this.maxRecords * countedPerRecord, "members of windows, parts of sums and counters", now);
-    for (const draft of drafts) draft.write();
+    let more = 0;
+    for (const draft of drafts) more += draft.more;
+    const forgot = this.#makeRoom(this.#counted, more, this.maxRecords * countedPerRecord, "members of windows, parts of sums and counters", now);
+    for (const draft of drafts) draft.write(forgot);
   }
 
-  #makeRoom(tables: readonly Bounded[], more: number, most: number, what: string, now: number): void {
-    const isFull = () => tables.reduce((size, table) => size + table.size, more) > most;
-    for (let looked = 0; isFull(); looked++) {
+  /** Answers whether it had to forget anything for it. */
+  #makeRoom(tables: readonly Bounded[], more: number, most: number, what: string, now: number): boolean {
+    let looked = 0;
+    for (; sizeOfAll(tables) + more > most; looked++) {
       if (looked < lookedAtWhenFull && tables.some((table) => table.forgetOne(slotAt(now)))) continue;
       throw new Error(
         `${this.name === undefined ? "memoryStore" : `memoryStore "${this.name}"`} is full: it keeps at most ${most} ${what} with maxRecords ${this.maxRecords}, and forgets none before its end. ` +
           "Raise maxRecords, or keep them in redisStore or mongoStore.",
       );
     }
+    return looked > 0;
   }
 
   /** Frees a little before a write, and sees to it that a timer does. Answers what time it is. */
@@ -261,6 +272,12 @@ class MemoryStore implements Store {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
+
+function sizeOfAll(tables: readonly Bounded[]): number {
+  let size = 0;
+  for (const table of tables) size += table.size;
+  return size;
 }
 
 function refusal(refusedBy: number, count: number, roomSince: number | undefined): CommitResult {

@@ -30,22 +30,29 @@ export class Table<Row> {
   /** What all rows weigh. */
   size = 0;
 
+  /** `keep`: the key as it is to be kept, in one piece. */
   constructor(
     readonly endOf: (row: Row) => number,
     readonly weightOf: (row: Row) => number = () => 1,
+    readonly keep: (key: string) => string = inOnePiece,
   ) {}
 
   get(key: string): Row | undefined {
     return this.#parts[partOf(key)]?.get(key);
   }
 
-  set(key: string, row: Row): void {
+  /** `old` is what `get` answers. */
+  set(key: string, row: Row, old: Row | undefined): void {
     const part = (this.#parts[partOf(key)] ??= new Map());
-    const old = part.get(key);
-    const kept = old === undefined ? inOnePiece(key) : key;
-    part.set(kept, row);
-    if (old === undefined) this.#putOff(kept, this.endOf(row));
-    this.size += this.weightOf(row) - (old === undefined ? 0 : this.weightOf(old));
+    this.size += this.weightOf(row);
+    if (old === undefined) {
+      const kept = this.keep(key);
+      part.set(kept, row);
+      this.#putOff(kept, this.endOf(row));
+    } else {
+      part.set(key, row);
+      this.size -= this.weightOf(old);
+    }
   }
 
   /** Forgets a row before its end, its key included. */
@@ -111,34 +118,45 @@ function partOf(key: string): number {
   return (hash ^ (hash >>> 8) ^ (hash >>> 16)) & (partCount - 1);
 }
 
+/** A row that is to be written, and the one that stands there. */
+interface Drafted<Row> {
+  readonly key: string;
+  readonly old: Row | undefined;
+  row: Row;
+}
+
 /** Rows that are to be written together, or not at all: a few, so that a list is searched faster than a map is made. */
 export class Draft<Row> {
-  readonly #keys: string[] = [];
-  readonly #rows: Row[] = [];
+  readonly #rows: Drafted<Row>[] = [];
   /** How much more the table will weigh. */
   more = 0;
 
   constructor(readonly table: Table<Row>) {}
 
   get(key: string): Row | undefined {
-    const place = this.#keys.indexOf(key);
-    return place < 0 ? this.table.get(key) : this.#rows[place];
+    const drafted = this.#drafted(key);
+    return drafted === undefined ? this.table.get(key) : drafted.row;
   }
 
   /** `before` is what `get` answers. */
   set(key: string, row: Row | undefined, before: Row | undefined): void {
     if (row === undefined || row === before) return;
-    const place = this.#keys.indexOf(key);
-    const at = place < 0 ? this.#keys.push(key) - 1 : place;
-    this.#rows[at] = row;
+    const drafted = this.#drafted(key);
+    if (drafted === undefined) this.#rows.push({ key, old: before, row });
+    else drafted.row = row;
     this.more += this.table.weightOf(row) - (before === undefined ? 0 : this.table.weightOf(before));
   }
 
-  write(): void {
-    for (let at = 0; at < this.#keys.length; at++) {
-      const [key, row] = [this.#keys[at] as string, this.#rows[at] as Row];
-      if (this.table.weightOf(row) > 0) this.table.set(key, row);
+  /** `forgot`: rows that stood there may be gone by now. */
+  write(forgot: boolean): void {
+    for (const { key, old, row } of this.#rows) {
+      if (this.table.weightOf(row) > 0) this.table.set(key, row, forgot ? this.table.get(key) : old);
       else this.table.delete(key);
     }
+  }
+
+  #drafted(key: string): Drafted<Row> | undefined {
+    for (const drafted of this.#rows) if (drafted.key === key) return drafted;
+    return undefined;
   }
 }

@@ -9,11 +9,15 @@ const nameAt = 2 * numberWidth;
 
 /** The slot in which all members have ended. */
 export function endOf(members: Members): number {
-  return listOf(members).reduce((end, member) => Math.max(end, numberAt(member, 0)), 0);
+  return typeof members === "string" ? numberAt(members, 0) : members.reduce((end, member) => Math.max(end, numberAt(member, 0)), 0);
 }
 
 export function sizeOf(members: Members): number {
   return typeof members === "string" ? 1 : members.length;
+}
+
+function packMember(end: number, now: number, name: string): string {
+  return [packed(end), packed(now), name].join("");
 }
 
 function isNamed(member: string, name: string): boolean {
@@ -41,11 +45,10 @@ export function roomSince(members: Members | undefined, limit: number, except: s
 
 /** The window with a claim granted, which ends in slot `end`. Those that have not ended by `slot` stay, and of them the newest `most`. */
 export function withMember(members: Members | undefined, { member, now }: MemberClaim, slot: number, end: number, most: number): Members {
+  if (members === undefined) return packMember(end, now, member);
   const list = listOf(members);
   const old = placeOf(list, member);
-  const lasts = old < 0 ? end : Math.max(end, numberAt(list[old] as string, 0));
-  const added = [packed(lasts), packed(now), member].join("");
-  if (members === undefined) return added;
+  const added = packMember(old < 0 ? end : Math.max(end, numberAt(list[old] as string, 0)), now, member);
   const others = old < 0 ? list : list.toSpliced(old, 1);
   let place = others.length;
   while (place > 0 && numberAt(others[place - 1] as string, timeAt) > now) place--;
