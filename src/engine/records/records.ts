@@ -1,4 +1,4 @@
-import { type Authentication, isForgotten, needsNumber, withoutNumber } from "../../domain/authentication.js";
+import { type Authentication, isExpired, isForgotten, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Answer } from "../../domain/cells.js";
 import type { Ask, Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
@@ -14,6 +14,11 @@ import { lastUsed } from "./last-used.js";
 export interface Held<T = Authentication> {
   readonly auth: T;
   readonly tokens: readonly string[];
+}
+
+/** With the text that a store keeps of it. */
+interface Remembered extends Held {
+  readonly data: string;
 }
 
 /** What is to be written together. */
@@ -76,7 +81,7 @@ export interface RecordsOptions {
   readonly logger: Logger;
   /** Whether this process delivers the events that it writes; then it holds them from the write on, for so many milliseconds. */
   readonly holdsEvents: number | undefined;
-  /** Milliseconds from a creation to its end: nothing is remembered for longer than twice that. */
+  /** Milliseconds from a creation to its end: nothing is remembered for longer than three times that. */
   readonly lifetime: number;
   /** Whether callbacks tell the whole number. */
   readonly fullNumber: boolean;
@@ -89,8 +94,8 @@ const rememberedBytes = 64 * 1024 * 1024;
 const besideText = 160;
 
 /** A record as one string: an object for each would take more than what it holds. Neither tokens nor data of ours have a line break in them. */
-function inOnePiece({ customer, keepUntil, tokens, data }: StoredRecord): string {
-  return [customer, keepUntil, tokens.join(), data].join("\n");
+function inOnePiece({ auth, tokens, data }: Remembered): string {
+  return [auth.customer, auth.keepUntil, tokens.join(), data].join("\n");
 }
 
 function heldIn(id: string, text: string | undefined, { unseal }: Codes): Held | undefined {
@@ -103,27 +108,26 @@ function heldIn(id: string, text: string | undefined, { unseal }: Codes): Held |
 export function createRecords({ store, codes, clock, logger, holdsEvents, lifetime, fullNumber }: RecordsOptions): Records {
   const age = lifetime;
   const now = () => clock.now();
-  /** Ready for use, which most are used soon; of more, the text that is written anyway takes less. */
-  const recent = lastUsed<Held>(1_024, age, now);
   const texts = lastUsed<string>(rememberedBytes, age, now);
+  /** Ready for use, which most are used soon. Of what was not, and can still be checked, the text takes less. */
+  const recent = lastUsed<Remembered>(1_024, age, now, (held, id) => {
+    if (held.auth.status !== "pending" || held.auth.validated || isExpired(held.auth, now())) return texts.delete(id);
+    const text = inOnePiece(held);
+    texts.set(id, text, besideText + text.length);
+  });
 
-  const keep = (held: Held, record: StoredRecord): void => {
-    const text = inOnePiece(record);
-    recent.set(record.id, held, 1);
-    texts.set(record.id, text, besideText + text.length);
-  };
-
-  const remember = (held: Held, record: StoredRecord): Held => {
-    const known = recent.get(record.id);
+  const remember = (held: Remembered, at: number): Held => {
+    const { id, customer } = held.auth;
+    const known = recent.get(id);
     // The same write, with what was noted since.
-    if (known !== undefined && known.tokens[0] === held.tokens[0] && known.auth.customer === held.auth.customer) return known;
-    keep(held, record);
+    if (known !== undefined && known.tokens[0] === held.tokens[0] && known.auth.customer === customer) return known;
+    recent.set(id, held, 1, at);
     return held;
   };
 
   const read = (record: StoredRecord): Held => {
     try {
-      return remember({ auth: decodeRecord(record, codes.unseal), tokens: record.tokens }, record);
+      return remember({ auth: decodeRecord(record, codes.unseal), tokens: record.tokens, data: record.data }, now());
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
       logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it is left as it is");
@@ -133,7 +137,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
 
   const readable = (record: StoredRecord): Held[] => {
     try {
-      return isForgotten(record, clock.now()) ? [] : [read(record)];
+      return isForgotten(record, now()) ? [] : [read(record)];
     } catch {
       // Reported, and left as it is.
       return [];
@@ -158,29 +162,29 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
 
     async find(budget, customer, id) {
       const record = await budget.call(() => store.find(customer, id));
-      if (record !== undefined && !isForgotten(record, clock.now())) return read(record);
+      if (record !== undefined && !isForgotten(record, now())) return read(record);
       // It ended, or was erased by another process.
       if (recent.get(id)?.auth.customer === customer) forget(id);
       return undefined;
     },
 
     commit(budget, { next: given, before, claims, asks, token = codes.newToken() }) {
-      const now = clock.now();
-      const next = given.sealed === undefined || needsNumber(given, fullNumber, now) ? given : withoutNumber(given);
+      const at = now();
+      const next = given.sealed === undefined || needsNumber(given, fullNumber, at) ? given : withoutNumber(given);
       const { customer, id, keepUntil } = next;
       const data = encodeRecord(next);
-      const wakeAt = wakeOf(next, before, now);
+      const wakeAt = wakeOf(next, before, at);
       const write = (over: readonly string[], round: number): Promise<Committed> => {
         const tokens = over.length === 0 ? [token] : [token, ...over.slice(0, keptTokens - 1)];
         const record: RecordWrite =
-          wakeAt === undefined ? { customer, id, keepUntil, now, tokens, data } : { customer, id, keepUntil, now, tokens, data, wakeAt };
+          wakeAt === undefined ? { customer, id, keepUntil, now: at, tokens, data } : { customer, id, keepUntil, now: at, tokens, data, wakeAt };
         return budget
           .call(() => store.commit({ claims: claims ?? none, asks: asks ?? none, record, expected: over[0] ?? null }))
           .then((result): Committed | Promise<Committed> => {
-            if (result.done) return { done: true, held: remember({ auth: next, tokens }, record), answer: result };
+            if (result.done) return { done: true, held: remember({ auth: next, tokens, data }, at), answer: result };
             if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count, roomSince: result.roomSince } };
             const { current } = result;
-            const ended = current !== undefined && isForgotten(current, clock.now());
+            const ended = current !== undefined && isForgotten(current, now());
             if (current !== undefined && !ended) return { done: false, held: read(current) };
             if (before !== undefined || round === maxRounds) return { done: false };
             // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
@@ -198,13 +202,12 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     note(from, to) {
       const held = recent.get(from.id);
       if (held?.auth !== from) return;
-      const { customer, id, keepUntil } = to;
-      keep({ ...held, auth: to }, { customer, id, keepUntil, tokens: held.tokens, data: encodeRecord(to) });
+      recent.set(to.id, { auth: to, tokens: held.tokens, data: encodeRecord(to) });
     },
 
     recall(customer, id) {
       const held = recent.get(id) ?? heldIn(id, texts.get(id), codes);
-      return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, clock.now()) ? undefined : held;
+      return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, now()) ? undefined : held;
     },
   };
 }
