@@ -76,9 +76,11 @@ function write(reply: FastifyReplyLike, { status, headers, body }: HttpResponse)
   reply.code(status);
   reply.headers(headers);
   // With a serializer of the reply's own, Fastify leaves the content type as it is.
-  reply.serializer((text) => text);
+  reply.serializer(asItIs);
   return reply.send(body);
 }
+
+const asItIs = (text: string) => text;
 
 /**
  * Fastify's router answers a malformed percent escape by itself, before hooks, handlers and error handlers, in a shape of its own. So such a path of ours is made

@@ -7,7 +7,7 @@ export function pathOf(target: string): string {
 
 /** The query of a request target, with its `?`; empty when there is none. */
 export function queryOf(target: string): string {
-  return /\?[^#]*/.exec(target)?.[0] ?? "";
+  return target.includes("?") ? (/\?[^#]*/.exec(target)?.[0] ?? "") : "";
 }
 
 /** Whether a path is a handler's root (`/v1`) or under it (docs/contract.md#routes). */

@@ -28,9 +28,14 @@ function late(error: unknown): never {
 
 /** The JSON value in the body of a request. Throws `bad_request` and `payload_too_large`. */
 export function readJson(clock: Clock, request: HttpRequest): Promise<unknown> {
-  const type = (request.header("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  if (type !== "" && !jsonType.test(type)) throw new VerifierError("bad_request", "The content-type must be application/json.");
+  if (!isJson(request.header("content-type"))) throw new VerifierError("bad_request", "The content-type must be application/json.");
   return bodyOf(clock, request, bodyLimit, (body) => toValue(body, request));
+}
+
+function isJson(given = ""): boolean {
+  if (given === "application/json") return true;
+  const type = given.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  return type === "" || jsonType.test(type);
 }
 
 function toValue(body: HttpBody, request: HttpRequest): unknown {
@@ -85,7 +90,8 @@ function sound(value: unknown): unknown {
 function isSound(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (depth >= depthLimit || Object.hasOwn(value, "__proto__")) return false;
-  return Object.values(value).every((inner) => isSound(inner, depth + 1));
+  for (const inner of Object.values(value)) if (!isSound(inner, depth + 1)) return false;
+  return true;
 }
 
 /** `encoding`: what the body may be packed in, and is not read for that. */

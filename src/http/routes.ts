@@ -75,16 +75,18 @@ export interface Match {
   readonly parameter: string;
 }
 
+const isWhole = ({ path }: Route) => !path.includes("{");
+const whole = new Map<string, Match>(routes.filter(isWhole).map((route) => [route.path, { route, parameter: "" }]));
+const withParameter = routes.filter((route) => !isWhole(route)).map((route) => ({ route, stem: route.path.slice(0, route.path.indexOf("{")) }));
+
 /** The route of a path, which matches to the letter; one slash at its end is none. */
 export function matchRoute(asked: string): Match | undefined {
-  const path = asked.replace(/\/$/, "");
-  for (const route of routes) {
-    const brace = route.path.indexOf("{");
-    if (brace === -1 && path === route.path) return { route, parameter: "" };
-    if (brace !== -1 && path.startsWith(route.path.slice(0, brace))) {
-      const parameter = path.slice(brace);
-      if (parameter !== "" && !parameter.includes("/")) return { route, parameter };
-    }
+  const path = asked.endsWith("/") ? asked.slice(0, -1) : asked;
+  const match = whole.get(path);
+  if (match !== undefined) return match;
+  for (const { route, stem } of withParameter) {
+    const parameter = path.startsWith(stem) ? path.slice(stem.length) : "";
+    if (parameter !== "" && !parameter.includes("/")) return { route, parameter };
   }
   return undefined;
 }
