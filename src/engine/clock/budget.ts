@@ -16,16 +16,15 @@ export function storeBudget(clock: Clock, store: Outage, timeout: number): Store
 class Budget implements StoreBudget {
   #deadline: number;
   #underWay = 0;
-  /** Since when no call is under way. */
-  #idleSince: number;
+  /** Since when no call is under way: at first since ever, so that all of the time is left to the first call. */
+  #idleSince = 0;
 
   constructor(
     readonly clock: Clock,
     readonly store: Outage,
     readonly timeout: number,
   ) {
-    this.#idleSince = clock.now();
-    this.#deadline = this.#idleSince + timeout;
+    this.#deadline = timeout;
   }
 
   call<T>(work: () => Promise<T>): Promise<T> {

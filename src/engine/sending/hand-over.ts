@@ -5,6 +5,7 @@ import type { Policy } from "../../domain/policy.js";
 import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../../domain/send.js";
 import { soundPrice, spendCorrection } from "../../domain/spend.js";
 import type { TestNumber } from "../../options.js";
+import type { Clock } from "../../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
 import { type StoreBudget, TimedOut, withTimeout } from "../clock/budget.js";
 import { insist } from "../clock/insist.js";
@@ -34,7 +35,7 @@ export async function handOver(
   const attempt = auth.attempts;
   const test = settings.testNumbers.get(auth.number);
   const began = clock.now();
-  const report = await (test === undefined ? send(parts, toMessage(parts, sending)) : pretend(parts, test));
+  const report = await (test === undefined ? send(parts, toMessage(parts, sending), began) : pretend(parts, test));
   const { result } = report;
   if (test === undefined && result !== "rejected")
     parts.statistics.sent(auth.customer, auth.country, report.route ?? auth.sends.at(-1)?.route, report.price ?? sending.price);
@@ -42,8 +43,9 @@ export async function handOver(
   if (test === undefined)
     eyes.sent(auth, { attempt, outcome: result, route: report.route ?? auth.sends.at(-1)?.route, took: Math.max(0, now - began), reason: report.reason });
   const correction = correctionOf(parts, policy, sending, report);
+  const marked = correction.length > 0 ? { ...report, marks: true } : report;
   const settle = (current: Authentication): Decided<Authentication> => {
-    const settled = settleSend(current, attempt, { ...report, marks: correction.length > 0 }, policy, now);
+    const settled = settleSend(current, attempt, marked, policy, now);
     const next =
       test?.outcome === "undeliverable"
         ? (settleReceipt(settled ?? current, attempt, { status: "undeliverable", error: "test number" }, now) ?? settled)
@@ -144,19 +146,19 @@ async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: Tes
 }
 
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
-async function send(parts: Parts, message: SmsMessage): Promise<SentReport> {
+async function send(parts: Parts, message: SmsMessage, now: number): Promise<SentReport> {
   const { sender, clock, eyes, settings } = parts;
-  const context = new TimeToSend(clock.now(), settings.sendTimeout);
+  const context = new TimeToSend(now, settings.sendTimeout);
   try {
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
     const outcome = outcomeOf(answer);
-    const report = reportOf(outcome ?? "unknown", answer, clock.now());
+    const report = reportOf(outcome ?? "unknown", answer, clock);
     if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
     if (eyes.outages.sender.on) eyes.outages.sender.worked();
     return report;
   } catch (error) {
     if (error instanceof TimedOut) context.abort(error);
-    return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, clock.now()));
+    return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, clock));
   }
 }
 
@@ -174,18 +176,19 @@ function notAccepted({ eyes, clock }: Parts, message: SmsMessage, answer: unknow
 }
 
 /** The route, price and id of a sender's answer, and the steps of a router as decisions. */
-function reportOf(result: SendResult, answer: unknown, now: number): SentReport {
+function reportOf(result: SendResult, answer: unknown, clock: Clock): SentReport {
   if (typeof answer !== "object" || answer === null) return { result };
   const { messageId, idSpace, keepId, route, price, steps } = answer as Readonly<Record<string, unknown>>;
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : none;
+  const at = tried.length === 0 ? 0 : clock.now();
   return {
     result,
     indexed: id !== undefined && typeof idSpace === "string" ? { messageId: id, idSpace } : undefined,
     keptId: keepId === true ? id : undefined,
     route: typeof route === "string" ? route : undefined,
     price: soundPrice(price),
-    decisions: tried.map((step) => ({ at: now, rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
+    decisions: tried.map((step) => ({ at, rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
   };
 }
 
