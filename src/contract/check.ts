@@ -25,8 +25,8 @@ export const CheckRequest = z.object({
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;
 
-/** A code as it is sent out, of any length that is taken. */
-const plainCode = /^[0-9]{1,64}$/;
+/** A code without what is dropped or read as something else. */
+const plainCode = /^[0-9A-Za-z]{1,64}$/;
 
 /** What the schema makes of a request that it takes as it stands, as `plainCreate`. */
 export function plainCheck(input: unknown): CheckRequest | undefined {

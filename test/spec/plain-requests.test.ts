@@ -9,7 +9,7 @@ const uuid = "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f";
 const plain = {
   uuid: fc.constantFrom(uuid, "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
   text: fc.constantFrom("a", "é ü", "😀", "x".repeat(128)),
-  code: fc.constantFrom("123456", "0", "9".repeat(64)),
+  code: fc.constantFrom("123456", "0", "wrong", "9".repeat(64)),
 };
 const odd = fc.constantFrom<unknown>(
   undefined,
