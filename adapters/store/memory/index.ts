@@ -2,7 +2,7 @@ import type { Ask, Change, Claim, CommitResult, Forgotten, Life, RecordWrite, St
 import { onlyOptions } from "../../kit/option-fault.js";
 import { Heap } from "./heap.js";
 import { Names } from "./names.js";
-import { numberAt, numberWidth, packed } from "./pack.js";
+import { joined, numberAt, numberWidth, packed } from "./pack.js";
 import { type Kept, packRecord, unpackRecord, wakeAtOf } from "./record.js";
 import { type Numbers, partsOf, roomSince as roomInSum, total, withWeight } from "./sum.js";
 import { Draft, endAfter, slotAt, Table } from "./table.js";
@@ -160,7 +160,7 @@ class MemoryStore implements Store {
     atMost64KiB(value, "a value");
     const old = this.#values.get(key);
     if (old === undefined) this.#makeRoom([this.#values], 1, this.maxRecords, "values", now);
-    this.#values.set(key, [packed(endAfter(now, life)), value].join(""), this.#values.get(key));
+    this.#values.set(key, joined(packed(endAfter(now, life)), value), this.#values.get(key));
   }
 
   async forget({ records = [], windows = [], sums = [], values = [] }: Forgotten): Promise<void> {
@@ -189,7 +189,7 @@ class MemoryStore implements Store {
   }
 
   #recordKey(customer: string, id: string): string {
-    return [this.#names.prefixOf(customer), id].join("");
+    return joined(this.#names.prefixOf(customer), id);
   }
 
   #recordOf(key: string, { tokens, data, keepUntil }: Kept): StoredRecord {
@@ -225,7 +225,7 @@ class MemoryStore implements Store {
 
   #windowKey(name: string): string {
     const end = Math.max(0, name.indexOf(":"));
-    return [this.#names.prefixOf(name.slice(0, end)), name.slice(end)].join("");
+    return joined(this.#names.prefixOf(name.slice(0, end)), name.slice(end));
   }
 
   #keepCounted(drafts: readonly Pick<Draft<unknown>, "more" | "write">[], now: number): void {

@@ -3,9 +3,21 @@
  * which keep their parts alive.
  */
 
+/** What is joined, in a list that is used over and over. */
+const two = ["", ""];
+const three = ["", "", ""];
+
+export function joined(one: string, other: string, third?: string): string {
+  const parts = third === undefined ? two : three;
+  parts[0] = one;
+  parts[1] = other;
+  if (third !== undefined) parts[2] = third;
+  return parts.join("");
+}
+
 /** The same text in one piece. */
 export function inOnePiece(text: string): string {
-  return [text.slice(0, 1), text.slice(1)].join("");
+  return joined(text.slice(0, 1), text.slice(1));
 }
 
 /** Characters of a packed number. */

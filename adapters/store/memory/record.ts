@@ -13,10 +13,10 @@ const tokensAt = 3 * numberWidth + 1;
 const wakes = 0x80;
 
 export function packRecord({ end, keepUntil, wakeAt, tokens, data }: Kept): string {
-  const parts = [packed(end), packed(keepUntil), packed(wakeAt ?? 0), String.fromCharCode(tokens.length | (wakeAt === undefined ? 0 : wakes))];
-  for (const token of tokens) parts.push(packedLength(token), token);
-  parts.push(data);
-  return parts.join("");
+  const kind = String.fromCharCode(tokens.length | (wakeAt === undefined ? 0 : wakes));
+  const [newest = "", ...older] = tokens;
+  const more = older.map((token) => packedLength(token) + token).join("");
+  return [packed(end), packed(keepUntil), packed(wakeAt ?? 0), kind, packedLength(newest), newest, more, data].join("");
 }
 
 export function unpackRecord(row: string): Kept {

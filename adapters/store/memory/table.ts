@@ -118,16 +118,17 @@ function partOf(key: string): number {
   return (hash ^ (hash >>> 8) ^ (hash >>> 16)) & (partCount - 1);
 }
 
-/** A row that is to be written, and the one that stands there. */
+/** A row that is to be written, the one that stands there, and the row that was drafted before. */
 interface Drafted<Row> {
   readonly key: string;
   readonly old: Row | undefined;
   row: Row;
+  readonly before: Drafted<Row> | undefined;
 }
 
-/** Rows that are to be written together, or not at all: a few, so that a list is searched faster than a map is made. */
+/** Rows that are to be written together, or not at all: a few, so that a chain is searched faster than a map or list is made. */
 export class Draft<Row> {
-  readonly #rows: Drafted<Row>[] = [];
+  #last: Drafted<Row> | undefined;
   /** How much more the table will weigh. */
   more = 0;
 
@@ -142,21 +143,23 @@ export class Draft<Row> {
   set(key: string, row: Row | undefined, before: Row | undefined): void {
     if (row === undefined || row === before) return;
     const drafted = this.#drafted(key);
-    if (drafted === undefined) this.#rows.push({ key, old: before, row });
+    if (drafted === undefined) this.#last = { key, old: before, row, before: this.#last };
     else drafted.row = row;
     this.more += this.table.weightOf(row) - (before === undefined ? 0 : this.table.weightOf(before));
   }
 
   /** `forgot`: rows that stood there may be gone by now. */
   write(forgot: boolean): void {
-    for (const { key, old, row } of this.#rows) {
+    for (let drafted = this.#last; drafted !== undefined; drafted = drafted.before) {
+      const { key, old, row } = drafted;
       if (this.table.weightOf(row) > 0) this.table.set(key, row, forgot ? this.table.get(key) : old);
       else this.table.delete(key);
     }
   }
 
   #drafted(key: string): Drafted<Row> | undefined {
-    for (const drafted of this.#rows) if (drafted.key === key) return drafted;
-    return undefined;
+    let drafted = this.#last;
+    while (drafted !== undefined && drafted.key !== key) drafted = drafted.before;
+    return drafted;
   }
 }

@@ -1,5 +1,5 @@
 import type { MemberClaim } from "../../../src/ports/store.js";
-import { numberAt, numberWidth, packed } from "./pack.js";
+import { joined, numberAt, numberWidth, packed } from "./pack.js";
 
 /** A window's members in ascending order of time, each one string: its end, its time, its name. One alone, which is what most windows hold, is not in a list. */
 export type Members = string | readonly string[];
@@ -17,7 +17,7 @@ export function sizeOf(members: Members): number {
 }
 
 function packMember(end: number, now: number, name: string): string {
-  return [packed(end), packed(now), name].join("");
+  return joined(packed(end), packed(now), name);
 }
 
 function isNamed(member: string, name: string): boolean {
