@@ -130,7 +130,10 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 /** Up to four digits under a pad: three characters of its digest, which tell the secret, and three that hold the digits, a 1 before them. */
 function sealedDigits(digits: string, pad: string): string {
-  return pad.slice(0, 3) + [12, 6, 0].map((shift, at) => alphabet[((Number(`1${digits}`) >> shift) & 63) ^ alphabet.indexOf(pad[3 + at] as string)]).join("");
+  const value = Number(`1${digits}`);
+  let sealed = pad.slice(0, 3);
+  for (let at = 3; at < 6; at++) sealed += alphabet[((value >> (6 * (5 - at))) & 63) ^ alphabet.indexOf(pad[at] as string)];
+  return sealed;
 }
 
 function digitsIn(sealed: string, pad: string): string | undefined {

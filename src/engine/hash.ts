@@ -25,11 +25,17 @@ export function hmacOf(secret: string, hash: typeof crypto.hash | null = crypto.
   const pad = (byte: number) => Buffer.alloc(blockSize, byte).map((value, at) => value ^ (key[at] ?? 0));
   const inner = Buffer.concat([pad(0x36), Buffer.alloc(usualText)]);
   const outer = Buffer.concat([pad(0x5c), Buffer.alloc(digestSize)]);
+  /** What `inner` begins with, by its length: most texts are of a few lengths. */
+  const beginnings: Buffer[] = [];
+  const innerOf = (text: string): Buffer => {
+    if (text.length * 3 > usualText) return Buffer.concat([inner.subarray(0, blockSize), Buffer.from(text, "utf8")]);
+    const length = blockSize + inner.write(text, blockSize, "utf8");
+    let beginning = beginnings[length];
+    if (beginning === undefined) beginnings[length] = beginning = inner.subarray(0, length);
+    return beginning;
+  };
   return (text) => {
-    const ownBuffer = text.length * 3 > usualText;
-    const bytes = ownBuffer ? Buffer.concat([inner.subarray(0, blockSize), Buffer.from(text, "utf8")]) : inner;
-    const end = ownBuffer ? bytes.length : blockSize + inner.write(text, blockSize, "utf8");
-    outer.write(hash("sha256", bytes.subarray(0, end), "binary"), blockSize, "binary");
+    outer.write(hash("sha256", innerOf(text), "binary"), blockSize, "binary");
     return hash("sha256", outer, "base64url");
   };
 }

@@ -1,25 +1,20 @@
-import { minute, second } from "../domain/time.js";
+import { second } from "../domain/time.js";
 
-/** The minutes that were asked for last, written up to their seconds: those of now, and of what ends in a while. */
-const minutes = new Map<number, string>();
-const mostMinutes = 32;
+/** The seconds that were asked for last, written up to their milliseconds: those of now, and of what ends in a while. */
+const seconds = new Map<number, string>();
+const mostSeconds = 64;
+
+const milliseconds = Array.from({ length: second }, (_, value) => `${String(value).padStart(3, "0")}Z`);
 
 /** `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps), as `Date` writes it: every answer has up to three, at half a microsecond each. Milliseconds since the epoch, whole. */
 export function timestamp(ms: number): string {
-  const at = Math.floor(ms / minute);
-  const beginning = minutes.get(at) ?? newMinute(at);
-  const rest = ms - at * minute;
-  const seconds = Math.floor(rest / second);
-  return `${beginning}${padded(seconds, 2)}.${padded(rest - seconds * second, 3)}Z`;
+  const at = Math.floor(ms / second);
+  return (seconds.get(at) ?? newSecond(at)) + milliseconds[ms - at * second];
 }
 
-function newMinute(at: number): string {
-  const written = new Date(at * minute).toISOString().slice(0, -"00.000Z".length);
-  if (minutes.size === mostMinutes) minutes.clear();
-  minutes.set(at, written);
+function newSecond(at: number): string {
+  const written = new Date(at * second).toISOString().slice(0, -"000Z".length);
+  if (seconds.size === mostSeconds) seconds.clear();
+  seconds.set(at, written);
   return written;
-}
-
-function padded(value: number, width: number): string {
-  return String(value).padStart(width, "0");
 }
