@@ -19,7 +19,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** What `read` makes of the body, which comes within 10 s or is answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
 export function bodyOf<T>(clock: Clock, request: HttpRequest, limit: number, read: (body: HttpBody) => T): Promise<T> {
-  return withTimeout(clock, bodyTime, () => request.body(limit)).then(read, late);
+  return withTimeout(clock, bodyTime, () => request.body(limit), read, late);
 }
 
 function late(error: unknown): never {

@@ -4,8 +4,8 @@ import type { Outage } from "../eyes/outages.js";
 
 /** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (docs/contract.md#store-deadline). Time in which no store call is under way is not charged. */
 export interface StoreBudget {
-  /** Waits for a store call; rejects with `unavailable` when it fails or the time is used up. */
-  call<T>(work: () => Promise<T>): Promise<T>;
+  /** What `read` makes of a store call's answer, by default the answer; rejects with `unavailable` when the call fails or the time is used up. */
+  call<T, R = T>(work: () => Promise<T>, read?: Reading<T, R>): Promise<R>;
 }
 
 /** A budget for one request. `store`: who is told whether the store works. `timeout` in milliseconds. */
@@ -27,7 +27,7 @@ class Budget implements StoreBudget {
     this.#deadline = timeout;
   }
 
-  call<T>(work: () => Promise<T>): Promise<T> {
+  call<T, R = T>(work: () => Promise<T>, read?: Reading<T, R>): Promise<R> {
     const now = this.clock.now();
     if (this.#underWay === 0) this.#deadline += now - this.#idleSince;
     const left = this.#deadline - now;
@@ -36,7 +36,7 @@ class Budget implements StoreBudget {
       return Promise.reject(unavailable(new Error(`the store used up its ${this.timeout} ms`)));
     }
     this.#underWay++;
-    return new Promise((resolve, reject) => new StoreCall<T>(this, left, resolve, reject).waitFor(work));
+    return new Promise((resolve, reject) => new StoreCall<T, R>(this, left, resolve, reject, read).waitFor(work));
   }
 
   failed(cause: unknown): VerifierError {
@@ -87,21 +87,34 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
   };
 }
 
-/** The result of `work`, or a rejection with `TimedOut` after `ms`. What `work` does later is ignored. */
-export function withTimeout<T>(clock: Clock, ms: number, work: () => PromiseLike<T> | T): Promise<T> {
-  return new Promise((resolve, reject) => new Wait<T>(clock, ms, resolve, reject).waitFor(work));
+/** What is made of an answer. Here rather than in a `then`, which is a promise and a turn more for each. */
+type Reading<T, R> = (answer: T) => R | PromiseLike<R>;
+
+/**
+ * What `read` makes of the result of `work`, by default the result; or `failed` of its rejection, which is `TimedOut` after `ms`, by default a rejection with the same. What `work` does later is ignored.
+ */
+export function withTimeout<T, R = T>(
+  clock: Clock,
+  ms: number,
+  work: () => PromiseLike<T> | T,
+  read?: Reading<T, R>,
+  failed?: (error: unknown) => R,
+): Promise<R> {
+  return new Promise((resolve, reject) => new Wait<T, R>(clock, ms, resolve, reject, read, failed).waitFor(work));
 }
 
 /** One wait with a limit; every request makes several. As for `afterTurn`, an answer that is there when the time is up is read, and is not late. */
-class Wait<T> {
+class Wait<T, R> {
   #isOver = false;
   readonly #cancel: () => void;
 
   constructor(
     clock: Clock,
     readonly ms: number,
-    readonly resolve: (value: T) => void,
+    readonly resolve: (value: R | PromiseLike<R>) => void,
     readonly reject: (error: unknown) => void,
+    readonly read?: Reading<T, R>,
+    readonly failed?: (error: unknown) => R,
   ) {
     this.#cancel = clock.after(ms, () => void nextTurn(() => this.#fail(new TimedOut(`no answer within ${this.ms} ms`))));
   }
@@ -112,7 +125,7 @@ class Wait<T> {
       Promise.resolve(work()).then((value) => {
         if (!this.#isFirst()) return;
         this.answered();
-        this.resolve(value);
+        this.#settle(this.read, value);
       }, fail);
     } catch (error) {
       fail(error);
@@ -128,7 +141,18 @@ class Wait<T> {
   }
 
   #fail(error: unknown): void {
-    if (this.#isFirst()) this.reject(this.failure(error));
+    if (!this.#isFirst()) return;
+    const fault = this.failure(error);
+    if (this.failed === undefined) this.reject(fault);
+    else this.#settle(this.failed, fault);
+  }
+
+  #settle<A>(read: Reading<A, R> | undefined, answer: A): void {
+    try {
+      this.resolve(read === undefined ? (answer as unknown as R) : read(answer));
+    } catch (error) {
+      this.reject(error);
+    }
   }
 
   #isFirst(): boolean {
@@ -139,14 +163,15 @@ class Wait<T> {
   }
 }
 
-class StoreCall<T> extends Wait<T> {
+class StoreCall<T, R> extends Wait<T, R> {
   constructor(
     readonly budget: Budget,
     left: number,
-    resolve: (value: T) => void,
+    resolve: (value: R | PromiseLike<R>) => void,
     reject: (error: unknown) => void,
+    read: Reading<T, R> | undefined,
   ) {
-    super(budget.clock, left, resolve, reject);
+    super(budget.clock, left, resolve, reject, read);
   }
 
   override answered(): void {

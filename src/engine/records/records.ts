@@ -160,12 +160,16 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
   return {
     forget,
 
-    async find(budget, customer, id) {
-      const record = await budget.call(() => store.find(customer, id));
-      if (record !== undefined && !isForgotten(record, now())) return read(record);
-      // It ended, or was erased by another process.
-      if (recent.get(id)?.auth.customer === customer) forget(id);
-      return undefined;
+    find(budget, customer, id) {
+      return budget.call(
+        () => store.find(customer, id),
+        (record) => {
+          if (record !== undefined && !isForgotten(record, now())) return read(record);
+          // It ended, or was erased by another process.
+          if (recent.get(id)?.auth.customer === customer) forget(id);
+          return undefined;
+        },
+      );
     },
 
     commit(budget, { next: given, before, claims, asks, token = codes.newToken() }) {
@@ -178,9 +182,9 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
         const tokens = over.length === 0 ? [token] : [token, ...over.slice(0, keptTokens - 1)];
         const record: RecordWrite =
           wakeAt === undefined ? { customer, id, keepUntil, now: at, tokens, data } : { customer, id, keepUntil, now: at, tokens, data, wakeAt };
-        return budget
-          .call(() => store.commit({ claims: claims ?? none, asks: asks ?? none, record, expected: over[0] ?? null }))
-          .then((result): Committed | Promise<Committed> => {
+        return budget.call(
+          () => store.commit({ claims: claims ?? none, asks: asks ?? none, record, expected: over[0] ?? null }),
+          (result): Committed | Promise<Committed> => {
             if (result.done) return { done: true, held: remember({ auth: next, tokens, data }, at), answer: result };
             if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count, roomSince: result.roomSince } };
             const { current } = result;
@@ -189,7 +193,8 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
             if (before !== undefined || round === maxRounds) return { done: false };
             // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
             return write(current?.tokens ?? none, round + 1);
-          });
+          },
+        );
       };
       return write(before?.tokens ?? none, 0);
     },

@@ -10,6 +10,7 @@ import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
 import { type StoreBudget, TimedOut, withTimeout } from "../clock/budget.js";
 import { insist } from "../clock/insist.js";
 import { newBudget, type Parts } from "../parts.js";
+import type { Soon } from "../soon.js";
 import { type Decided, transition } from "../transition.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./kept-ids.js";
 import { type Sending, toMessage } from "./next-send.js";
@@ -24,41 +25,62 @@ const none: readonly never[] = [];
  *
  * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time). "Once a message may have been handed over, no store fault turns the answer into an error" (docs/contract.md#no-error-after-hand-over).
  */
-export async function handOver(
-  parts: Parts,
-  budget: StoreBudget,
-  policy: Policy,
-  sending: Sending,
-): Promise<{ readonly result: SendResult; readonly auth: Authentication }> {
-  const { clock, settings, eyes } = parts;
+export function handOver(parts: Parts, budget: StoreBudget, policy: Policy, sending: Sending): Promise<HandedOver> {
+  const began = parts.clock.now();
+  const test = parts.settings.testNumbers.get(sending.next.number);
+  return test === undefined
+    ? send(parts, toMessage(parts, sending), began).then((report) => sent(parts, budget, policy, sending, began, report))
+    : pretend(parts, test).then((report) => settled(parts, budget, policy, sending, report, test));
+}
+
+/** What came of a send, and its record afterwards. */
+interface HandedOver {
+  readonly result: SendResult;
+  readonly auth: Authentication;
+}
+
+function sent(parts: Parts, budget: StoreBudget, policy: Policy, sending: Sending, began: number, report: SentReport): Soon<HandedOver> {
+  const { clock, eyes, statistics } = parts;
+  const { next: auth, price } = sending;
+  const { result, reason } = report;
+  const route = report.route ?? auth.sends.at(-1)?.route;
+  if (result !== "rejected") statistics.sent(auth.customer, auth.country, route, report.price ?? price);
+  eyes.sent(auth, { attempt: auth.attempts, outcome: result, route, took: Math.max(0, clock.now() - began), reason });
+  return settled(parts, budget, policy, sending, report);
+}
+
+function settled(parts: Parts, budget: StoreBudget, policy: Policy, sending: Sending, report: SentReport, test?: TestNumber): Soon<HandedOver> {
   const { next: auth } = sending;
   const attempt = auth.attempts;
-  const test = settings.testNumbers.get(auth.number);
-  const began = clock.now();
-  const report = await (test === undefined ? send(parts, toMessage(parts, sending), began) : pretend(parts, test));
-  const { result } = report;
-  if (test === undefined && result !== "rejected")
-    parts.statistics.sent(auth.customer, auth.country, report.route ?? auth.sends.at(-1)?.route, report.price ?? sending.price);
-  const now = clock.now();
-  if (test === undefined)
-    eyes.sent(auth, { attempt, outcome: result, route: report.route ?? auth.sends.at(-1)?.route, took: Math.max(0, now - began), reason: report.reason });
+  const now = parts.clock.now();
   const correction = correctionOf(parts, policy, sending, report);
   const marked = correction.length > 0 ? { ...report, marks: true } : report;
   const settle = (current: Authentication): Decided<Authentication> => {
-    const settled = settleSend(current, attempt, marked, policy, now);
+    const known = settleSend(current, attempt, marked, policy, now);
     const next =
-      test?.outcome === "undeliverable"
-        ? (settleReceipt(settled ?? current, attempt, { status: "undeliverable", error: "test number" }, now) ?? settled)
-        : settled;
+      test?.outcome === "undeliverable" ? (settleReceipt(known ?? current, attempt, { status: "undeliverable", error: "test number" }, now) ?? known) : known;
     // What was settled before, by a write whose answer was lost, is not settled again.
-    return { result: next ?? current, next, claims: settled === undefined ? [] : correction };
+    return { result: next ?? current, next, claims: known === undefined ? [] : correction };
   };
   const local = settle(auth);
+  const { result, indexed } = report;
+  return local.next === undefined && indexed === undefined ? { result, auth } : keep(parts, budget, sending, report, local, settle);
+}
+
+/** Writes down what came of a send. */
+async function keep(
+  parts: Parts,
+  budget: StoreBudget,
+  { next: auth }: Sending,
+  { result, indexed }: SentReport,
+  local: Decided<Authentication>,
+  settle: (current: Authentication) => Decided<Authentication>,
+): Promise<HandedOver> {
   // The id first: a process that dies in between leaves a message that its receipts find.
-  const listening = report.indexed === undefined ? undefined : listen(parts, budget, report.indexed, { customer: auth.customer, id: auth.id, attempt });
-  const settled = local.next === undefined ? auth : await store(parts, budget, auth, local.result, settle);
+  const listening = indexed === undefined ? undefined : listen(parts, budget, indexed, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
+  const after = local.next === undefined ? auth : await store(parts, budget, auth, local.result, settle);
   if (listening !== undefined) await listening;
-  return { result, auth: settled };
+  return { result, auth: after };
 }
 
 /** Keeps the carrier's id for the receipts to come, and settles those that were quicker. A store fault costs the request nothing: it is insisted on beside it. */
@@ -146,20 +168,26 @@ async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: Tes
 }
 
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
-async function send(parts: Parts, message: SmsMessage, now: number): Promise<SentReport> {
+function send(parts: Parts, message: SmsMessage, now: number): Promise<SentReport> {
   const { sender, clock, eyes, settings } = parts;
   const context = new TimeToSend(now, settings.sendTimeout);
-  try {
-    const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
-    const outcome = outcomeOf(answer);
-    const report = reportOf(outcome ?? "unknown", answer, clock);
-    if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
-    if (eyes.outages.sender.on) eyes.outages.sender.worked();
-    return report;
-  } catch (error) {
+  const failed = (error: unknown): SentReport => {
     if (error instanceof TimedOut) context.abort(error);
     return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, clock));
-  }
+  };
+  const answered = (answer: unknown): SentReport => {
+    try {
+      const outcome = outcomeOf(answer);
+      const report = reportOf(outcome ?? "unknown", answer, clock);
+      if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
+      if (eyes.outages.sender.on) eyes.outages.sender.worked();
+      return report;
+    } catch (error) {
+      // An answer may be an object that throws when it is looked at.
+      return failed(error);
+    }
+  };
+  return withTimeout(clock, settings.sendTimeout, () => sender.send(message, context), answered, failed);
 }
 
 /** With the reason, told to the operator, and kept where the sender gives no steps of its own. */
