@@ -73,7 +73,16 @@ class MemoryStore implements Store {
     return row === undefined ? undefined : this.#recordOf(key, unpackRecord(row));
   }
 
-  async commit({ claims = [], asks = [], record, expected = null }: Change): Promise<CommitResult> {
+  commit(change: Change): Promise<CommitResult> {
+    // An async function would keep its variables for a wait that never comes.
+    try {
+      return Promise.resolve(this.#commit(change));
+    } catch (fault) {
+      return Promise.reject(fault);
+    }
+  }
+
+  #commit({ claims = [], asks = [], record, expected = null }: Change): CommitResult {
     const now = this.#tidy();
     const key = record === undefined ? "" : this.#recordKey(record.customer, record.id);
     const stored = record && this.#records.get(key);
@@ -85,7 +94,7 @@ class MemoryStore implements Store {
       if (current?.tokens.includes(token)) return { done: true, counts: claims.map((claim) => this.#count(claim)), asked: this.#ask(asks) };
       if ((current?.tokens[0] ?? null) !== expected) return current === undefined ? { done: false } : { done: false, current: this.#recordOf(key, current) };
     }
-    const counts: number[] = [];
+    const counts = claims.map(() => 0);
     const windows = new Draft(this.#windows);
     const sums = new Draft(this.#sums);
     let window: string | undefined;
@@ -99,7 +108,7 @@ class MemoryStore implements Store {
         if (claim.weight >= 0 && count + claim.weight > limit) return refusal(i, count, roomInSum(sum, since, limit - claim.weight));
         const next = withWeight(sum, claim, endAfter(now, claim));
         sums.set(claim.sum, next, sum);
-        counts.push(total(next, since));
+        counts[i] = total(next, since);
       } else {
         // Several limits on one window follow one another.
         if (claim.window !== window) name = this.#windowKey((window = claim.window));
@@ -110,7 +119,7 @@ class MemoryStore implements Store {
           ? withoutMember(members, claim)
           : withMember(members, claim, slotAt(now), endAfter(now, claim), mostMembers(claim.window, claims));
         windows.set(name, next, members);
-        counts.push(newer(next, since));
+        counts[i] = newer(next, since);
       }
     }
     if (record !== undefined && current === undefined) this.#makeRoom([this.#records], 1, this.maxRecords, "authentications", now);
@@ -224,8 +233,8 @@ class MemoryStore implements Store {
   }
 
   #windowKey(name: string): string {
-    const end = Math.max(0, name.indexOf(":"));
-    return joined(this.#names.prefixOf(name.slice(0, end)), name.slice(end));
+    const end = this.#names.endOf(name);
+    return joined(this.#names.prefix, name.slice(end));
   }
 
   #keepCounted(drafts: readonly Pick<Draft<unknown>, "more" | "write">[], now: number): void {

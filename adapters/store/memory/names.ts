@@ -5,9 +5,26 @@ const mostNumbered = 0x1_0000;
 export class Names {
   readonly #prefixes = new Map<string, string>();
   readonly #customers: string[] = [];
+  /** The customer that was asked for last: nearly always the next one, too. */
+  #customer: string | undefined;
+  /** What the keys of that one begin with. */
+  prefix = "";
 
   prefixOf(customer: string): string {
-    return this.#prefixes.get(customer) ?? this.#newPrefix(customer);
+    if (customer !== this.#customer) {
+      this.prefix = this.#prefixes.get(customer) ?? this.#newPrefix(customer);
+      this.#customer = customer;
+    }
+    return this.prefix;
+  }
+
+  /** Where the customer ends that a name begins with: at its first colon, or else at once. `prefix` is that customer's afterwards. */
+  endOf(name: string): number {
+    const last = this.#customer;
+    if (last !== undefined && name.startsWith(last) && name.indexOf(":") === last.length) return last.length;
+    const end = Math.max(0, name.indexOf(":"));
+    this.prefixOf(name.slice(0, end));
+    return end;
   }
 
   /** The customer whose prefix a key begins with, and the rest of the key. */
