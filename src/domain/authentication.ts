@@ -126,13 +126,14 @@ export function withDecision(auth: Authentication, decision: Decision): Authenti
  */
 export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, route?: string): Authentication {
   const attempt = auth.attempts + 1;
+  const send: Send = { attempt, digest, state: "undecided", at: now, route };
   return {
     ...auth,
     attempts: attempt,
     sent: auth.sent + 1,
     retries: auth.attempts === 0 ? 0 : auth.retries + 1,
     lastSendAt: now,
-    sends: [...auth.sends.slice(1 - keptSends), { attempt, digest, state: "undecided", at: now, route }],
+    sends: auth.sends.length === 0 ? [send] : [...auth.sends.slice(1 - keptSends), send],
     settleBy: auth.callbackUrl === undefined ? undefined : settleBy,
   };
 }

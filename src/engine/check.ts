@@ -14,35 +14,30 @@ import { neededNumber, standingOf, toldNumber } from "./standing.js";
 import { type Decided, transition } from "./transition.js";
 
 /** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (docs/contract.md#checks). */
-export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckAnswer> {
+export function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckAnswer> {
   const { authentication_uuid, check_code } = request;
-  const { clock, eyes } = parts;
-  const began = clock.now();
+  const began = parts.clock.now();
   const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
-  let verdict: Verdict | undefined;
-  try {
-    verdict = await transition(
-      parts.records,
-      newBudget(parts),
-      account.customer,
-      authentication_uuid,
-      (auth) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed),
-    );
-    if (verdict === undefined) throw unknownAuthentication();
-  } catch (fault) {
-    return eyes.failed.check(fault);
-  }
+  const decided = (auth: Authentication) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed);
+  return transition(parts.records, newBudget(parts), account.customer, authentication_uuid, decided).then(
+    (verdict) => (verdict === undefined ? parts.eyes.failed.check(unknownAuthentication()) : told(parts, account, verdict, began)),
+    parts.eyes.failed.check,
+  );
+}
+
+function told(parts: Parts, { customer, policy }: Account, verdict: Verdict, began: number): CheckAnswer {
+  const { eyes, alarms, statistics, clock } = parts;
   const { status, validated } = verdict;
-  if (status === "valid" || status === "invalid") parts.alarms.judged(account.customer, status === "valid", account.policy.codeLength);
+  if (status === "valid" || status === "invalid") alarms.judged(customer, status === "valid", policy.codeLength);
   if (validated !== undefined) {
     feedBack(parts, validated.auth, validated.attempt, "validated");
     const { country, sends } = validated.auth;
-    parts.statistics.verified(account.customer, country, sends.find(({ attempt }) => attempt === validated.attempt)?.route);
+    statistics.verified(customer, country, sends.find(({ attempt }) => attempt === validated.attempt)?.route);
     if (verdict.inNewCountry) creditPot(parts, validated.auth);
   }
   if (verdict.auth !== undefined) eyes.checked(verdict.auth, status, validated?.attempt);
   eyes.answered("check", status, began);
-  return answerOf(verdict, account.policy, clock.now());
+  return answerOf(verdict, policy, clock.now());
 }
 
 function answerOf({ status, after }: Verdict, policy: Policy, now: number): CheckAnswer {

@@ -6,9 +6,11 @@ export function soon<T, R>(value: Soon<T>, next: (value: T) => Soon<R>, failed?:
   return value instanceof Promise ? value.then(next, failed) : next(value);
 }
 
+const isPromise = (value: unknown) => value instanceof Promise;
+
 /** Several values, side by side. */
 export function allSoon<T extends readonly unknown[]>(values: { readonly [K in keyof T]: Soon<T[K]> }): Soon<T> {
-  return values.some((value) => value instanceof Promise) ? (Promise.all(values) as unknown as Promise<T>) : (values as unknown as T);
+  return values.some(isPromise) ? (Promise.all(values) as unknown as Promise<T>) : (values as unknown as T);
 }
 
 /** A promise of what work comes to; what it throws at once rejects as what it throws later does. */

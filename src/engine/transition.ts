@@ -3,6 +3,7 @@ import type { Answer } from "../domain/cells.js";
 import type { Ask, Claim } from "../domain/claim.js";
 import { type StoreBudget, unavailable } from "./clock/budget.js";
 import type { Held, RecordsOf, RefusedClaim } from "./records/records.js";
+import { promised, type Soon } from "./soon.js";
 
 /** What a rule decided (docs/contract.md#pure-rules): the result, and what to write if it changes anything. */
 export interface Decided<R, T = Authentication> {
@@ -35,8 +36,11 @@ export function transition<R, T = Authentication>(
   id: string,
   decide: (auth: T, held: Held<T>) => Decided<R, T>,
 ): Promise<R | undefined> {
-  const recalled = records.recall(customer, id);
-  return loop(records, budget, customer, id, (held) => held && decide(held.auth, held), recalled, recalled === undefined ? "unread" : "recalled");
+  return promised(() => {
+    const recalled = records.recall(customer, id);
+    const loop = new Loop<R, T>(records, budget, customer, id, (held) => held && decide(held.auth, held));
+    return recalled === undefined ? loop.read(0) : loop.from(recalled, false, 0);
+  });
 }
 
 /** The same where there need be no record: it is taken that there is none, until a lost race tells. */
@@ -47,41 +51,36 @@ export function creation<R, T = Authentication>(
   id: string,
   decide: (held: Held<T> | undefined) => Decided<R, T>,
 ): Promise<R> {
-  return loop(records, budget, customer, id, decide, undefined, "fresh") as Promise<R>;
+  return promised(() => new Loop(records, budget, customer, id, decide).from(undefined, true, 0) as Soon<R>);
 }
 
-/** `known`: what is known of `held` at first; it is `fresh` where it was read or came back in this very transition. */
-async function loop<R, T>(
-  records: RecordsOf<T>,
-  budget: StoreBudget,
-  customer: string,
-  id: string,
-  decide: (held: Held<T> | undefined) => Decided<R, T> | undefined,
-  held: Held<T> | undefined,
-  known: "unread" | "recalled" | "fresh",
-): Promise<R | undefined> {
-  let isFresh = known === "fresh";
-  if (known === "unread") {
-    held = await records.find(budget, customer, id);
-    isFresh = true;
+/** Decides and commits until one of both comes to an end. No async function: nearly all end with the first commit. */
+class Loop<R, T> {
+  constructor(
+    readonly records: RecordsOf<T>,
+    readonly budget: StoreBudget,
+    readonly customer: string,
+    readonly id: string,
+    readonly decide: (held: Held<T> | undefined) => Decided<R, T> | undefined,
+  ) {}
+
+  read(lost: number): Promise<R | undefined> {
+    return this.records.find(this.budget, this.customer, this.id).then((held) => this.from(held, true, lost));
   }
-  for (let lost = 0; lost < maxRaces; lost++) {
-    let decided = decide(held);
-    while (decided?.next !== undefined) {
-      const { result, next, claims, asks, token, refused, answered } = decided;
-      const committed = await records.commit(budget, { next, before: held, claims, asks, token });
+
+  /** `isFresh`: `held` was read or came back in this very transition. */
+  from(held: Held<T> | undefined, isFresh: boolean, lost: number): Soon<R | undefined> {
+    if (lost === maxRaces) throw unavailable(new Error(`lost ${maxRaces} races for the record ${this.id} of customer ${this.customer}`));
+    return this.#settle(this.decide(held), held, isFresh, lost);
+  }
+
+  #settle(decided: Decided<R, T> | undefined, held: Held<T> | undefined, isFresh: boolean, lost: number): Soon<R | undefined> {
+    if (decided?.next === undefined) return isFresh ? decided?.result : this.read(lost + 1);
+    const { result, next, claims, asks, token, refused, answered } = decided;
+    return this.records.commit(this.budget, { next, before: held, claims, asks, token }).then((committed): Soon<R | undefined> => {
       if (committed.done) return answered === undefined ? result : answered(committed.answer);
-      if (committed.refused === undefined) {
-        held = committed.held;
-        break;
-      }
-      decided = refused?.(committed.refused);
-    }
-    if (decided?.next === undefined) {
-      if (isFresh) return decided?.result;
-      held = await records.find(budget, customer, id);
-    }
-    isFresh = true;
+      if (committed.refused === undefined) return this.from(committed.held, true, lost + 1);
+      return this.#settle(refused?.(committed.refused), held, isFresh, lost);
+    });
   }
-  throw unavailable(new Error(`lost ${maxRaces} races for the record ${id} of customer ${customer}`));
 }

@@ -36,7 +36,9 @@ class Budget implements StoreBudget {
       return Promise.reject(unavailable(new Error(`the store used up its ${this.timeout} ms`)));
     }
     this.#underWay++;
-    return new Promise((resolve, reject) => new StoreCall<T, R>(this, left, resolve, reject, read).waitFor(work));
+    const { promise, resolve, reject } = newPromise<R>();
+    new StoreCall<T, R>(this, left, resolve, reject, read).waitFor(work);
+    return promise;
   }
 
   failed(cause: unknown): VerifierError {
@@ -100,8 +102,28 @@ export function withTimeout<T, R = T>(
   read?: Reading<T, R>,
   failed?: (error: unknown) => R,
 ): Promise<R> {
-  return new Promise((resolve, reject) => new Wait<T, R>(clock, ms, resolve, reject, read, failed).waitFor(work));
+  const { promise, resolve, reject } = newPromise<R>();
+  new Wait<T, R>(clock, ms, resolve, reject, read, failed).waitFor(work);
+  return promise;
 }
+
+interface NewPromise<R> {
+  readonly promise: Promise<R>;
+  readonly resolve: (value: R | PromiseLike<R>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** `Promise.withResolvers`, which Node 20 has not, without a function of its own for each. */
+function newPromise<R>(): NewPromise<R> {
+  const promise = new Promise<R>(capture as (resolve: NewPromise<R>["resolve"], reject: NewPromise<R>["reject"]) => void);
+  return { promise, resolve: newest.resolve, reject: newest.reject };
+}
+
+const newest: { resolve: (value: unknown) => void; reject: (error: unknown) => void } = { resolve: () => {}, reject: () => {} };
+const capture = (resolve: (value: unknown) => void, reject: (error: unknown) => void): void => {
+  newest.resolve = resolve;
+  newest.reject = reject;
+};
 
 /** One wait with a limit; every request makes several. As for `afterTurn`, an answer that is there when the time is up is read, and is not late. */
 class Wait<T, R> {

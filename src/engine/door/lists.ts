@@ -11,6 +11,8 @@ export interface Lists {
 
 type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
 
+const unlisted: ListWord = { safe: false };
+
 /** What is held of a list: `undefined` while it is not known. */
 type Held = () => Soon<ListIndex | undefined>;
 
@@ -20,6 +22,7 @@ export function createLists(parts: Needed, beside: Parts["beside"]): Lists {
     const source = lists[name];
     return typeof source === "function" ? askedList(parts, beside, name, source) : () => source;
   };
+  if (lists.block === undefined && lists.safe === undefined) return { judge: () => unlisted };
   const block = held("block");
   const safe = held("safe");
   return {

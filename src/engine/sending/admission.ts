@@ -76,12 +76,8 @@ export class Admission {
   ) {
     const { customer, number, country, origin = {} } = sending.next;
     this.#charges = sending.charges.length === 0 ? caps : [...caps, ...sending.charges];
-    const claims: Claim[] = [];
-    let grows = false;
-    for (const { claim, perVerified } of this.#charges) {
-      claims.push(claim);
-      if (perVerified !== undefined) grows = true;
-    }
+    const claims: Claim[] = this.#charges.map(claimOf);
+    const grows = this.#charges.some(isGrowing);
     this.claims = claims;
     this.asks = none;
     const own = settings.ownCells;
@@ -138,6 +134,9 @@ export class Admission {
     return { ...(refuses && { refusal: { status: "spam_detected" as const, decisions: fired } }), shadow, near: nearby, judgement };
   }
 }
+
+const claimOf = ({ claim }: Charge) => claim;
+const isGrowing = ({ perVerified }: Charge) => perVerified !== undefined;
 
 /** The decisions of a refusal. With a grant the store does not tell when a cap that grows has room, so it is asked; where it cannot say, they are told without. */
 export async function decisionsOf({ store }: Parts, budget: StoreBudget, { decisions, grown }: Refusal): Promise<readonly Decision[]> {

@@ -55,6 +55,8 @@ function settled(parts: Parts, budget: StoreBudget, policy: Policy, sending: Sen
   const now = parts.clock.now();
   const correction = correctionOf(parts, policy, sending, report);
   const marked = correction.length > 0 ? { ...report, marks: true } : report;
+  if (test === undefined && report.indexed === undefined && settleSend(auth, attempt, marked, policy, now) === undefined)
+    return { result: report.result, auth };
   const settle = (current: Authentication): Decided<Authentication> => {
     const known = settleSend(current, attempt, marked, policy, now);
     const next =
@@ -62,20 +64,18 @@ function settled(parts: Parts, budget: StoreBudget, policy: Policy, sending: Sen
     // What was settled before, by a write whose answer was lost, is not settled again.
     return { result: next ?? current, next, claims: known === undefined ? [] : correction };
   };
-  const local = settle(auth);
-  const { result, indexed } = report;
-  return local.next === undefined && indexed === undefined ? { result, auth } : keep(parts, budget, sending, report, local, settle);
+  return keep(parts, budget, auth, report, settle);
 }
 
 /** Writes down what came of a send. */
 async function keep(
   parts: Parts,
   budget: StoreBudget,
-  { next: auth }: Sending,
+  auth: Authentication,
   { result, indexed }: SentReport,
-  local: Decided<Authentication>,
   settle: (current: Authentication) => Decided<Authentication>,
 ): Promise<HandedOver> {
+  const local = settle(auth);
   // The id first: a process that dies in between leaves a message that its receipts find.
   const listening = indexed === undefined ? undefined : listen(parts, budget, indexed, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
   const after = local.next === undefined ? auth : await store(parts, budget, auth, local.result, settle);
