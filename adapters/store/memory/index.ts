@@ -3,7 +3,7 @@ import { onlyOptions } from "../../kit/option-fault.js";
 import { Heap } from "./heap.js";
 import { Names } from "./names.js";
 import { joined, numberAt, numberWidth, packed } from "./pack.js";
-import { type Kept, packRecord, unpackRecord, wakeAtOf } from "./record.js";
+import { type Kept, newestOf, packRecord, unpackRecord, wakeAtOf } from "./record.js";
 import { type Numbers, partsOf, roomSince as roomInSum, total, withWeight } from "./sum.js";
 import { Draft, endAfter, slotAt, Table } from "./table.js";
 import { endOf, type Members, namesOf, newer, roomSince as roomInWindow, sizeOf, withMember, withoutMember } from "./window.js";
@@ -86,13 +86,15 @@ class MemoryStore implements Store {
     const now = this.#tidy();
     const key = record === undefined ? "" : this.#recordKey(record.customer, record.id);
     const stored = record && this.#records.get(key);
-    const current = stored === undefined ? undefined : unpackRecord(stored);
     if (record !== undefined) {
       const [token] = record.tokens;
       if (token === undefined) throw new Error("memoryStore: a record needs a token.");
       atMost64KiB(record.data, "a record's data");
-      if (current?.tokens.includes(token)) return { done: true, counts: claims.map((claim) => this.#count(claim)), asked: this.#ask(asks) };
-      if ((current?.tokens[0] ?? null) !== expected) return current === undefined ? { done: false } : { done: false, current: this.#recordOf(key, current) };
+      // What is not in all of the text is no token in it, and need not be looked for there.
+      if (stored?.includes(token) && unpackRecord(stored).tokens.includes(token))
+        return { done: true, counts: claims.map((claim) => this.#count(claim)), asked: this.#ask(asks) };
+      if ((stored === undefined ? null : newestOf(stored)) !== expected)
+        return stored === undefined ? { done: false } : { done: false, current: this.#recordOf(key, unpackRecord(stored)) };
     }
     const counts = claims.map(() => 0);
     const windows = new Draft(this.#windows);
@@ -122,7 +124,7 @@ class MemoryStore implements Store {
         counts[i] = newer(next, since);
       }
     }
-    if (record !== undefined && current === undefined) this.#makeRoom([this.#records], 1, this.maxRecords, "authentications", now);
+    if (record !== undefined && stored === undefined) this.#makeRoom([this.#records], 1, this.maxRecords, "authentications", now);
     this.#keepCounted([windows, sums], now);
     if (record !== undefined) this.#keepRecord(key, record, stored, now);
     return { done: true, counts, asked: this.#ask(asks) };

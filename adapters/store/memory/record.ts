@@ -12,11 +12,19 @@ const tokensAt = 3 * numberWidth + 1;
 /** Set in the character that tells how many tokens there are, when there is a wake time. */
 const wakes = 0x80;
 
+/** Of a record that is packed, in a list that is used over and over. */
+const parts = ["", "", "", "", "", ""];
+
 export function packRecord({ end, keepUntil, wakeAt, tokens, data }: Kept): string {
-  const kind = String.fromCharCode(tokens.length | (wakeAt === undefined ? 0 : wakes));
-  const [newest = "", ...older] = tokens;
-  const more = older.map((token) => packedLength(token) + token).join("");
-  return [packed(end), packed(keepUntil), packed(wakeAt ?? 0), kind, packedLength(newest), newest, more, data].join("");
+  let written = "";
+  for (const token of tokens) written += packedLength(token) + token;
+  parts[0] = packed(end);
+  parts[1] = packed(keepUntil);
+  parts[2] = packed(wakeAt ?? 0);
+  parts[3] = String.fromCharCode(tokens.length | (wakeAt === undefined ? 0 : wakes));
+  parts[4] = written;
+  parts[5] = data;
+  return parts.join("");
 }
 
 export function unpackRecord(row: string): Kept {
@@ -28,6 +36,12 @@ export function unpackRecord(row: string): Kept {
     tokens[at] = row.slice(from, place);
   }
   return { end: numberAt(row, 0), keepUntil: numberAt(row, numberWidth), wakeAt: wakeAtOf(row), tokens, data: row.slice(place) };
+}
+
+/** The token of a packed record's last write. */
+export function newestOf(row: string): string {
+  const from = tokensAt + 2;
+  return row.slice(from, from + lengthAt(row, tokensAt));
 }
 
 /** The wake time of a packed record, or `undefined`. */
