@@ -19,7 +19,7 @@ export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
  * "Live are the newest two whose send was not rejected … With `acceptPreviousCode: false` it is the newest one known accepted, and any newer one still undecided" (docs/contract.md#live-codes).
  */
 function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
-  if (policy.acceptPreviousCode) return auth.sends.slice(-2);
+  if (policy.acceptPreviousCode) return auth.sends.length <= 2 ? auth.sends : auth.sends.slice(-2);
   const accepted = auth.sends.findLastIndex((send) => send.state === "accepted");
   return auth.sends.slice(Math.max(accepted, 0));
 }

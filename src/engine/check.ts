@@ -84,13 +84,15 @@ function decide(parts: Parts, { policy }: Account, auth: Authentication, code: s
   if (proved !== undefined) neededNumber(auth);
   const next = judged !== undefined && keyed !== undefined ? keyed.remember(judged, status) : judged;
   const result: Verdict = { status, auth, after: judged ?? auth, validated: proved && { auth, attempt: proved.attempt } };
+  const { customer, number } = auth;
+  const isTest = isTestNumber(settings, number) && (proved !== undefined || status === "invalid");
+  if (proved === undefined && !isTest) return { result, next };
   const moment = { now, skew: settings.clockSkew };
-  const { customer, number, country, origin = {}, sent } = auth;
-  if (isTestNumber(settings, number) && (proved !== undefined || status === "invalid")) {
+  if (isTest) {
     const claims = [guessClaim(customer, number, proved === undefined ? 1 : 0, policy, moment, codes.mask)];
     return { result, next, claims, refused: () => ({ result: { status: "rate_limited", auth, after: auth } }) };
   }
-  if (proved === undefined) return { result, next };
+  const { country, origin = {}, sent } = auth;
   // The cells that the messages had filled are credited by the very commit that validates.
   const claims = creditClaims({ customer, number, country, origin }, policy, settings.ownCells, sent, moment, codes.mask);
   if (origin.p === undefined || country === undefined) return { result, next, claims };

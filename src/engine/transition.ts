@@ -3,7 +3,7 @@ import type { Answer } from "../domain/cells.js";
 import type { Ask, Claim } from "../domain/claim.js";
 import { type StoreBudget, unavailable } from "./clock/budget.js";
 import type { Held, RecordsOf, RefusedClaim } from "./records/records.js";
-import { promised, type Soon } from "./soon.js";
+import type { Soon } from "./soon.js";
 
 /** What a rule decided (docs/contract.md#pure-rules): the result, and what to write if it changes anything. */
 export interface Decided<R, T = Authentication> {
@@ -36,11 +36,7 @@ export function transition<R, T = Authentication>(
   id: string,
   decide: (auth: T, held: Held<T>) => Decided<R, T>,
 ): Promise<R | undefined> {
-  return promised(() => {
-    const recalled = records.recall(customer, id);
-    const loop = new Loop<R, T>(records, budget, customer, id, (held) => held && decide(held.auth, held));
-    return recalled === undefined ? loop.read(0) : loop.from(recalled, false, 0);
-  });
+  return new Loop<R, T>(records, budget, customer, id, (held) => held && decide(held.auth, held)).begin(records.recall(customer, id), false);
 }
 
 /** The same where there need be no record: it is taken that there is none, until a lost race tells. */
@@ -51,7 +47,7 @@ export function creation<R, T = Authentication>(
   id: string,
   decide: (held: Held<T> | undefined) => Decided<R, T>,
 ): Promise<R> {
-  return promised(() => new Loop(records, budget, customer, id, decide).from(undefined, true, 0) as Soon<R>);
+  return new Loop(records, budget, customer, id, decide).begin(undefined, true) as Promise<R>;
 }
 
 /** Decides and commits until one of both comes to an end. No async function: nearly all end with the first commit. */
@@ -64,22 +60,33 @@ class Loop<R, T> {
     readonly decide: (held: Held<T> | undefined) => Decided<R, T> | undefined,
   ) {}
 
-  read(lost: number): Promise<R | undefined> {
-    return this.records.find(this.budget, this.customer, this.id).then((held) => this.from(held, true, lost));
+  /** `isFresh`: it is known that there is no record, or taken for known. */
+  begin(held: Held<T> | undefined, isFresh: boolean): Promise<R | undefined> {
+    if (held === undefined && !isFresh) return this.#read(0);
+    try {
+      const result = this.#from(held, isFresh, 0);
+      return result instanceof Promise ? result : Promise.resolve(result);
+    } catch (fault) {
+      return Promise.reject(fault);
+    }
+  }
+
+  #read(lost: number): Promise<R | undefined> {
+    return this.records.find(this.budget, this.customer, this.id).then((held) => this.#from(held, true, lost));
   }
 
   /** `isFresh`: `held` was read or came back in this very transition. */
-  from(held: Held<T> | undefined, isFresh: boolean, lost: number): Soon<R | undefined> {
+  #from(held: Held<T> | undefined, isFresh: boolean, lost: number): Soon<R | undefined> {
     if (lost === maxRaces) throw unavailable(new Error(`lost ${maxRaces} races for the record ${this.id} of customer ${this.customer}`));
     return this.#settle(this.decide(held), held, isFresh, lost);
   }
 
   #settle(decided: Decided<R, T> | undefined, held: Held<T> | undefined, isFresh: boolean, lost: number): Soon<R | undefined> {
-    if (decided?.next === undefined) return isFresh ? decided?.result : this.read(lost + 1);
+    if (decided?.next === undefined) return isFresh ? decided?.result : this.#read(lost + 1);
     const { result, next, claims, asks, token, refused, answered } = decided;
     return this.records.commit(this.budget, { next, before: held, claims, asks, token }).then((committed): Soon<R | undefined> => {
       if (committed.done) return answered === undefined ? result : answered(committed.answer);
-      if (committed.refused === undefined) return this.from(committed.held, true, lost + 1);
+      if (committed.refused === undefined) return this.#from(committed.held, true, lost + 1);
       return this.#settle(refused?.(committed.refused), held, isFresh, lost);
     });
   }

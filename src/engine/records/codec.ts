@@ -71,7 +71,9 @@ const list = <T extends object>(key: string, table: Table<T>, alone: keyof T): F
   const { key: only } = table[alone];
   const packOne = (one: T, base: number): unknown => {
     const packed = packAll(table, one, base);
-    return only in packed && Object.keys(packed).length === 1 ? packed[only] : packed;
+    if (!(only in packed)) return packed;
+    for (const name in packed) if (name !== only) return packed;
+    return packed[only];
   };
   const readOne = (one: unknown, base: number): T => readAll(table, typeof one === "object" ? one : { [only]: one }, base);
   return {

@@ -74,6 +74,18 @@ const none: readonly never[] = [];
 /** How often an ended record, or one that vanishes just then, is got out of the way of a new one. */
 const maxRounds = 10;
 
+/** A record as it is to be written, whatever it is written over. */
+interface RecordToWrite {
+  readonly auth: Authentication;
+  readonly claims: readonly Claim[];
+  readonly asks: readonly Ask[];
+  readonly token: string;
+  readonly data: string;
+  readonly wakeAt: RecordWrite["wakeAt"];
+  readonly isNew: boolean;
+  readonly at: number;
+}
+
 export interface RecordsOptions {
   readonly store: Store;
   readonly codes: Codes;
@@ -152,6 +164,28 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);
   };
 
+  /** Tries to write over what was written with the tokens `over`. */
+  const attempt = (budget: StoreBudget, write: RecordToWrite, over: readonly string[], round: number): Promise<Committed> => {
+    const { auth, data, wakeAt, claims, asks, token, at } = write;
+    const { customer, id, keepUntil } = auth;
+    const tokens = over.length === 0 ? [token] : [token, ...(over.length < keptTokens ? over : over.slice(0, keptTokens - 1))];
+    const record: RecordWrite =
+      wakeAt === undefined ? { customer, id, keepUntil, now: at, tokens, data } : { customer, id, keepUntil, now: at, tokens, data, wakeAt };
+    return budget.call(
+      () => store.commit({ claims, asks, record, expected: over[0] ?? null }),
+      (result): Committed | Promise<Committed> => {
+        if (result.done) return { done: true, held: remember({ auth, tokens, data }, at), answer: result };
+        if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count, roomSince: result.roomSince } };
+        const { current } = result;
+        const ended = current !== undefined && isForgotten(current, now());
+        if (current !== undefined && !ended) return { done: false, held: read(current) };
+        if (!write.isNew || round === maxRounds) return { done: false };
+        // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
+        return attempt(budget, write, current?.tokens ?? none, round + 1);
+      },
+    );
+  };
+
   const forget = (id: string): void => {
     recent.delete(id);
     texts.delete(id);
@@ -172,31 +206,11 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
       );
     },
 
-    commit(budget, { next: given, before, claims, asks, token = codes.newToken() }) {
+    commit(budget, { next, before, claims = none, asks = none, token = codes.newToken() }) {
       const at = now();
-      const next = given.sealed === undefined || needsNumber(given, fullNumber, at) ? given : withoutNumber(given);
-      const { customer, id, keepUntil } = next;
-      const data = encodeRecord(next);
-      const wakeAt = wakeOf(next, before, at);
-      const write = (over: readonly string[], round: number): Promise<Committed> => {
-        const tokens = over.length === 0 ? [token] : [token, ...(over.length < keptTokens ? over : over.slice(0, keptTokens - 1))];
-        const record: RecordWrite =
-          wakeAt === undefined ? { customer, id, keepUntil, now: at, tokens, data } : { customer, id, keepUntil, now: at, tokens, data, wakeAt };
-        return budget.call(
-          () => store.commit({ claims: claims ?? none, asks: asks ?? none, record, expected: over[0] ?? null }),
-          (result): Committed | Promise<Committed> => {
-            if (result.done) return { done: true, held: remember({ auth: next, tokens, data }, at), answer: result };
-            if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count, roomSince: result.roomSince } };
-            const { current } = result;
-            const ended = current !== undefined && isForgotten(current, now());
-            if (current !== undefined && !ended) return { done: false, held: read(current) };
-            if (before !== undefined || round === maxRounds) return { done: false };
-            // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
-            return write(current?.tokens ?? none, round + 1);
-          },
-        );
-      };
-      return write(before?.tokens ?? none, 0);
+      const auth = next.sealed === undefined || needsNumber(next, fullNumber, at) ? next : withoutNumber(next);
+      const write = { auth, data: encodeRecord(auth), wakeAt: wakeOf(auth, before, at), isNew: before === undefined, claims, asks, token, at };
+      return attempt(budget, write, before?.tokens ?? none, 0);
     },
 
     async lease(budget, until, limit, leaseUntil) {
