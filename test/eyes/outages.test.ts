@@ -100,6 +100,19 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     },
   );
 
+  it("a sender's answer that throws when it is looked at may have been sent: create answers `pending`, and the code is taken", async () => {
+    const set = setUp();
+    set.box.answer = async () => ({
+      get outcome(): "accepted" {
+        throw new Error("gone");
+      },
+    });
+    const { authentication_uuid, status } = await set.create();
+    expect(status).toBe("pending");
+    expect(set.log.lines).toMatchObject([{ message: "the sender failed", fields: { reason: "gone" } }]);
+    expect(await set.check(authentication_uuid, set.box.code())).toMatchObject({ status: "valid" });
+  });
+
   it("messages that are rejected are no outage; their reason is logged once a minute, with how many were left out", async () => {
     const set = setUp();
     set.box.answer = async () => ({ outcome: "rejected", reason: "HTTP 401" });
