@@ -30,7 +30,7 @@ export function keysUnder(prefix: string, shards: number): Keys {
   return {
     record(customer, id) {
       // What is no authentication is found however many shards there are.
-      const shard = `${prefix}{${uuid.test(id) ? hash(id) % shards : 0}}`;
+      const shard = `${prefix}{${shards > 1 && uuid.test(id) ? hash(id) % shards : 0}}`;
       const name = pack(customer) + pack(id);
       return { record: `${shard}r${name}`, wake: `${shard}w`, name };
     },
@@ -51,7 +51,15 @@ export function parseName(name: string): { readonly customer: string; readonly i
 
 /** A member as it stands in a window, without a space: after a tilde, a UUID that it begins with takes 22 characters. */
 export function packMember(member: string): string {
-  if (/^$| /.test(member)) return `~=${member.replace(/[ %]/g, encodeURIComponent)}`;
+  // Several limits on one window follow one another, with one member.
+  if (member !== newestMember.text) newestMember = { text: member, packed: packMemberAnew(member) };
+  return newestMember.packed;
+}
+
+let newestMember = { text: "-", packed: "-" };
+
+function packMemberAnew(member: string): string {
+  if (member === "" || member.includes(" ")) return `~=${member.replace(/[ %]/g, encodeURIComponent)}`;
   if (beginsWithUuid.test(member)) return `~${pack(member.slice(0, 36))}${member.slice(36)}`;
   return member.startsWith("~") ? `~${member}` : member;
 }
