@@ -2,7 +2,7 @@ import { type Claim, type Moment, type SumClaim, sinceOf, sumClaim } from "./cla
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
 import { type Cap, type GrowingCap, milliseconds, type Policy, sendsPerDay } from "./policy.js";
-import { day, hour } from "./time.js";
+import { base36, day, hour } from "./time.js";
 
 /** One rule's claim, with what people are told of it. */
 export interface Charge {
@@ -208,7 +208,7 @@ export function refusedClaims(
 
 /** "Members come from what is stored (`id/createdAt/attempt`)" (docs/contract.md#members): one create is never another's, also where an idempotency key gives both the same id; and a send that is tried again counts once. */
 function memberOf({ id, createdAt, attempt }: SendSubject): string {
-  return `${id}/${createdAt.toString(36)}/${attempt}`;
+  return `${id}/${base36(createdAt)}/${attempt}`;
 }
 
 /** A member of a number's windows: of which authentication it is, and when that was created. */

@@ -3,6 +3,7 @@ import { deliveryStatuses } from "../../contract/callback.js";
 import type { Authentication, KeyedCheck, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
 import type { Origin } from "../../domain/spam-rules.js";
+import { base36 } from "../../domain/time.js";
 import type { StoredRecord } from "../../ports/store.js";
 import type { Codes } from "../codes.js";
 
@@ -115,7 +116,7 @@ type Kept = Omit<Authentication, "customer" | "id" | "keepUntil" | "sealed">;
 
 /** Every field of an authentication, once: its key in the text, how it is written, and how it is read and judged. A field added later reads as absent in what was written before. */
 const fields: Table<Kept> = {
-  createdAt: { key: "c", pack: (value) => value.toString(36), read: (_stored, base) => base },
+  createdAt: { key: "c", pack: (value) => base36(value), read: (_stored, base) => base },
   number: text("p"),
   country: maybe(text("l")),
   expiresAt: time("x"),

@@ -5,6 +5,7 @@ import { messageText, registeredText, textFault } from "../../domain/message.js"
 import type { Policy } from "../../domain/policy.js";
 import type { Charge } from "../../domain/quota.js";
 import { type Cost, soundPrice, spendCharges, unpricedRefusal } from "../../domain/spend.js";
+import { base36 } from "../../domain/time.js";
 import { defaultText } from "../../options.js";
 import type { Network, Plan, RegisteredIds, SmsMessage } from "../../ports/sms-sender.js";
 import type { Parts } from "../parts.js";
@@ -82,7 +83,7 @@ export function toMessage(parts: Parts, { next: auth, code, maxPrice, network }:
     network,
     routes_tried: routesOf(auth.sends, auth.sends.length - 1),
     // A record that came to its end makes way for another under the same id.
-    idempotency_key: `${auth.id}/${auth.createdAt.toString(36)}/${auth.attempts}`,
+    idempotency_key: `${auth.id}/${base36(auth.createdAt)}/${auth.attempts}`,
     text: writeText(parts, auth, code),
     code,
     planned_route: auth.sends.at(-1)?.route,
