@@ -38,8 +38,6 @@ const lookedAtWhenFull = 1_000;
 const sweepEvery = 50;
 const sweepFor = 3;
 
-const one = () => 1;
-
 /** For keys that are joined, and so in one piece already. */
 const asJoined = (key: string) => key;
 
@@ -47,7 +45,7 @@ type Bounded = Pick<Table<unknown>, "size" | "forgetOne">;
 
 class MemoryStore implements Store {
   readonly #names = new Names();
-  readonly #records = new Table<string>((row) => numberAt(row, 0), one, asJoined);
+  readonly #records = new Table<string>((row) => numberAt(row, 0), undefined, asJoined);
   readonly #windows = new Table<Members>(endOf, sizeOf, asJoined);
   readonly #sums = new Table<Numbers>(([end = 0]) => end, partsOf);
   readonly #counters = new Table<Numbers>(([end = 0]) => end);
@@ -235,8 +233,7 @@ class MemoryStore implements Store {
   }
 
   #windowKey(name: string): string {
-    const end = this.#names.endOf(name);
-    return joined(this.#names.prefix, name.slice(end));
+    return this.#names.keyOf(name);
   }
 
   #keepCounted(drafts: readonly Pick<Draft<unknown>, "more" | "write">[], now: number): void {

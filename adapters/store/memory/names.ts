@@ -1,3 +1,5 @@
+import { joined } from "./pack.js";
+
 /** So many customers are numbered; a number is kept for good. */
 const mostNumbered = 0x1_0000;
 
@@ -8,23 +10,22 @@ export class Names {
   /** The customer that was asked for last: nearly always the next one, too. */
   #customer: string | undefined;
   /** What the keys of that one begin with. */
-  prefix = "";
+  #prefix = "";
 
   prefixOf(customer: string): string {
     if (customer !== this.#customer) {
-      this.prefix = this.#prefixes.get(customer) ?? this.#newPrefix(customer);
+      this.#prefix = this.#prefixes.get(customer) ?? this.#newPrefix(customer);
       this.#customer = customer;
     }
-    return this.prefix;
+    return this.#prefix;
   }
 
-  /** Where the customer ends that a name begins with: at its first colon, or else at once. `prefix` is that customer's afterwards. */
-  endOf(name: string): number {
-    const last = this.#customer;
-    if (last !== undefined && name.startsWith(last) && name.indexOf(":") === last.length) return last.length;
+  /** The key of a name that begins with its customer, up to the first colon. */
+  keyOf(name: string): string {
     const end = Math.max(0, name.indexOf(":"));
-    this.prefixOf(name.slice(0, end));
-    return end;
+    const last = this.#customer;
+    const prefix = last?.length === end && name.startsWith(last) ? this.#prefix : this.prefixOf(name.slice(0, end));
+    return joined(prefix, name.slice(end));
   }
 
   /** The customer whose prefix a key begins with, and the rest of the key. */

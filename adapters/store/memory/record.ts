@@ -28,13 +28,12 @@ export function packRecord({ end, keepUntil, wakeAt, tokens, data }: Kept): stri
 }
 
 export function unpackRecord(row: string): Kept {
-  const tokens = Array.from({ length: row.charCodeAt(tokensAt - 1) & ~wakes }, () => "");
   let place = tokensAt;
-  for (let at = 0; at < tokens.length; at++) {
+  const tokens = Array.from({ length: row.charCodeAt(tokensAt - 1) & ~wakes }, () => {
     const from = place + 2;
     place = from + lengthAt(row, place);
-    tokens[at] = row.slice(from, place);
-  }
+    return row.slice(from, place);
+  });
   return { end: numberAt(row, 0), keepUntil: numberAt(row, numberWidth), wakeAt: wakeAtOf(row), tokens, data: row.slice(place) };
 }
 
