@@ -9,7 +9,7 @@ import type { Part } from "./report.js";
 export const countedPart: Part = {
   name: "counted",
   title: `Counted, and so the same on every machine:
-  bytes allocated: what the heap grows by over a round of direct calls on the memory store, in a young generation so large that nothing is collected meanwhile
+  bytes allocated: what the heap grows by over four rounds of direct calls on the memory store, in a young generation so large that nothing is collected within a round
   promises: those that async hooks tell of from the call until nothing runs on, one operation after another
   commands inside Redis: INFO commandstats, the script itself among them · round trips: scripts that wait for one another
   bytes of a pending authentication: heap and external after forced collections, or used_memory, before and after a hundred thousand and more
