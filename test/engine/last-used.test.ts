@@ -31,3 +31,22 @@ test("a clock that goes back holds nothing for longer", () => {
   held.set("third", "third", 1);
   expect(held.get("first")).toBeUndefined();
 });
+
+test("what it lets go of is told, but where its key was set again since", () => {
+  const told: [string, number][] = [];
+  const held = lastUsed<number>(
+    3,
+    100,
+    () => 0,
+    (value, key) => told.push([key, value]),
+  );
+  for (const [value, key] of ["a", "b", "c", "b", "d", "e", "f", "g", "h", "i"].entries()) held.set(key, value);
+  expect(told).toEqual([
+    ["a", 0],
+    ["c", 2],
+    ["b", 3],
+    ["d", 4],
+    ["e", 5],
+  ]);
+  expect(held.get("f")).toBe(6);
+});
