@@ -126,14 +126,13 @@ export function withDecision(auth: Authentication, decision: Decision): Authenti
  */
 export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, route?: string): Authentication {
   const attempt = auth.attempts + 1;
-  const send: Send = { attempt, digest, state: "undecided", at: now, route };
   return {
     ...auth,
     attempts: attempt,
     sent: auth.sent + 1,
     retries: auth.attempts === 0 ? 0 : auth.retries + 1,
     lastSendAt: now,
-    sends: auth.sends.length === 0 ? [send] : [...auth.sends.slice(1 - keptSends), send],
+    sends: auth.sends.slice(1 - keptSends).concat({ attempt, digest, state: "undecided", at: now, route }),
     settleBy: auth.callbackUrl === undefined ? undefined : settleBy,
   };
 }

@@ -127,7 +127,7 @@ export function listedClaims(
   const { whole, keptFor } = indexOf(policy);
   if (capped && whole && callbackUrl === undefined) return [];
   const until = now + keptFor + (callbackUrl === undefined ? 0 : keptForCallbacks) + 2 * skew;
-  return [{ window: `${customer}:h:${mask(number)}`, member: `${id}/${createdAt.toString(36)}`, now, since: now, keepUntil: until }];
+  return [{ window: `${customer}:h:${mask(number)}`, member: `${id}/${base36(createdAt)}`, now, since: now, keepUntil: until }];
 }
 
 /** The largest limit that a window can have: nothing is refused by it. */
@@ -145,7 +145,7 @@ export function liftedClaims({ sends, listed }: NumberNames, members: readonly s
   authentications.delete(nobody);
   return [
     ...members.map((member) => takenOut(sends, member, now, largestLimit)),
-    ...[...authentications].map(([id, at]) => ({ window: listed, member: `${id}/${at.toString(36)}`, now: at, since: at, keepUntil: at + keptFor + 2 * skew })),
+    ...[...authentications].map(([id, at]) => ({ window: listed, member: `${id}/${base36(at)}`, now: at, since: at, keepUntil: at + keptFor + 2 * skew })),
   ];
 }
 
@@ -195,7 +195,7 @@ export function refusedClaims(
   mask: Mask,
 ): Claim[] {
   const ofCustomer = sumClaim(`${customer}:r`, 1, hour, moment, keptRefusals.ofCustomer);
-  const member = `${id}/${createdAt.toString(36)}`;
+  const member = `${id}/${base36(createdAt)}`;
   const { now, since } = ofCustomer;
   const keepUntil = Math.max(ofCustomer.keepUntil, expiresAt + 2 * moment.skew);
   const masked = mask(number);

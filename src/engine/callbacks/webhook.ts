@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import type { DeliveryStatusEvent } from "../../contract/callback.js";
 import type { Authentication, OutboxEvent } from "../../domain/authentication.js";
 import { maskNumber } from "../../domain/phone-number.js";
+import { base36 } from "../../domain/time.js";
 import { isWebhookSecret, webhookSecretForm } from "../../domain/webhook-secret.js";
 import { timestamp } from "../timestamp.js";
 
@@ -20,7 +21,7 @@ export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: rea
     throw new Error(`every secret that signs a callback must be ${webhookSecretForm}, and there must be one`);
   const body = JSON.stringify(toPayload(auth, event, fullNumber));
   // An idempotency key makes the id of an authentication, so that an id may live again: it is told apart by its creation.
-  const id = `msg_${auth.id}_${auth.createdAt.toString(36)}_${event.sequence}`;
+  const id = `msg_${auth.id}_${base36(auth.createdAt)}_${event.sequence}`;
   const seconds = String(Math.floor(now / 1000));
   const signatures = secrets.map(
     (secret) =>

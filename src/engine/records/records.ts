@@ -168,7 +168,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
   const attempt = (budget: StoreBudget, write: RecordToWrite, over: readonly string[], round: number): Promise<Committed> => {
     const { auth, data, wakeAt, claims, asks, token, at } = write;
     const { customer, id, keepUntil } = auth;
-    const tokens = over.length === 0 ? [token] : [token, ...(over.length < keptTokens ? over : over.slice(0, keptTokens - 1))];
+    const tokens = over.length === 0 ? [token] : [token, ...over.slice(0, keptTokens - 1)];
     const record: RecordWrite =
       wakeAt === undefined ? { customer, id, keepUntil, now: at, tokens, data } : { customer, id, keepUntil, now: at, tokens, data, wakeAt };
     return budget.call(

@@ -209,14 +209,13 @@ function reportOf(result: SendResult, answer: unknown, clock: Clock): SentReport
   const { messageId, idSpace, keepId, route, price, steps } = answer as Readonly<Record<string, unknown>>;
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : none;
-  const at = tried.length === 0 ? 0 : clock.now();
   return {
     result,
     indexed: id !== undefined && typeof idSpace === "string" ? { messageId: id, idSpace } : undefined,
     keptId: keepId === true ? id : undefined,
     route: typeof route === "string" ? route : undefined,
     price: soundPrice(price),
-    decisions: tried.map((step) => ({ at, rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
+    decisions: tried.map((step) => ({ at: clock.now(), rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
   };
 }
 
