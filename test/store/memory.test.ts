@@ -166,6 +166,19 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     expect([await held(store, window), ...(await store.tally([], ["counter"]))]).toEqual([0, 0]);
   });
 
+  test("a window is the same one, and no other, whichever customer was written last", async () => {
+    const { store } = own();
+    const [first, longer] = [randomUUID(), `${randomUUID()}-more`];
+    const beginning = longer.slice(0, 36);
+    const windows = [`${first}:a`, `${longer}:a`, `${beginning}:a`, `${beginning}:more:a`, "a", ":a"];
+    for (const [round, customer] of [first, beginning, longer, `${beginning}:more`, ""].entries()) {
+      for (const window of windows) {
+        await store.commit({ record: record({ customer }) });
+        expect(await store.commit({ claims: [member(window, `member ${round}`)] }), `${window} after ${customer}`).toMatchObject({ counts: [round + 1] });
+      }
+    }
+  });
+
   test("what had ended and makes room for the very commit that writes it again is written anew, and freed once", async () => {
     const { store, clock } = own(1);
     const customer = randomUUID();
