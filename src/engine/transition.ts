@@ -83,11 +83,11 @@ class Loop<R, T> {
 
   #settle(decided: Decided<R, T> | undefined, held: Held<T> | undefined, isFresh: boolean, lost: number): Soon<R | undefined> {
     if (decided?.next === undefined) return isFresh ? decided?.result : this.#read(lost + 1);
-    const { result, next, claims, asks, token, refused, answered } = decided;
-    return this.records.commit(this.budget, { next, before: held, claims, asks, token }).then((committed): Soon<R | undefined> => {
-      if (committed.done) return answered === undefined ? result : answered(committed.answer);
+    const { next, claims, asks, token } = decided;
+    return this.records.commit(this.budget, { next, before: held, claims, asks, token }, (committed): Soon<R | undefined> => {
+      if (committed.done) return decided.answered === undefined ? decided.result : decided.answered(committed.answer);
       if (committed.refused === undefined) return this.#from(committed.held, true, lost + 1);
-      return this.#settle(refused?.(committed.refused), held, isFresh, lost);
+      return this.#settle(decided.refused?.(committed.refused), held, isFresh, lost);
     });
   }
 }

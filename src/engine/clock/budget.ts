@@ -4,8 +4,19 @@ import type { Outage } from "../eyes/outages.js";
 
 /** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (docs/contract.md#store-deadline). Time in which no store call is under way is not charged. */
 export interface StoreBudget {
-  /** What `read` makes of a store call's answer, by default the answer; rejects with `unavailable` when the call fails or the time is used up. */
-  call<T, R = T>(work: () => Promise<T>, read?: Reading<T, R>): Promise<R>;
+  /** The answer of a store call; rejects with `unavailable` when the call fails or the time is used up. */
+  call<T>(ask: () => Promise<T>): Promise<T>;
+  /** The same, and what is made of the answer. */
+  ask<T, R>(question: Question<T, R>): Promise<R>;
+}
+
+/** What is asked, and what is made of the answer. Here rather than in a `then`, which is a promise and a turn more for each. */
+export interface Question<T, R = T> {
+  ask(): PromiseLike<T> | T;
+  /** Default: the answer. */
+  readonly read?: ((answer: T) => R | PromiseLike<R>) | undefined;
+  /** What is made of a failure. Default: a rejection with it. */
+  readonly failed?: ((error: unknown) => R) | undefined;
 }
 
 /** A budget for one request. `store`: who is told whether the store works. `timeout` in milliseconds. */
@@ -27,7 +38,11 @@ class Budget implements StoreBudget {
     this.#deadline = timeout;
   }
 
-  call<T, R = T>(work: () => Promise<T>, read?: Reading<T, R>): Promise<R> {
+  call<T>(ask: () => Promise<T>): Promise<T> {
+    return this.ask<T, T>({ ask });
+  }
+
+  ask<T, R>(question: Question<T, R>): Promise<R> {
     const now = this.clock.now();
     if (this.#underWay === 0) this.#deadline += now - this.#idleSince;
     const left = this.#deadline - now;
@@ -36,9 +51,7 @@ class Budget implements StoreBudget {
       return Promise.reject(unavailable(new Error(`the store used up its ${this.timeout} ms`)));
     }
     this.#underWay++;
-    const { promise, resolve, reject } = newPromise<R>();
-    new StoreCall<T, R>(this, left, resolve, reject, read).waitFor(work);
-    return promise;
+    return new StoreCall(this, left, question).begin();
   }
 
   failed(cause: unknown): VerifierError {
@@ -89,69 +102,53 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
   };
 }
 
-/** What is made of an answer. Here rather than in a `then`, which is a promise and a turn more for each. */
-type Reading<T, R> = (answer: T) => R | PromiseLike<R>;
-
 /**
- * What `read` makes of the result of `work`, by default the result; or `failed` of its rejection, which is `TimedOut` after `ms`, by default a rejection with the same. What `work` does later is ignored.
+ * What `read` makes of the result of `ask`, by default the result; or `failed` of its rejection, which is `TimedOut` after `ms`, by default a rejection with the same. What `ask` does later is ignored.
  */
 export function withTimeout<T, R = T>(
   clock: Clock,
   ms: number,
-  work: () => PromiseLike<T> | T,
-  read?: Reading<T, R>,
-  failed?: (error: unknown) => R,
+  ask: Question<T, R>["ask"],
+  read?: Question<T, R>["read"],
+  failed?: Question<T, R>["failed"],
 ): Promise<R> {
-  const { promise, resolve, reject } = newPromise<R>();
-  new Wait<T, R>(clock, ms, resolve, reject, read, failed).waitFor(work);
-  return promise;
+  return new Wait<T, R>(clock, ms, { ask, read, failed }).begin();
 }
 
-interface NewPromise<R> {
-  readonly promise: Promise<R>;
-  readonly resolve: (value: R | PromiseLike<R>) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** `Promise.withResolvers`, which Node 20 has not, without a function of its own for each. */
-function newPromise<R>(): NewPromise<R> {
-  const promise = new Promise<R>(capture as (resolve: NewPromise<R>["resolve"], reject: NewPromise<R>["reject"]) => void);
-  return { promise, resolve: newest.resolve, reject: newest.reject };
-}
-
+/** What a promise that is being made is settled by: `Promise.withResolvers`, which Node 20 has not, without a function of its own for each. */
 const newest: { resolve: (value: unknown) => void; reject: (error: unknown) => void } = { resolve: () => {}, reject: () => {} };
 const capture = (resolve: (value: unknown) => void, reject: (error: unknown) => void): void => {
   newest.resolve = resolve;
   newest.reject = reject;
 };
 
+const nothing = () => {};
+
 /** One wait with a limit; every request makes several. As for `afterTurn`, an answer that is there when the time is up is read, and is not late. */
 class Wait<T, R> {
+  readonly #promise = new Promise<R>(capture as ConstructorParameters<typeof Promise<R>>[0]);
+  readonly #resolve: (value: R | PromiseLike<R>) => void = newest.resolve;
+  readonly #reject = newest.reject;
   #isOver = false;
-  readonly #cancel: () => void;
+  #cancel = nothing;
 
   constructor(
-    clock: Clock,
+    readonly clock: Clock,
     readonly ms: number,
-    readonly resolve: (value: R | PromiseLike<R>) => void,
-    readonly reject: (error: unknown) => void,
-    readonly read?: Reading<T, R>,
-    readonly failed?: (error: unknown) => R,
-  ) {
-    this.#cancel = clock.after(ms, () => void nextTurn(() => this.#fail(new TimedOut(`no answer within ${this.ms} ms`))));
-  }
+    readonly question: Question<T, R>,
+  ) {}
 
-  waitFor(work: () => PromiseLike<T> | T): void {
+  begin(): Promise<R> {
     const fail = (error: unknown) => this.#fail(error);
+    this.#cancel = this.clock.after(this.ms, () => void nextTurn(() => fail(new TimedOut(`no answer within ${this.ms} ms`))));
     try {
-      Promise.resolve(work()).then((value) => {
-        if (!this.#isFirst()) return;
-        this.answered();
-        this.#settle(this.read, value);
+      Promise.resolve(this.question.ask()).then((answer) => {
+        if (this.#isFirst()) this.#read(answer);
       }, fail);
     } catch (error) {
       fail(error);
     }
+    return this.#promise;
   }
 
   /** Told of a result that comes in time. */
@@ -162,18 +159,26 @@ class Wait<T, R> {
     return error;
   }
 
+  #read(answer: T): void {
+    this.answered();
+    const { read } = this.question;
+    if (read === undefined) this.#resolve(answer as unknown as R);
+    else this.#settle(read, answer);
+  }
+
   #fail(error: unknown): void {
     if (!this.#isFirst()) return;
     const fault = this.failure(error);
-    if (this.failed === undefined) this.reject(fault);
-    else this.#settle(this.failed, fault);
+    const { failed } = this.question;
+    if (failed === undefined) this.#reject(fault);
+    else this.#settle(failed, fault);
   }
 
-  #settle<A>(read: Reading<A, R> | undefined, answer: A): void {
+  #settle<A>(read: (answer: A) => R | PromiseLike<R>, answer: A): void {
     try {
-      this.resolve(read === undefined ? (answer as unknown as R) : read(answer));
+      this.#resolve(read.call(this.question, answer));
     } catch (error) {
-      this.reject(error);
+      this.#reject(error);
     }
   }
 
@@ -189,11 +194,9 @@ class StoreCall<T, R> extends Wait<T, R> {
   constructor(
     readonly budget: Budget,
     left: number,
-    resolve: (value: R | PromiseLike<R>) => void,
-    reject: (error: unknown) => void,
-    read: Reading<T, R> | undefined,
+    question: Question<T, R>,
   ) {
-    super(budget.clock, left, resolve, reject, read);
+    super(budget.clock, left, question);
   }
 
   override answered(): void {

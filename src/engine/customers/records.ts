@@ -5,7 +5,8 @@ import type { Clock } from "../../ports/clock.js";
 import type { Life, Store, StoredRecord } from "../../ports/store.js";
 import type { StoreBudget } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
-import { type Held, keptTokens, type RecordsOf } from "../records/records.js";
+import type { Held, RecordsOf } from "../records/records.js";
+import { keptTokens } from "../records/write.js";
 import { decodeCustomer, encodeCustomer } from "./codec.js";
 
 /*
@@ -66,14 +67,16 @@ export function createCustomerRecords({
         return stored && heldOf(stored);
       }),
 
-    async commit(budget, { next, before, claims = [] }) {
+    commit(budget, { next, before, claims = [] }, read) {
       const tokens = [codes.newToken(), ...(before?.tokens ?? [])].slice(0, keptTokens);
       const record = { customer: next.uuid, id: customerRecord, tokens, data: encodeCustomer(next), ...keptForGood(clock.now()) };
-      return budget.call(async () => {
-        const result = await store.commit({ claims, record, expected: before?.tokens[0] ?? null });
-        if (result.done) return { done: true, held: { auth: next, tokens }, answer: result };
-        if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count } };
-        return result.current === undefined ? { done: false } : { done: false, held: heldOf(result.current) };
+      return budget.ask({
+        ask: () => store.commit({ claims, record, expected: before?.tokens[0] ?? null }),
+        read(result) {
+          if (result.done) return read({ done: true, answer: result });
+          if (result.refusedBy !== undefined) return read({ done: false, refused: { by: result.refusedBy, count: result.count } });
+          return read(result.current === undefined ? { done: false } : { done: false, held: heldOf(result.current) });
+        },
       });
     },
 

@@ -7,8 +7,10 @@ import type { Logger } from "../../ports/logger.js";
 import type { RecordWrite, Store, StoredRecord } from "../../ports/store.js";
 import { type StoreBudget, unavailable } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
+import type { Soon } from "../soon.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
 import { lastUsed } from "./last-used.js";
+import { type Shelf, Write } from "./write.js";
 
 /** An authentication, or what else is kept in a record, as it was read or written last, with the tokens that a commit needs. */
 export interface Held<T = Authentication> {
@@ -17,7 +19,7 @@ export interface Held<T = Authentication> {
 }
 
 /** With the text that a store keeps of it. */
-interface Remembered extends Held {
+export interface Remembered extends Held {
   readonly data: string;
 }
 
@@ -40,7 +42,7 @@ export interface RefusedClaim {
 }
 
 export type Committed<T = Authentication> =
-  | { readonly done: true; readonly held: Held<T>; readonly answer: Answer }
+  | { readonly done: true; readonly answer: Answer }
   /** The claim that was refused, as the store tells it. */
   | { readonly done: false; readonly refused: RefusedClaim }
   /** What is stored instead, if anything is. */
@@ -50,8 +52,8 @@ export type Committed<T = Authentication> =
 export interface RecordsOf<T> {
   /** What is stored; a record past its end counts as none. */
   find(budget: StoreBudget, customer: string, id: string): Promise<Held<T> | undefined>;
-  /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. */
-  commit(budget: StoreBudget, writing: Writing<T>): Promise<Committed<T>>;
+  /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. Answers what `read` makes of it. */
+  commit<R>(budget: StoreBudget, writing: Writing<T>, read: (committed: Committed<T>) => Soon<R>): Promise<R>;
   /** What this process held last, if it still does: perhaps stale, so good only to start a commit from. */
   recall(customer: string, id: string): Held<T> | undefined;
 }
@@ -66,25 +68,7 @@ export interface Records extends RecordsOf<Authentication> {
   forget(id: string): void;
 }
 
-/** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
-export const keptTokens = 16;
-
 const none: readonly never[] = [];
-
-/** How often an ended record, or one that vanishes just then, is got out of the way of a new one. */
-const maxRounds = 10;
-
-/** A record as it is to be written, whatever it is written over. */
-interface RecordToWrite {
-  readonly auth: Authentication;
-  readonly claims: readonly Claim[];
-  readonly asks: readonly Ask[];
-  readonly token: string;
-  readonly data: string;
-  readonly wakeAt: RecordWrite["wakeAt"];
-  readonly isNew: boolean;
-  readonly at: number;
-}
 
 export interface RecordsOptions {
   readonly store: Store;
@@ -128,18 +112,15 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     texts.set(id, text, besideText + text.length);
   });
 
-  const remember = (held: Remembered, at: number): Held => {
-    const { id, customer } = held.auth;
-    const known = recent.get(id);
-    // The same write, with what was noted since.
-    if (known !== undefined && known.tokens[0] === held.tokens[0] && known.auth.customer === customer) return known;
-    recent.set(id, held, 1, at);
-    return held;
-  };
-
-  const read = (record: StoredRecord): Held => {
+  const heldOf = (record: StoredRecord): Held => {
     try {
-      return remember({ auth: decodeRecord(record, codes.unseal), tokens: record.tokens, data: record.data }, now());
+      const { customer, id, tokens, data } = record;
+      const known = recent.get(id);
+      // The same write, with what was noted since.
+      if (known?.tokens[0] === tokens[0] && known?.auth.customer === customer) return known;
+      const read = { auth: decodeRecord(record, codes.unseal), tokens, data };
+      recent.set(id, read);
+      return read;
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
       logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it is left as it is");
@@ -149,7 +130,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
 
   const readable = (record: StoredRecord): Held[] => {
     try {
-      return isForgotten(record, now()) ? [] : [read(record)];
+      return isForgotten(record, now()) ? [] : [heldOf(record)];
     } catch {
       // Reported, and left as it is.
       return [];
@@ -164,53 +145,32 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);
   };
 
-  /** Tries to write over what was written with the tokens `over`. */
-  const attempt = (budget: StoreBudget, write: RecordToWrite, over: readonly string[], round: number): Promise<Committed> => {
-    const { auth, data, wakeAt, claims, asks, token, at } = write;
-    const { customer, id, keepUntil } = auth;
-    const tokens = over.length === 0 ? [token] : [token, ...over.slice(0, keptTokens - 1)];
-    const record: RecordWrite =
-      wakeAt === undefined ? { customer, id, keepUntil, now: at, tokens, data } : { customer, id, keepUntil, now: at, tokens, data, wakeAt };
-    return budget.call(
-      () => store.commit({ claims, asks, record, expected: over[0] ?? null }),
-      (result): Committed | Promise<Committed> => {
-        if (result.done) return { done: true, held: remember({ auth, tokens, data }, at), answer: result };
-        if (result.refusedBy !== undefined) return { done: false, refused: { by: result.refusedBy, count: result.count, roomSince: result.roomSince } };
-        const { current } = result;
-        const ended = current !== undefined && isForgotten(current, now());
-        if (current !== undefined && !ended) return { done: false, held: read(current) };
-        if (!write.isNew || round === maxRounds) return { done: false };
-        // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
-        return attempt(budget, write, current?.tokens ?? none, round + 1);
-      },
-    );
-  };
-
   const forget = (id: string): void => {
     recent.delete(id);
     texts.delete(id);
   };
 
+  const shelf: Shelf = { store, now, heldOf, keep: (held, at) => recent.set(held.auth.id, held, 1, at) };
+
   return {
     forget,
 
     find(budget, customer, id) {
-      return budget.call(
-        () => store.find(customer, id),
-        (record) => {
-          if (record !== undefined && !isForgotten(record, now())) return read(record);
+      return budget.ask({
+        ask: () => store.find(customer, id),
+        read(record) {
+          if (record !== undefined && !isForgotten(record, now())) return heldOf(record);
           // It ended, or was erased by another process.
           if (recent.get(id)?.auth.customer === customer) forget(id);
           return undefined;
         },
-      );
+      });
     },
 
-    commit(budget, { next, before, claims = none, asks = none, token = codes.newToken() }) {
+    commit(budget, { next, before, claims = none, asks = none, token = codes.newToken() }, read) {
       const at = now();
       const auth = next.sealed === undefined || needsNumber(next, fullNumber, at) ? next : withoutNumber(next);
-      const write = { auth, data: encodeRecord(auth), wakeAt: wakeOf(auth, before, at), isNew: before === undefined, claims, asks, token, at };
-      return attempt(budget, write, before?.tokens ?? none, 0);
+      return budget.ask(new Write(shelf, budget, auth, wakeOf(auth, before, at), claims, asks, token, before, at, read));
     },
 
     async lease(budget, until, limit, leaseUntil) {
