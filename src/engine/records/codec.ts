@@ -68,15 +68,12 @@ const objects = <T extends object>(key: string): Field<readonly T[]> => ({
   read: (stored = []) => sound(Array.isArray(stored) && stored.every((one) => typeof one === "object" && one !== null), stored),
 });
 /** `alone`: the field that is kept by itself where all others are as usual. */
-const list = <T extends object>(key: string, table: Table<T>, alone: keyof T): Field<readonly T[]> => {
-  const { key: only } = table[alone];
-  const packOne = (one: T, base: number): unknown => {
-    const packed = packAll(table, one, base);
-    if (!(only in packed)) return packed;
-    for (const name in packed) if (name !== only) return packed;
-    return packed[only];
-  };
-  const readOne = (one: unknown, base: number): T => readAll(table, typeof one === "object" ? one : { [only]: one }, base);
+const list = <T extends object>(key: string, table: Table<T>, alone: keyof T & string): Field<readonly T[]> => {
+  const { [alone]: only, ...others } = table;
+  const whole = packing(table);
+  const rest = packing(others as Table<Omit<T, typeof alone>>);
+  const packOne = (one: T, base: number): unknown => (rest.isUsual(one, base) ? only.pack(one[alone], base) : whole.pack(one, base));
+  const readOne = (one: unknown, base: number): T => whole.read(typeof one === "object" ? one : { [only.key]: one }, base);
   return {
     key,
     pack: (value, base) => (value.length === 0 ? undefined : value.map((one) => packOne(one, base))),
@@ -142,9 +139,11 @@ const fields: Table<Kept> = {
   keptIds: texts("z"),
 };
 
+const record = packing<Kept>(fields);
+
 /** Packs an authentication into the text that a store keeps: JSON, without what is empty. */
 export function encodeRecord(auth: Authentication): string {
-  const packed = packAll<Kept>(fields, auth, auth.createdAt);
+  const packed = record.pack(auth, auth.createdAt);
   if (auth.sealed !== undefined) packed[fields.number.key] = auth.sealed;
   return JSON.stringify(packed);
 }
@@ -155,7 +154,7 @@ export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, un
     const stored: unknown = JSON.parse(data);
     const createdAt = Number.parseInt(sound<{ c: string }>(typeof stored === "object" && stored !== null && "c" in stored && isText(stored.c), stored).c, 36);
     sound(isCount(createdAt) && isTime(createdAt), createdAt);
-    const kept = readAll<Kept>(fields, stored, createdAt);
+    const kept = record.read(stored, createdAt);
     const number = unseal(id, kept.number);
     return number === undefined ? { customer, id, keepUntil, ...kept } : { customer, id, keepUntil, ...kept, number, sealed: kept.number };
   } catch (cause) {
@@ -163,33 +162,46 @@ export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, un
   }
 }
 
-function packAll<T extends object>(table: Table<T>, value: T, base: number): Record<string, unknown> {
-  const packed: Record<string, unknown> = {};
-  for (const { name, key, pack } of rowsOf(table)) {
-    const held = value[name];
-    const one = held === undefined ? undefined : pack(held, base);
-    if (one !== undefined) packed[key] = one;
-  }
-  return packed;
-}
-
-function readAll<T extends object>(table: Table<T>, stored: unknown, base: number): T {
-  const values = sound<Record<string, unknown>>(typeof stored === "object" && stored !== null && !Array.isArray(stored), stored);
-  const read: Partial<T> = {};
-  for (const { name, key, read: readOne } of rowsOf(table)) {
-    const one = readOne(values[key], base);
-    if (one !== undefined) read[name] = one;
-  }
-  return read as T;
-}
-
 /** A field, under its name. */
 type Row<T> = { readonly [K in keyof T]: Field<T[K]> & { readonly name: K } }[keyof T];
 
-const rows = new WeakMap<object, readonly unknown[]>();
+/** How what a table tells is packed into an object, and read again. */
+interface Packing<T> {
+  pack(value: T, base: number): Record<string, unknown>;
+  read(stored: unknown, base: number): T;
+  /** Whether nothing is left to write of it. */
+  isUsual(value: T, base: number): boolean;
+}
 
-function rowsOf<T extends object>(table: Table<T>): readonly Row<T>[] {
-  let known = rows.get(table);
-  if (known === undefined) rows.set(table, (known = Object.entries<object>(table).map(([name, field]) => ({ name, ...field }))));
-  return known as readonly Row<T>[];
+function packing<T extends object>(table: Table<T>): Packing<T> {
+  const rows = Object.entries<object>(table).map(([name, field]) => ({ name, ...field })) as unknown as readonly Row<T>[];
+  /** Every key, in the order of the table: its copy is filled in, where one that grew would take twice the room. */
+  const blank: Readonly<Record<string, unknown>> = Object.fromEntries(rows.map(({ key }) => [key, undefined]));
+  const packed = ({ name, pack }: Row<T>, value: T, base: number): unknown => {
+    const held = value[name];
+    return held === undefined ? undefined : pack(held, base);
+  };
+  return {
+    pack(value, base) {
+      const all = { ...blank };
+      for (const row of rows) {
+        const one = packed(row, value, base);
+        if (one !== undefined) all[row.key] = one;
+      }
+      return all;
+    },
+    read(stored, base) {
+      const values = sound<Record<string, unknown>>(typeof stored === "object" && stored !== null && !Array.isArray(stored), stored);
+      const read: Partial<T> = {};
+      for (const { name, key, read: readOne } of rows) {
+        const one = readOne(values[key], base);
+        if (one !== undefined) read[name] = one;
+      }
+      return read as T;
+    },
+    isUsual(value, base) {
+      for (const row of rows) if (packed(row, value, base) !== undefined) return false;
+      return true;
+    },
+  };
 }
