@@ -3,7 +3,7 @@ import { onlyOptions } from "../../kit/option-fault.js";
 import { Heap } from "./heap.js";
 import { Names } from "./names.js";
 import { joined, numberAt, numberWidth, packed } from "./pack.js";
-import { type Kept, newestOf, packRecord, unpackRecord, wakeAtOf } from "./record.js";
+import { isNewest, type Kept, packRecord, unpackRecord, wakeAtOf } from "./record.js";
 import { type Numbers, partsOf, roomSince as roomInSum, total, withWeight } from "./sum.js";
 import { Draft, endAfter, slotAt, Table } from "./table.js";
 import { endOf, type Members, namesOf, newer, roomSince as roomInWindow, sizeOf, withMember, withoutMember } from "./window.js";
@@ -91,9 +91,20 @@ class MemoryStore implements Store {
       // What is not in all of the text is no token in it, and need not be looked for there.
       if (stored?.includes(token) && unpackRecord(stored).tokens.includes(token))
         return { done: true, counts: claims.map((claim) => this.#count(claim)), asked: this.#ask(asks) };
-      if ((stored === undefined ? null : newestOf(stored)) !== expected)
-        return stored === undefined ? { done: false } : { done: false, current: this.#recordOf(key, unpackRecord(stored)) };
+      if (stored === undefined && expected !== null) return { done: false };
+      if (stored !== undefined && (expected === null || !isNewest(expected, stored)))
+        return { done: false, current: this.#recordOf(key, unpackRecord(stored)) };
     }
+    const claimed = claims.length === 0 ? nothing : this.#claim(claims, now);
+    if (!claimed.done) return claimed;
+    if (record !== undefined && stored === undefined) this.#makeRoom([this.#records], 1, this.maxRecords, "authentications", now);
+    this.#keepCounted(claimed.drafts, now);
+    if (record !== undefined) this.#keepRecord(key, record, stored, now);
+    return { done: true, counts: claimed.counts, asked: this.#ask(asks) };
+  }
+
+  /** What claims come to, and the rows to write for them: nothing is written yet. */
+  #claim(claims: readonly Claim[], now: number): Claimed | Refused {
     const counts = claims.map(() => 0);
     const windows = new Draft(this.#windows);
     const sums = new Draft(this.#sums);
@@ -122,10 +133,7 @@ class MemoryStore implements Store {
         counts[i] = newer(next, since);
       }
     }
-    if (record !== undefined && stored === undefined) this.#makeRoom([this.#records], 1, this.maxRecords, "authentications", now);
-    this.#keepCounted([windows, sums], now);
-    if (record !== undefined) this.#keepRecord(key, record, stored, now);
-    return { done: true, counts, asked: this.#ask(asks) };
+    return { done: true, counts, drafts: [windows, sums] };
   }
 
   async members(window: string, limit: number): Promise<string[]> {
@@ -154,7 +162,7 @@ class MemoryStore implements Store {
     }
     return Array.from(leased, ([key, row]) => {
       const record = unpackRecord(row);
-      this.#records.set(key, packRecord({ ...record, wakeAt: leaseUntil }), row);
+      this.#records.set(key, packRecord(record, leaseUntil, record.end), row);
       this.#wake(key, leaseUntil);
       return this.#recordOf(key, record);
     });
@@ -209,8 +217,7 @@ class MemoryStore implements Store {
   #keepRecord(key: string, record: RecordWrite, stored: string | undefined, now: number): void {
     const before = wakeAtOf(stored);
     const wakeAt = record.wakeAt === "unchanged" ? before : record.wakeAt;
-    const { tokens, data, keepUntil } = record;
-    this.#records.set(key, packRecord({ tokens, data, keepUntil, wakeAt, end: endAfter(now, record) }), stored);
+    this.#records.set(key, packRecord(record, wakeAt, endAfter(now, record)), stored);
     if (wakeAt !== undefined && wakeAt !== before) this.#wake(key, wakeAt);
   }
 
@@ -224,8 +231,8 @@ class MemoryStore implements Store {
     }
   }
 
-  #ask(asks: readonly Ask[]): number[] {
-    return asks.map(({ sum, since }) => total(this.#sums.get(sum), since));
+  #ask(asks: readonly Ask[]): readonly number[] {
+    return asks.length === 0 ? none : asks.map(({ sum, since }) => total(this.#sums.get(sum), since));
   }
 
   #count(claim: Claim): number {
@@ -236,7 +243,8 @@ class MemoryStore implements Store {
     return this.#names.keyOf(name);
   }
 
-  #keepCounted(drafts: readonly Pick<Draft<unknown>, "more" | "write">[], now: number): void {
+  #keepCounted(drafts: readonly Drafts[], now: number): void {
+    if (drafts.length === 0) return;
     let more = 0;
     for (const draft of drafts) more += draft.more;
     const forgot = this.#makeRoom(this.#counted, more, this.maxRecords * countedPerRecord, "members of windows, parts of sums and counters", now);
@@ -288,7 +296,20 @@ function sizeOfAll(tables: readonly Bounded[]): number {
   return size;
 }
 
-function refusal(refusedBy: number, count: number, roomSince: number | undefined): CommitResult {
+type Drafts = Pick<Draft<unknown>, "more" | "write">;
+
+interface Claimed {
+  readonly done: true;
+  readonly counts: readonly number[];
+  readonly drafts: readonly Drafts[];
+}
+
+type Refused = Extract<CommitResult, { readonly done: false }>;
+
+const none: readonly never[] = [];
+const nothing: Claimed = { done: true, counts: none, drafts: none };
+
+function refusal(refusedBy: number, count: number, roomSince: number | undefined): Refused {
   return roomSince === undefined ? { done: false, refusedBy, count } : { done: false, refusedBy, count, roomSince };
 }
 

@@ -13,17 +13,21 @@ const tokensAt = 3 * numberWidth + 1;
 const wakes = 0x80;
 
 /** Of a record that is packed, in a list that is used over and over. */
-const parts = ["", "", "", "", "", ""];
+const parts: string[] = [];
 
-export function packRecord({ end, keepUntil, wakeAt, tokens, data }: Kept): string {
-  let written = "";
-  for (const token of tokens) written += packedLength(token) + token;
+/** `end`: the slot in which it ends. */
+export function packRecord({ tokens, data, keepUntil }: Pick<StoredRecord, "tokens" | "data" | "keepUntil">, wakeAt: number | undefined, end: number): string {
+  parts.length = 5 + 2 * tokens.length;
   parts[0] = packed(end);
   parts[1] = packed(keepUntil);
   parts[2] = packed(wakeAt ?? 0);
   parts[3] = String.fromCharCode(tokens.length | (wakeAt === undefined ? 0 : wakes));
-  parts[4] = written;
-  parts[5] = data;
+  let at = 4;
+  for (const token of tokens) {
+    parts[at++] = packedLength(token);
+    parts[at++] = token;
+  }
+  parts[at] = data;
   return parts.join("");
 }
 
@@ -37,10 +41,9 @@ export function unpackRecord(row: string): Kept {
   return { end: numberAt(row, 0), keepUntil: numberAt(row, numberWidth), wakeAt: wakeAtOf(row), tokens, data: row.slice(place) };
 }
 
-/** The token of a packed record's last write. */
-export function newestOf(row: string): string {
-  const from = tokensAt + 2;
-  return row.slice(from, from + lengthAt(row, tokensAt));
+/** Whether a token is that of a packed record's last write. */
+export function isNewest(token: string, row: string): boolean {
+  return lengthAt(row, tokensAt) === token.length && row.startsWith(token, tokensAt + 2);
 }
 
 /** The wake time of a packed record, or `undefined`. */
