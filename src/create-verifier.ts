@@ -83,15 +83,17 @@ export interface Verifier extends HttpHandler {
   close(): Promise<void>;
 }
 
+const noOptions: CallOptions = {};
+
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, ping, diagnose, settleReceipts, outbox, statistics, logger, clock } =
     compose(options);
   const warn = (message: string) => logger.warn({}, message);
   return {
-    createAuthentication: (request, call = {}) => operations.createAuthentication(request, call),
+    createAuthentication: (request, call = noOptions) => operations.createAuthentication(request, call),
     retry: (request) => operations.retry(request, {}),
-    check: (request, call = {}) => operations.check(request, call),
+    check: (request, call = noOptions) => operations.check(request, call),
     lookup: (request) => operations.lookup(request, {}),
     explain: (request) => operations.explain(request),
     history: (request) => operations.history(request),

@@ -10,6 +10,11 @@ export interface CheckDecision {
   readonly proved?: Send;
 }
 
+/** Finds the one of some sends whose digest was made of a code. */
+interface CodesOfSends {
+  matching(id: string, code: string, sends: readonly Send[]): Send | undefined;
+}
+
 /** "created `rate_limited`, or 5 wrong → `rate_limited`" (docs/contract.md#check-order). */
 export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
   return auth.wrongChecks >= policy.checks;
@@ -26,13 +31,13 @@ function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
 
 /**
  * "The first row that holds: unknown → `invalid_auth_uuid` (400) · now ≥ `expires_at` → `expired_auth` · validated → `already_validated` · created `rate_limited`, or 5 wrong → `rate_limited` ·
- * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (docs/contract.md#check-order). `match` finds the one of the live sends whose code was typed; it is asked only where the code is looked at.
+ * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (docs/contract.md#check-order). `codes` is asked only where the code is looked at.
  */
-export function decideCheck(auth: Authentication, match: (live: readonly Send[]) => Send | undefined, now: number, policy: Policy): CheckDecision {
+export function decideCheck(auth: Authentication, codes: CodesOfSends, code: string, now: number, policy: Policy): CheckDecision {
   const refused = refusal(auth, policy, now);
   if (refused === "expired_auth" && holdsCodes(auth)) return { status: refused, next: withoutCodes(auth) };
   if (refused !== undefined) return { status: refused };
-  const proved = match(liveSends(auth, policy));
+  const proved = codes.matching(auth.id, code, liveSends(auth, policy));
   if (proved !== undefined) return { status: "valid", next: withoutCodes({ ...auth, validated: true }), proved };
   const counted = { ...auth, wrongChecks: auth.wrongChecks + 1 };
   return { status: "invalid", next: checksUsedUp(counted, policy) ? withoutCodes(counted) : counted };

@@ -1,6 +1,6 @@
 import type { CheckRequest, CheckStatus } from "../contract/check.js";
 import type { CheckAnswer } from "../contract/direct.js";
-import type { Authentication, Send } from "../domain/authentication.js";
+import type { Authentication } from "../domain/authentication.js";
 import { type Answer, Questions, verifiedAt } from "../domain/cells.js";
 import { decideCheck } from "../domain/check.js";
 import type { Policy } from "../domain/policy.js";
@@ -10,7 +10,7 @@ import { VerifierError } from "../errors.js";
 import type { Account } from "./door/account.js";
 import { isTestNumber, newBudget, type Parts } from "./parts.js";
 import { feedBack } from "./sending/feedback.js";
-import { neededNumber, standingOf, toldNumber } from "./standing.js";
+import { neededNumber, toldNumber, withStanding } from "./standing.js";
 import { type Decided, transition } from "./transition.js";
 
 /** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (docs/contract.md#checks). */
@@ -41,12 +41,9 @@ function told(parts: Parts, { customer, policy }: Account, verdict: Verdict, beg
 }
 
 function answerOf({ status, after }: Verdict, policy: Policy, now: number): CheckAnswer {
-  const standing = standingOf(after, policy, now);
-  if (status === "valid") return { authentication_uuid: after.id, status, phone_number: after.number, ...standing };
-  const number = toldNumber(after, status);
-  return number === undefined
-    ? { authentication_uuid: after.id, status, ...standing }
-    : { authentication_uuid: after.id, status, phone_number: number, ...standing };
+  const phone_number = status === "valid" ? after.number : toldNumber(after, status);
+  const told = phone_number === undefined ? { authentication_uuid: after.id, status } : { authentication_uuid: after.id, status, phone_number };
+  return withStanding(told, after, policy, now) as CheckAnswer;
 }
 
 /** "unknown, forgotten, or another customer's authentication: indistinguishable" (docs/contract.md#unknown-authentication). */
@@ -78,9 +75,8 @@ interface Verdict {
 
 function decide(parts: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
   const { codes, clock, settings } = parts;
-  const match = (live: readonly Send[]) => live[codes.matching(auth.id, code, live.map(digestOf))];
   const now = clock.now();
-  const { status, next: judged, proved } = decideCheck(auth, match, now, policy);
+  const { status, next: judged, proved } = decideCheck(auth, codes, code, now, policy);
   if (proved !== undefined) neededNumber(auth);
   const next = judged !== undefined && keyed !== undefined ? keyed.remember(judged, status) : judged;
   const result: Verdict = { status, auth, after: judged ?? auth, validated: proved && { auth, attempt: proved.attempt } };
@@ -101,8 +97,6 @@ function decide(parts: Parts, { policy }: Account, auth: Authentication, code: s
   const answered = (answer: Answer): Verdict => ({ ...result, inNewCountry: verifiedAt(answer, verified).verified <= policy.spam.newCountries.provenAt });
   return { result, next, claims, asks: questions.asks, answered };
 }
-
-const digestOf = ({ digest }: Send) => digest;
 
 interface KeyedRequest {
   /** What the same key was answered before. Throws `bad_request` when it came with another code. */

@@ -8,8 +8,8 @@ export interface Codes {
   draw(length: number): string;
   /** "stored only as HMAC-SHA-256 under a secret from the options, over authentication and code" (docs/contract.md#code), the first 132 bits of it. */
   digest(id: string, code: string): string;
-  /** Which of `digests` was made of `code`, under any secret (docs/contract.md#secret-rotation); -1: none. "compared in constant time" (docs/contract.md#code). */
-  matching(id: string, code: string, digests: readonly string[]): number;
+  /** The last of what holds a digest that was made of `code`, under any secret (docs/contract.md#secret-rotation). "compared in constant time" (docs/contract.md#code). */
+  matching<T extends { readonly digest: string }>(id: string, code: string, held: readonly T[]): T | undefined;
   /** Digests of a text under each secret, the current one first; `purpose` keeps the uses apart. */
   fingerprints(purpose: string, text: string): readonly string[];
   /** "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)" (docs/contract.md#keyed-id): the id under each secret, the current one first. */
@@ -45,12 +45,12 @@ export function createCodes(secrets: readonly string[], pepper = secrets[0] as s
   return {
     draw: (length) => String(randomInt(10 ** length)).padStart(length, "0"),
     digest: (id, code) => keyed(current, "code", `${id}\0${code}`),
-    matching(id, code, digests) {
-      if (digests.length === 0) return -1;
-      let found = -1;
+    matching<T extends { readonly digest: string }>(id: string, code: string, held: readonly T[]) {
+      if (held.length === 0) return undefined;
+      let found: T | undefined;
       for (const key of keys) {
         const made = keyed(key, "code", `${id}\0${code}`);
-        for (let at = 0; at < digests.length; at++) if (isSame(digests[at] as string, made)) found = at;
+        for (const one of held) if (isSame(one.digest, made)) found = one;
       }
       return found;
     },

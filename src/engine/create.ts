@@ -22,7 +22,7 @@ import { handOver } from "./sending/hand-over.js";
 import { nextSend, type Sending } from "./sending/next-send.js";
 import { Tries } from "./sending/take-back.js";
 import { allSoon, type Soon, soon } from "./soon.js";
-import { standingOf } from "./standing.js";
+import { withStanding } from "./standing.js";
 import { timestamp } from "./timestamp.js";
 import { creation, type Decided, transition } from "./transition.js";
 
@@ -289,15 +289,15 @@ function keyedRequest({ codes, records }: Parts, { customer }: Account, request:
 
 /** `number`: of the request, since the record of one that is over holds it no more. */
 function answerOf(auth: Authentication, number: string, policy: Policy, now: number): AuthenticationAnswer {
-  const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
-  return {
+  const told = {
     authentication_uuid: auth.id,
     created_at: timestamp(auth.createdAt),
     expires_at: timestamp(auth.expiresAt),
     status: auth.status,
     phone_number: number,
-    ...standingOf(auth, policy, now),
-    ...(retry_after !== undefined && { retry_after }),
-    ...(isCarrierRefused(auth) && { carrier_refused: true }),
   };
+  const answer = withStanding(told, auth, policy, now);
+  const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
+  if (retry_after !== undefined) return { ...answer, retry_after };
+  return isCarrierRefused(auth) ? { ...answer, carrier_refused: true } : answer;
 }

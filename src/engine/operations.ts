@@ -15,7 +15,7 @@ import { type Erasure, eraseNumber } from "./privacy/erase.js";
 import { type HistoryEntry, historyOf } from "./privacy/history.js";
 import { type Unlocking, unlockNumber } from "./privacy/unlock.js";
 import { retryAuthentication } from "./retry.js";
-import { promised, type Soon } from "./soon.js";
+import type { Soon } from "./soon.js";
 import type { Stats } from "./statistics.js";
 
 export interface CallOptions {
@@ -68,11 +68,20 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
       const request = read(caller === undefined ? named(input) : input, parts.settings);
       const account = admit(request.customer_uuid, caller);
       const key = keyIn(options);
-      return account instanceof Promise ? account.then((one) => operation(parts, one, request, key), failed) : operation(parts, account, request, key);
+      return account instanceof Promise ? later(account, operation, request, key, failed) : operation(parts, account, request, key);
     } catch (fault) {
-      return promised(() => failed(fault));
+      return rejected(failed, fault);
     }
   };
+
+  /** Apart from `run`, as is `rejected`: functions in there would cost every request what they hold. */
+  const later = <Request, R>(
+    account: Promise<Account>,
+    operation: (parts: Parts, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
+    request: Request,
+    key: string | undefined,
+    failed: (fault: unknown) => never,
+  ): Promise<R> => account.then((one) => operation(parts, one, request, key), failed);
 
   return {
     createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, createAuthentication, options),
@@ -85,6 +94,10 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
     unlock: (input) => run(undefined, input, parseNumber, undefined, unlockNumber),
     stats: (input) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
   };
+}
+
+async function rejected(failed: (fault: unknown) => never, fault: unknown): Promise<never> {
+  return failed(fault);
 }
 
 function rethrow(fault: unknown): never {

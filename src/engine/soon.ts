@@ -12,13 +12,3 @@ const isPromise = (value: unknown) => value instanceof Promise;
 export function allSoon<T extends readonly unknown[]>(values: { readonly [K in keyof T]: Soon<T[K]> }): Soon<T> {
   return values.some(isPromise) ? (Promise.all(values) as unknown as Promise<T>) : (values as unknown as T);
 }
-
-/** A promise of what work comes to; what it throws at once rejects as what it throws later does. */
-export function promised<T>(work: () => Soon<T>): Promise<T> {
-  try {
-    const value = work();
-    return value instanceof Promise ? value : Promise.resolve(value);
-  } catch (error) {
-    return Promise.reject(error);
-  }
-}

@@ -6,11 +6,14 @@ import { decideRetry, retryResult } from "../domain/retry.js";
 import { unavailable } from "./clock/budget.js";
 import { timestamp } from "./timestamp.js";
 
-/** What an authentication has left, as direct calls tell it. */
-export function standingOf(auth: Authentication, policy: Policy, now: number): Standing {
+/** An answer, to which what its authentication has left is added, as direct calls tell it. */
+export function withStanding<A extends object>(answer: A, auth: Authentication, policy: Policy, now: number): A & Standing {
   const { remaining, nextRetryAt } = retryResult(auth, decideRetry(auth, now, policy), policy);
-  const remaining_checks = checksLeft(auth, now, policy);
-  return remaining === 0 ? { remaining_retry: 0, remaining_checks } : { remaining_retry: remaining, remaining_checks, next_retry_at: timestamp(nextRetryAt) };
+  const whole = answer as { -readonly [K in keyof Standing]: Standing[K] };
+  whole.remaining_retry = remaining;
+  whole.remaining_checks = checksLeft(auth, now, policy);
+  if (remaining > 0) whole.next_retry_at = timestamp(nextRetryAt);
+  return answer as A & Standing;
 }
 
 /** The number that a retry or a check tells: none once the authentication is over, whether its record still holds it or not. */

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { defaultPolicy } from "../../src/domain/policy.js";
 import { createAccounts, generateApiKey } from "../../src/engine/door/account.js";
-import { promised } from "../../src/engine/soon.js";
 import { VerifierError } from "../../src/errors.js";
 import { readOptions } from "../../src/options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
@@ -23,7 +22,7 @@ function accountsOf(answer: () => unknown) {
 async function outcomes(answer: () => unknown) {
   const accounts = accountsOf(answer);
   const asked = [() => accounts.byKey(key), () => accounts.byUuid(uuid), () => accounts.webhookSecrets(uuid)];
-  return Promise.all(asked.map((one) => promised<unknown>(one).catch((error: unknown) => (error instanceof VerifierError ? error.code : error))));
+  return Promise.all(asked.map(async (one) => one()).map((said) => said.catch((error: unknown) => (error instanceof VerifierError ? error.code : error))));
 }
 
 beforeEach(() => void (reported = []));

@@ -76,19 +76,22 @@ export function createAccounts(
     return customer;
   };
 
+  const askLater = <T>(answer: PromiseLike<Customer | null | undefined>, uuid: string | undefined, read: (customer: Customer) => T): Promise<T | undefined> =>
+    withTimeout(clock, settings.storeTimeout, () => answer)
+      .then((found) => {
+        const customer = judged(found, uuid);
+        return customer && read(customer);
+      })
+      .catch((cause: unknown) => failed(cause, uuid));
+
   /** What is `read` of the customer that the source answers to a question, which names the customer or a key. */
   const ask = <T>(question: "find" | "findByKeyDigest", text: string, read: (customer: Customer) => T): Soon<T | undefined> => {
     const uuid = question === "find" ? text : undefined;
-    const made = (found: Customer | null | undefined) => {
-      const customer = judged(found, uuid);
-      return customer && read(customer);
-    };
     try {
       const answer = source[question](text);
-      if (!isThenable(answer)) return made(answer);
-      return withTimeout(clock, settings.storeTimeout, () => answer)
-        .then(made)
-        .catch((cause: unknown) => failed(cause, uuid));
+      if (isThenable(answer)) return askLater(answer, uuid, read);
+      const customer = judged(answer, uuid);
+      return customer && read(customer);
     } catch (cause) {
       return failed(cause, uuid);
     }
