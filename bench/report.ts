@@ -7,8 +7,6 @@ export interface Row {
   /** What is to be reached, in words; absent for figures that only inform. */
   readonly target?: string;
   readonly reached?: boolean;
-  /** Not reached yet, and no worse than it is held to be: the bench does not fail on it. */
-  readonly held?: boolean;
 }
 
 /** A part of the bench: measures, and answers its lines. */
@@ -31,12 +29,6 @@ export function median(values: readonly number[]): number {
 /** A figure that must be at most `limit`. */
 export function atMost(figure: string, value: number, limit: number, unit: string, more = ""): Row {
   return { figure, measured: `${number(value)}${unit}${more}`, target: `≤ ${number(limit)}${unit}`, reached: value <= limit };
-}
-
-/** The same where the target is not reached yet: the figure is held to at most `held` meanwhile. */
-export function atMostYet(figure: string, value: number, limit: number, held: number, unit: string): Row {
-  const row = atMost(figure, value, limit, unit);
-  return row.reached ? row : { ...row, target: `${row.target} (held at ${number(held)}${unit})`, held: value <= held };
 }
 
 /** Two significant decimals below ten, one below a hundred, none above; thousands set apart. */
