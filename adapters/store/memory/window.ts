@@ -27,7 +27,9 @@ function isNamed(member: string, name: string): boolean {
 /** How many members are newer than `since`; the one named `except` does not count. */
 export function newer(members: Members = [], since: number, except?: string): number {
   if (typeof members === "string") return numberAt(members, timeAt) > since && (except === undefined || !isNamed(members, except)) ? 1 : 0;
-  let first = members.length;
+  const [oldest] = members;
+  // Mostly all of them are.
+  let first = oldest !== undefined && numberAt(oldest, timeAt) > since ? 0 : members.length;
   while (first > 0 && numberAt(members[first - 1] as string, timeAt) > since) first--;
   return members.length - first - (except !== undefined && placeOf(members, except) >= first ? 1 : 0);
 }
@@ -54,7 +56,7 @@ export function withMember(members: Members | undefined, { member, now }: Member
   while (place > 0 && numberAt(others[place - 1] as string, timeAt) > now) place--;
   let first = Math.max(0, others.length + 1 - most);
   while (first < place && numberAt(others[first] as string, 0) <= slot) first++;
-  return membersOf(others.toSpliced(place, 0, added).slice(first));
+  return membersOf(first === 0 && place === others.length ? others.concat(added) : others.slice(first, place).concat(added, others.slice(place)));
 }
 
 /** The window without a member, if that stands there with this very time. */
