@@ -1,4 +1,4 @@
-import type { Fired } from "./load.js";
+import type { Batch, Fired } from "./load.js";
 import { type Shape, shapes } from "./memory.js";
 import { type Child, startChild } from "./processes.js";
 import { median } from "./report.js";
@@ -40,8 +40,8 @@ export interface Spread {
   readonly most: number;
 }
 
-/** Rounds of each before those that count: until V8 has compiled what it will. */
-const warmUp = 10;
+/** Pairs of each before those that count, many at a time: until V8 has compiled what it will. After half as many the verifier still took a quarter more than later on. */
+const warmUp = { pairs: 20_000, connections: 16 };
 
 /** On a busy machine there are fewer rounds, at least three, so that the bench ends: no more are begun after this many milliseconds. */
 const patience = 20_000;
@@ -53,7 +53,7 @@ export async function compare<K extends Kind>(comparison: Comparison<K>): Promis
   const servers = await Promise.all(kinds.map((kind) => startServer(load, kind, comparison)));
   const costs = Object.fromEntries(kinds.map((kind) => [kind, []])) as unknown as Record<K, Cost[]>;
   try {
-    for (const server of servers) for (let round = 0; round < warmUp; round++) await server.run();
+    for (const server of servers) for (let done = 0; done < warmUp.pairs; done += comparison.pairs) await server.run(warmUp.connections);
     const end = performance.now() + patience;
     for (let round = 0; round < rounds && (round < 3 || performance.now() < end); round++) {
       for (const server of round % 2 === 0 ? servers : servers.toReversed()) costs[server.kind].push(await server.run());
@@ -79,13 +79,13 @@ export function middleOf(costs: readonly Cost[], figure: keyof Cost): number {
 
 interface Server<K extends Kind> {
   readonly kind: K;
-  /** One round. */
-  run(): Promise<Cost>;
+  /** One round. `connections`: default those of the comparison. */
+  run(connections?: number): Promise<Cost>;
   stop(): Promise<void>;
 }
 
 async function startServer<K extends Kind>(load: Child, kind: K, comparison: Comparison<K>): Promise<Server<K>> {
-  const { framework, store, pairs, connections, shape = "number only", elsewhere = false, storeCpu = async () => 0 } = comparison;
+  const { framework, store, pairs, shape = "number only", elsewhere = false, storeCpu = async () => 0 } = comparison;
   const start = async () => {
     const child = startChild("./app-server.ts", [framework, kind === "control" ? "bare" : kind, store]);
     return { child, port: await child.call<number | undefined>("start") };
@@ -95,7 +95,7 @@ async function startServer<K extends Kind>(load: Child, kind: K, comparison: Com
   const { fieldsOf } = shapes[shape];
   let index = 0;
 
-  async function fire({ child, port }: typeof creator, path: string, requests: readonly { readonly key: string; readonly body: string }[]) {
+  async function fire({ child, port }: typeof creator, path: string, connections: number, requests: Batch["requests"]) {
     const before = await child.call<number>("cpu");
     const fired = await (port === undefined ? child : load).call<Fired>("fire", { port, path, connections, requests });
     return { ...fired, cpu: (await child.call<number>("cpu")) - before };
@@ -103,7 +103,7 @@ async function startServer<K extends Kind>(load: Child, kind: K, comparison: Com
 
   return {
     kind,
-    async run() {
+    async run(connections = comparison.connections) {
       const storeBefore = await storeCpu();
       const creates = Array.from({ length: pairs }, () => {
         const customer = customerFor(index);
@@ -112,6 +112,7 @@ async function startServer<K extends Kind>(load: Child, kind: K, comparison: Com
       const create = await fire(
         creator,
         "/v1/authentication",
+        connections,
         creates.map(({ key, ...body }) => ({ key, body: JSON.stringify(body) })),
       );
       const codes = await creator.child.call<Map<string, string>>("codes");
@@ -119,6 +120,7 @@ async function startServer<K extends Kind>(load: Child, kind: K, comparison: Com
       const check = await fire(
         checker,
         "/v1/check",
+        connections,
         creates.map(({ key, customer_uuid }, at) => {
           const authentication_uuid = ids[at] as string;
           return { key, body: JSON.stringify({ customer_uuid, authentication_uuid, check_code: codes.get(authentication_uuid) ?? "123456" }) };
