@@ -114,10 +114,10 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
 
   const heldOf = (record: StoredRecord): Held => {
     try {
-      const { customer, id, tokens, data } = record;
+      const { id, tokens, data } = record;
       const known = recent.get(id);
       // The same write, with what was noted since.
-      if (known?.tokens[0] === tokens[0] && known?.auth.customer === customer) return known;
+      if (known !== undefined && known.tokens[0] === tokens[0]) return known;
       const read = { auth: decodeRecord(record, codes.unseal), tokens, data };
       recent.set(id, read);
       return read;

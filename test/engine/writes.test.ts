@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import type { Change, CommitResult, Store } from "../../src/index.js";
+import { faultOf, setUp } from "../support/verifier.js";
+
+/** A memory store whose commits are `commit`'s. */
+function storeWith(commit: (change: Change, store: Store) => Promise<CommitResult>): Store {
+  const { store } = setUp();
+  return new Proxy(store, { get: (_target, name: keyof Store) => (name === "commit" ? (change: Change) => commit(change, store) : store[name]?.bind(store)) });
+}
+
+test("a record keeps the tokens of its last sixteen writes, the newest first", async () => {
+  const written: (readonly string[])[] = [];
+  const store = storeWith((change, own) => {
+    if (change.record !== undefined) written.push(change.record.tokens);
+    return own.commit(change);
+  });
+  const set = setUp({ store, policy: { checks: 20, codeLength: 8 } });
+  const { authentication_uuid } = await set.create();
+  for (let guess = 0; guess < 19; guess++) expect(await set.check(authentication_uuid, "0")).toMatchObject({ status: "invalid" });
+  expect(written.map(({ length }) => length)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16, 16, 16]);
+  expect(written.at(-1)?.slice(1)).toEqual(written.at(-2)?.slice(0, 15));
+});
+
+test("a store that never takes a new record, and shows none in its way, is answered 503 in the end", async () => {
+  let asked = 0;
+  const set = setUp({
+    store: storeWith(async () => {
+      if (++asked > 1_000) throw new Error("asked without end");
+      return { done: false };
+    }),
+  });
+  expect(await faultOf(set.create())).toBe("unavailable");
+  expect(asked).toBeLessThanOrEqual(1_000);
+  expect(set.box.messages).toEqual([]);
+});
