@@ -68,8 +68,6 @@ export interface Records extends RecordsOf<Authentication> {
   forget(id: string): void;
 }
 
-const none: readonly never[] = [];
-
 export interface RecordsOptions {
   readonly store: Store;
   readonly codes: Codes;
@@ -167,10 +165,11 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
       });
     },
 
-    commit(budget, { next, before, claims = none, asks = none, token = codes.newToken() }, read) {
+    commit(budget, writing, read) {
+      const { next, before, token = codes.newToken() } = writing;
       const at = now();
       const auth = next.sealed === undefined || needsNumber(next, fullNumber, at) ? next : withoutNumber(next);
-      return budget.ask(new Write(shelf, budget, auth, wakeOf(auth, before, at), claims, asks, token, before, at, read));
+      return budget.ask(new Write(shelf, budget, writing, auth, wakeOf(auth, before, at), token, at, read));
     },
 
     async lease(budget, until, limit, leaseUntil) {

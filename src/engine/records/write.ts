@@ -1,10 +1,9 @@
 import { type Authentication, isForgotten } from "../../domain/authentication.js";
-import type { Ask, Claim } from "../../domain/claim.js";
 import type { CommitResult, RecordWrite, Store, StoredRecord } from "../../ports/store.js";
 import type { Question, StoreBudget } from "../clock/budget.js";
 import type { Soon } from "../soon.js";
 import { encodeRecord } from "./codec.js";
-import type { Committed, Held, Remembered } from "./records.js";
+import type { Committed, Held, Remembered, Writing } from "./records.js";
 
 /** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
 export const keptTokens = 16;
@@ -30,25 +29,24 @@ export class Write<R> implements Question<CommitResult, R> {
   #tokens: readonly string[] = none;
   #round = 0;
 
-  /** `end`: what is made of what comes of it. */
+  /** `auth`: what is to be written for `writing.next`. `at`: what time it is. `end`: what is made of what comes of it. */
   constructor(
     readonly shelf: Shelf,
     readonly budget: StoreBudget,
+    readonly writing: Writing,
     readonly auth: Authentication,
     readonly wakeAt: RecordWrite["wakeAt"],
-    readonly claims: readonly Claim[],
-    readonly asks: readonly Ask[],
     readonly token: string,
-    readonly before: Held | undefined,
     readonly at: number,
     readonly end: (committed: Committed) => Soon<R>,
   ) {
     this.#data = encodeRecord(auth);
-    this.#over = before?.tokens ?? none;
+    this.#over = writing.before?.tokens ?? none;
   }
 
   ask(): Promise<CommitResult> {
-    const { claims, asks, wakeAt, at: now } = this;
+    const { wakeAt, at: now } = this;
+    const { claims = none, asks = none } = this.writing;
     const { customer, id, keepUntil } = this.auth;
     const over = this.#over;
     const data = this.#data;
@@ -68,7 +66,7 @@ export class Write<R> implements Question<CommitResult, R> {
     const { current } = result;
     const ended = current !== undefined && isForgotten(current, shelf.now());
     if (current !== undefined && !ended) return end({ done: false, held: shelf.heldOf(current) });
-    if (this.before !== undefined || this.#round === maxRounds) return end({ done: false });
+    if (this.writing.before !== undefined || this.#round === maxRounds) return end({ done: false });
     // A record past its end that the store has not cleared away yet is as good as none, so the new one takes its place; unless it is cleared away just then.
     this.#over = current?.tokens ?? none;
     this.#round++;
