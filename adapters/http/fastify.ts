@@ -50,7 +50,8 @@ export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, option
 
     async function answer(request: FastifyRequestLike, reply: FastifyReplyLike): Promise<unknown> {
       const { raw, body } = request;
-      const path = pathOf(asSent.get(raw) ?? raw.url ?? "/").replace(prefix, "");
+      const whole = pathOf(asSent.get(raw) ?? raw.url ?? "/");
+      const path = scope.prefix === "" ? whole : whole.replace(prefix, "");
       const handler = of(path);
       const answered = await handler.handle(toHttpRequest(raw, path, (limit) => readBody(handler, raw, isStream(body) ? body : raw, limit)));
       letRestPast(handler, raw, reply.raw);

@@ -1,4 +1,4 @@
-import { TimedOut, withTimeout } from "../engine/clock/budget.js";
+import { askWithin, type Question, TimedOut } from "../engine/clock/budget.js";
 import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { HttpBody, HttpRequest } from "./message.js";
@@ -18,18 +18,34 @@ const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** What `read` makes of the body, which comes within 10 s or is answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
-export function bodyOf<T>(clock: Clock, request: HttpRequest, limit: number, read: (body: HttpBody) => T): Promise<T> {
-  return withTimeout(clock, bodyTime, () => request.body(limit), read, late);
+export function bodyOf<T>(clock: Clock, request: HttpRequest, limit: number, read: (body: HttpBody, request: HttpRequest) => T): Promise<T> {
+  return askWithin(clock, bodyTime, new Body(request, limit, read));
 }
 
-function late(error: unknown): never {
-  throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
+class Body<T> implements Question<HttpBody, T> {
+  constructor(
+    readonly request: HttpRequest,
+    readonly limit: number,
+    readonly made: (body: HttpBody, request: HttpRequest) => T,
+  ) {}
+
+  ask(): Promise<HttpBody> {
+    return this.request.body(this.limit);
+  }
+
+  read(body: HttpBody): T {
+    return this.made(body, this.request);
+  }
+
+  failed(error: unknown): never {
+    throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
+  }
 }
 
 /** The JSON value in the body of a request. Throws `bad_request` and `payload_too_large`. */
 export function readJson(clock: Clock, request: HttpRequest): Promise<unknown> {
   if (!isJson(request.header("content-type"))) throw new VerifierError("bad_request", "The content-type must be application/json.");
-  return bodyOf(clock, request, bodyLimit, (body) => toValue(body, request));
+  return bodyOf(clock, request, bodyLimit, toValue);
 }
 
 function isJson(given = ""): boolean {

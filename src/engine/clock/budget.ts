@@ -102,17 +102,14 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
   };
 }
 
-/**
- * What `read` makes of the result of `ask`, by default the result; or `failed` of its rejection, which is `TimedOut` after `ms`, by default a rejection with the same. What `ask` does later is ignored.
- */
-export function withTimeout<T, R = T>(
-  clock: Clock,
-  ms: number,
-  ask: Question<T, R>["ask"],
-  read?: Question<T, R>["read"],
-  failed?: Question<T, R>["failed"],
-): Promise<R> {
-  return new Wait<T, R>(clock, ms, { ask, read, failed }).begin();
+/** The result of `ask`; a rejection with `TimedOut` after `ms`. What `ask` does later is ignored. */
+export function withTimeout<T>(clock: Clock, ms: number, ask: () => PromiseLike<T> | T): Promise<T> {
+  return askWithin<T, T>(clock, ms, { ask });
+}
+
+/** The same, and what is made of the result, or of the failure. */
+export function askWithin<T, R>(clock: Clock, ms: number, question: Question<T, R>): Promise<R> {
+  return new Wait(clock, ms, question).begin();
 }
 
 /** What a promise that is being made is settled by: `Promise.withResolvers`, which Node 20 has not, without a function of its own for each. */

@@ -7,7 +7,7 @@ import { soundPrice, spendCorrection } from "../../domain/spend.js";
 import type { TestNumber } from "../../options.js";
 import type { Clock } from "../../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
-import { type StoreBudget, TimedOut, withTimeout } from "../clock/budget.js";
+import { askWithin, type StoreBudget, TimedOut } from "../clock/budget.js";
 import { insist } from "../clock/insist.js";
 import { newBudget, type Parts } from "../parts.js";
 import type { Soon } from "../soon.js";
@@ -187,7 +187,7 @@ function send(parts: Parts, message: SmsMessage, now: number): Promise<SentRepor
       return failed(error);
     }
   };
-  return withTimeout(clock, settings.sendTimeout, () => sender.send(message, context), answered, failed);
+  return askWithin(clock, settings.sendTimeout, { ask: () => sender.send(message, context), read: answered, failed });
 }
 
 /** With the reason, told to the operator, and kept where the sender gives no steps of its own. */
