@@ -36,7 +36,7 @@ export function transition<R, T = Authentication>(
   id: string,
   decide: (auth: T, held: Held<T>) => Decided<R, T>,
 ): Promise<R | undefined> {
-  return new Loop<R, T>(records, budget, customer, id, (held) => held && decide(held.auth, held)).begin(records.recall(customer, id), false);
+  return new Change(records, budget, customer, id, decide).begin(records.recall(customer, id), false);
 }
 
 /** The same where there need be no record: it is taken that there is none, until a lost race tells. */
@@ -47,18 +47,20 @@ export function creation<R, T = Authentication>(
   id: string,
   decide: (held: Held<T> | undefined) => Decided<R, T>,
 ): Promise<R> {
-  return new Loop(records, budget, customer, id, decide).begin(undefined, true) as Promise<R>;
+  return new Creation(records, budget, customer, id, decide).begin(undefined, true) as Promise<R>;
 }
 
 /** Decides and commits until one of both comes to an end. No async function: nearly all end with the first commit. */
-class Loop<R, T> {
+abstract class Loop<R, T, Decide> {
   constructor(
     readonly records: RecordsOf<T>,
     readonly budget: StoreBudget,
     readonly customer: string,
     readonly id: string,
-    readonly decide: (held: Held<T> | undefined) => Decided<R, T> | undefined,
+    readonly decide: Decide,
   ) {}
+
+  abstract decided(held: Held<T> | undefined): Decided<R, T> | undefined;
 
   /** `isFresh`: it is known that there is no record, or taken for known. */
   begin(held: Held<T> | undefined, isFresh: boolean): Promise<R | undefined> {
@@ -78,16 +80,28 @@ class Loop<R, T> {
   /** `isFresh`: `held` was read or came back in this very transition. */
   #from(held: Held<T> | undefined, isFresh: boolean, lost: number): Soon<R | undefined> {
     if (lost === maxRaces) throw unavailable(new Error(`lost ${maxRaces} races for the record ${this.id} of customer ${this.customer}`));
-    return this.#settle(this.decide(held), held, isFresh, lost);
+    return this.#settle(this.decided(held), held, isFresh, lost);
   }
 
   #settle(decided: Decided<R, T> | undefined, held: Held<T> | undefined, isFresh: boolean, lost: number): Soon<R | undefined> {
     if (decided?.next === undefined) return isFresh ? decided?.result : this.#read(lost + 1);
     const { next, claims, asks, token } = decided;
     return this.records.commit(this.budget, { next, before: held, claims, asks, token }, (committed): Soon<R | undefined> => {
-      if (committed.done) return decided.answered === undefined ? decided.result : decided.answered(committed.answer);
-      if (committed.refused === undefined) return this.#from(committed.held, true, lost + 1);
-      return this.#settle(decided.refused?.(committed.refused), held, isFresh, lost);
+      if (committed.done) return decided.answered === undefined ? decided.result : decided.answered(committed);
+      if (committed.refusedBy === undefined) return this.#from(committed.held, true, lost + 1);
+      return this.#settle(decided.refused?.(committed), held, isFresh, lost);
     });
+  }
+}
+
+class Change<R, T> extends Loop<R, T, (auth: T, held: Held<T>) => Decided<R, T>> {
+  override decided(held: Held<T> | undefined): Decided<R, T> | undefined {
+    return held && this.decide(held.auth, held);
+  }
+}
+
+class Creation<R, T> extends Loop<R, T, (held: Held<T> | undefined) => Decided<R, T>> {
+  override decided(held: Held<T> | undefined): Decided<R, T> {
+    return this.decide(held);
   }
 }

@@ -73,8 +73,7 @@ export function createCustomerRecords({
       return budget.ask({
         ask: () => store.commit({ claims, record, expected: before?.tokens[0] ?? null }),
         read(result) {
-          if (result.done) return read({ done: true, answer: result });
-          if (result.refusedBy !== undefined) return read({ done: false, refused: { by: result.refusedBy, count: result.count } });
+          if (result.done || result.refusedBy !== undefined) return read(result);
           return read(result.current === undefined ? { done: false } : { done: false, held: heldOf(result.current) });
         },
       });

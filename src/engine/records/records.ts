@@ -4,7 +4,7 @@ import type { Ask, Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
-import type { RecordWrite, Store, StoredRecord } from "../../ports/store.js";
+import type { CommitResult, RecordWrite, Store, StoredRecord } from "../../ports/store.js";
 import { type StoreBudget, unavailable } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
 import type { Soon } from "../soon.js";
@@ -35,18 +35,13 @@ export interface Writing<T = Authentication> {
 }
 
 /** Which claim was refused, what is counted without it, and since when there would be room for it. */
-export interface RefusedClaim {
-  readonly by: number;
-  readonly count: number;
-  readonly roomSince?: number | undefined;
-}
+export type RefusedClaim = Extract<CommitResult, { readonly refusedBy: number }>;
 
 export type Committed<T = Authentication> =
-  | { readonly done: true; readonly answer: Answer }
-  /** The claim that was refused, as the store tells it. */
-  | { readonly done: false; readonly refused: RefusedClaim }
+  | ({ readonly done: true } & Answer)
+  | RefusedClaim
   /** What is stored instead, if anything is. */
-  | { readonly done: false; readonly refused?: undefined; readonly held?: Held<T> };
+  | { readonly done: false; readonly refusedBy?: undefined; readonly held?: Held<T> };
 
 /** Records of one kind in the store: what the loop of `transition.ts` works on. */
 export interface RecordsOf<T> {

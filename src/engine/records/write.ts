@@ -60,9 +60,9 @@ export class Write<R> implements Question<CommitResult, R> {
     const { shelf, auth, end } = this;
     if (result.done) {
       shelf.keep({ auth, tokens: this.#tokens, data: this.#data }, this.at);
-      return end({ done: true, answer: result });
+      return end(result);
     }
-    if (result.refusedBy !== undefined) return end({ done: false, refused: { by: result.refusedBy, count: result.count, roomSince: result.roomSince } });
+    if (result.refusedBy !== undefined) return end(result);
     const { current } = result;
     const ended = current !== undefined && isForgotten(current, shelf.now());
     if (current !== undefined && !ended) return end({ done: false, held: shelf.heldOf(current) });

@@ -91,8 +91,8 @@ export class Admission {
   }
 
   /** The rule whose claim the store refused. */
-  refused({ by, count, roomSince }: RefusedClaim): Decision {
-    return refusalOf(this.#charges[by] as Charge, count, roomSince);
+  refused({ refusedBy, count, roomSince }: RefusedClaim): Decision {
+    return refusalOf(this.#charges[refusedBy] as Charge, count, roomSince);
   }
 
   /** "A rule that weighs several counts claims without a limit … a pure rule then decides on the numbers that came back, before the message goes" (docs/contract.md#store-counts). */
