@@ -41,9 +41,10 @@ function told(parts: Parts, { customer, policy }: Account, verdict: Verdict, beg
 }
 
 function answerOf({ status, after }: Verdict, policy: Policy, now: number): CheckAnswer {
-  const phone_number = status === "valid" ? after.number : toldNumber(after, status);
+  if (status === "valid") return withStanding({ authentication_uuid: after.id, status, phone_number: after.number }, after, policy, now);
+  const phone_number = toldNumber(after, status);
   const told = phone_number === undefined ? { authentication_uuid: after.id, status } : { authentication_uuid: after.id, status, phone_number };
-  return withStanding(told, after, policy, now) as CheckAnswer;
+  return withStanding(told, after, policy, now);
 }
 
 /** "unknown, forgotten, or another customer's authentication: indistinguishable" (docs/contract.md#unknown-authentication). */
