@@ -50,8 +50,7 @@ export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, option
 
     async function answer(request: FastifyRequestLike, reply: FastifyReplyLike): Promise<unknown> {
       const { raw, body } = request;
-      const whole = pathOf(asSent.get(raw) ?? raw.url ?? "/");
-      const path = scope.prefix === "" ? whole : whole.replace(prefix, "");
+      const path = pathOf(asSent.get(raw) ?? raw.url ?? "/").replace(prefix, "");
       const handler = of(path);
       const answered = await handler.handle(toHttpRequest(raw, path, (limit) => readBody(handler, raw, isStream(body) ? body : raw, limit)));
       letRestPast(handler, raw, reply.raw);

@@ -23,10 +23,9 @@ export function mounted(usage: string, given: Mountable): Mounted {
     throw new TypeError(
       `phoneproof: ${usage} has two handlers for ${twice}, of which the second would never be asked: mount it by itself, under another prefix`,
     );
-  const [first] = handlers as readonly [HttpHandler, ...HttpHandler[]];
-  const among = (path: string, asked: string) =>
-    handlers.find(({ root }) => isUnder(root, path)) ?? handlers.find(({ root }) => asked.includes(`${root}/`)) ?? first;
-  return { roots, of: (path, asked = path) => (handlers.length === 1 ? first : among(path, asked)) };
+  const of = (path: string, asked: string) =>
+    handlers.find(({ root }) => isUnder(root, path)) ?? handlers.find(({ root }) => asked.includes(`${root}/`)) ?? handlers[0];
+  return { roots, of: (path, asked = path) => of(path, asked) as HttpHandler };
 }
 
 function isHandler(value: unknown): value is HttpHandler {

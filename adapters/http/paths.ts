@@ -1,7 +1,7 @@
 /** The path of a request target or URL, as it came, up to `?` or `#`. Targets in absolute form (`http://host/v1/check`) are taken too. */
 export function pathOf(target: string): string {
   const rest = target.startsWith("/") ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "");
-  const end = rest.includes("?") || rest.includes("#") ? rest.search(/[?#]/) : -1;
+  const end = rest.search(/[?#]/);
   return (end === -1 ? rest : rest.slice(0, end)) || "/";
 }
 
