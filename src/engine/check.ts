@@ -43,8 +43,8 @@ function told(parts: Parts, { customer, policy }: Account, verdict: Verdict, beg
 function answerOf({ status, after }: Verdict, policy: Policy, now: number): CheckAnswer {
   if (status === "valid") return withStanding({ authentication_uuid: after.id, status, phone_number: after.number }, after, policy, now);
   const phone_number = toldNumber(after, status);
-  const told = phone_number === undefined ? { authentication_uuid: after.id, status } : { authentication_uuid: after.id, status, phone_number };
-  return withStanding(told, after, policy, now);
+  const answer = phone_number === undefined ? { authentication_uuid: after.id, status } : { authentication_uuid: after.id, status, phone_number };
+  return withStanding(answer, after, policy, now);
 }
 
 /** "unknown, forgotten, or another customer's authentication: indistinguishable" (docs/contract.md#unknown-authentication). */

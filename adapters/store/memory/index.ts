@@ -122,7 +122,7 @@ class MemoryStore implements Store {
         counts[i] = total(next, since);
       } else {
         // Several limits on one window follow one another.
-        if (claim.window !== window) name = this.#windowKey((window = claim.window));
+        if (claim.window !== window) name = this.#names.keyOf((window = claim.window));
         const members = windows.get(name);
         const count = newer(members, since, claim.member);
         if (!claim.out && count >= limit) return refusal(i, count, roomInWindow(members, limit, claim.member));
@@ -137,7 +137,7 @@ class MemoryStore implements Store {
   }
 
   async members(window: string, limit: number): Promise<string[]> {
-    return namesOf(this.#windows.get(this.#windowKey(window)), limit);
+    return namesOf(this.#windows.get(this.#names.keyOf(window)), limit);
   }
 
   async tally(adds: readonly Tally[], reads: readonly string[]): Promise<number[]> {
@@ -184,7 +184,7 @@ class MemoryStore implements Store {
     const keys = new Set(records.map(({ customer, id }) => this.#recordKey(customer, id)));
     for (const key of keys) this.#records.delete(key);
     if (keys.size > 0) this.#wakes.removeAll((key) => keys.has(key));
-    for (const window of windows) this.#windows.delete(this.#windowKey(window));
+    for (const window of windows) this.#windows.delete(this.#names.keyOf(window));
     for (const sum of sums) this.#sums.delete(sum);
     for (const key of values) this.#values.delete(key);
   }
@@ -236,15 +236,10 @@ class MemoryStore implements Store {
   }
 
   #count(claim: Claim): number {
-    return "sum" in claim ? total(this.#sums.get(claim.sum), claim.since) : newer(this.#windows.get(this.#windowKey(claim.window)), claim.since);
-  }
-
-  #windowKey(name: string): string {
-    return this.#names.keyOf(name);
+    return "sum" in claim ? total(this.#sums.get(claim.sum), claim.since) : newer(this.#windows.get(this.#names.keyOf(claim.window)), claim.since);
   }
 
   #keepCounted(drafts: readonly Drafts[], now: number): void {
-    if (drafts.length === 0) return;
     let more = 0;
     for (const draft of drafts) more += draft.more;
     const forgot = this.#makeRoom(this.#counted, more, this.maxRecords * countedPerRecord, "members of windows, parts of sums and counters", now);
