@@ -1,5 +1,6 @@
 import type { Clock } from "../../src/ports/clock.js";
 import type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest } from "../../src/ports/lookup-provider.js";
+import { nextTurn } from "../kit/next-turn.js";
 import { onlyOptions, optionFault } from "../kit/option-fault.js";
 
 /** A fact that a chain may be after. */
@@ -102,7 +103,7 @@ function askWithin(provider: LookupProvider, request: LookupRequest, context: Lo
     // An answer that the clock jumped over has its turn first.
     let isOver = false;
     const late = () => isOver || end(`a provider gave no answer within ${Math.floor(ms)} ms`);
-    const cancel = clock.after(ms, () => void (globalThis.setImmediate ?? setTimeout)(late));
+    const cancel = clock.after(ms, () => void nextTurn(late));
     context.signal.addEventListener("abort", over, { once: true });
     const done = () => {
       isOver = true;

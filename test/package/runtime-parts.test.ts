@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -93,6 +94,40 @@ describe("on Workers", () => {
       const ask = async () => (await worker.fetch("/", { method: "POST", body: servers as string })).json();
       expect(await ask()).toBe("PONG");
       expect(await ask()).toBe("Error: Command timed out");
+    } finally {
+      await worker.stop();
+    }
+  });
+
+  test("many requests at once are answered by one verifier on Upstash, whichever of them go away", async ({ skip }) => {
+    const folder = await runtimeOf("Workers");
+    if (folder === undefined) return skip(missing(runtimes.Workers));
+    if (servers === undefined) return skip("it needs redis-server and MongoDB");
+    const { upstash } = JSON.parse(servers) as { upstash: object };
+    const worker = await startWorker(folder, "worker-crowd.js");
+    const customer_uuid = randomUUID();
+    const headers = {
+      "content-type": "application/json",
+      "x-api-key": "pp_the-key-of-the-runtimes-test-43-characters-long",
+      "x-customer": customer_uuid,
+      "x-upstash": JSON.stringify(upstash),
+    };
+    let number = 0;
+    const create = async (signal?: AbortSignal): Promise<string> => {
+      const body = JSON.stringify({ customer_uuid, phone_number: `+336${10_000_000 + number++}` });
+      const answer = await worker.fetch("/v1/authentication", { method: "POST", headers, body, ...(signal && { signal }) });
+      return ((await answer.json()) as { status: string }).status;
+    };
+    try {
+      for (let wave = 0; wave < 4; wave++) {
+        const gone = new AbortController();
+        const going = Array.from({ length: 5 }, () => create(gone.signal).catch(() => "gone"));
+        const staying = Array.from({ length: 20 }, () => create());
+        await new Promise(setImmediate);
+        gone.abort();
+        expect(await Promise.all(staying)).toEqual(staying.map(() => "pending"));
+        await Promise.all(going);
+      }
     } finally {
       await worker.stop();
     }

@@ -32,7 +32,7 @@ describe.runIf(installed)("the store contract on Redis", () => {
     const { run } = recognise(client);
     return {
       async client(script, keys, args) {
-        if (script !== lease && script !== tally) await run(script, keys, args);
+        if (![lease, tally].some((once) => script.includes(once))) await run(script, keys, args);
         return run(script, keys, args);
       },
       close,

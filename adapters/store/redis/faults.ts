@@ -18,6 +18,11 @@ export function faultOf(error: unknown): Error {
   return new Error(`redisStore: ${text}`);
 }
 
+/** The client, or what is around it, makes something else of a reply. */
+export function mangledReply(): TypeError {
+  return new TypeError("redisStore: option `client` does not give a script's reply as it came");
+}
+
 /** Its message, or its code, or the name of its class; and those of what caused it. */
 function wordsOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return withoutCommand(String(error));

@@ -1,8 +1,9 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
+import { inWorker } from "../../kit/workers.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
-import { faultOf, refuseLarge } from "./faults.js";
+import { faultOf, mangledReply, refuseLarge } from "./faults.js";
 import forgetScript from "./forget.lua";
 import { inspectionOf } from "./inspect.js";
 import { keysUnder, parseMember } from "./keys.js";
@@ -12,6 +13,7 @@ import putScript from "./put.lua";
 import readScript from "./read.lua";
 import { corruptRecord, parseRecord } from "./record.js";
 import tallyScript from "./tally.lua";
+import { together } from "./together.js";
 
 export type { GlideClient, IoredisClient, NodeRedisClient, RedisClient, RunScript, UpstashClient } from "./clients.js";
 export { fromGlide, fromIoredis, fromNodeRedis, fromUpstash } from "./clients.js";
@@ -35,8 +37,8 @@ export interface RedisStoreOptions {
 const mostForgetting = 50;
 
 /**
- * Keeps authentications and what is counted in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a cluster. Every method is one script, so one round trip;
- * on a cluster `commit` is two where it has claims and a record (three, where it is refused by the record), and `lease` two, each to all shards at once.
+ * Keeps authentications and what is counted in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a cluster. Every method is one script, so one round trip, and
+ * calls of one method in one turn of the event loop are one script together; on a cluster each goes by itself, `commit` is two where it has claims and a record (three, where it is refused by the record), and `lease` two, each to all shards at once.
  *
  * What Redis acknowledged is as safe as Redis keeps it: set `appendonly yes` (and `appendfsync always` to lose nothing at all), and know that a replica
  * promoted before it caught up has forgotten the last writes, what was counted among them (`min-replicas-to-write 1` narrows that). Set `maxmemory-policy noeviction`:
@@ -64,7 +66,7 @@ export function redisStore(options: RedisStoreOptions): Store {
   }
   const keys = keysUnder(prefix, shards);
 
-  async function ask(script: string, scriptKeys: string[], args: string[]): Promise<string> {
+  async function askAlone(script: string, scriptKeys: string[], args: string[]): Promise<string> {
     let reply: unknown;
     try {
       reply = await run(script, scriptKeys, args);
@@ -72,9 +74,10 @@ export function redisStore(options: RedisStoreOptions): Store {
       throw faultOf(error);
     }
     const text = reply instanceof Uint8Array ? new TextDecoder().decode(reply) : reply;
-    if (typeof text !== "string" || !/^[-+*?=!]/.test(text)) throw new TypeError("redisStore: option `client` does not give a script's reply as it came");
+    if (typeof text !== "string" || !/^[-+*?=!]/.test(text)) throw mangledReply();
     return text;
   }
+  const ask = cluster || inWorker ? askAlone : together(askAlone);
 
   return {
     async find(customer, id): Promise<StoredRecord | undefined> {
