@@ -2,6 +2,7 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node
 import type { LookupFunction } from "node:net";
 import { callbackUrlFault } from "../domain/callback-url.js";
 import { isPublicAddress } from "../domain/ip.js";
+import { inWorker } from "../engine/workers.js";
 import type { CallbackAnswer, CallbackRequest, CallbackSender } from "../ports/callback-sender.js";
 import { nameResolver, type Resolve } from "./names.js";
 
@@ -64,8 +65,8 @@ export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAdd
 type Client = Pick<typeof import("node:http"), "Agent" | "request">;
 
 async function socketClient(protocol: string): Promise<Client | undefined> {
-  // Workers have node:https, but no sockets below it: it fetches, and refuses `lookup`.
-  if ((globalThis as { readonly navigator?: { readonly userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers") return undefined;
+  // It has node:https all the same, which fetches, and refuses `lookup`.
+  if (inWorker) return undefined;
   try {
     return protocol === "https:" ? await import("node:https") : await import("node:http");
   } catch {

@@ -1,6 +1,7 @@
 import { VerifierError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Outage } from "../eyes/outages.js";
+import { nextTurn } from "./turn.js";
 
 /** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (docs/contract.md#store-deadline). Time in which no store call is under way is not charged. */
 export interface StoreBudget {
@@ -84,9 +85,6 @@ export function unavailable(cause?: unknown): VerifierError {
 export class TimedOut extends Error {
   override readonly name = "TimedOut";
 }
-
-/** Runs what it is given when what has arrived meanwhile was read. */
-const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
 
 /**
  * Runs `late` after `ms` and one turn of the event loop. The function returned calls it off.
