@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recognise } from "../../adapters/store/redis/clients.js";
 import { type RunScript, redisStore } from "../../adapters/store/redis/index.js";
-import type { RecordWrite } from "../../src/ports/store.js";
+import type { RecordWrite, Store } from "../../src/ports/store.js";
 import { type RedisServer, redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
 import { type Connected, clients, clusterClients } from "../support/redis-clients.js";
 
@@ -25,6 +25,13 @@ async function endsOf(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
   return (await Promise.allSettled(calls)).map((end) => (end.status === "fulfilled" ? end.value : String(end.reason)));
 }
 
+/** Ends with a turn in which several calls came; the next are gathered. */
+async function crowd(store: Store): Promise<void> {
+  const asked = [store.get("a"), store.get("b")];
+  await new Promise(setImmediate);
+  void Promise.allSettled(asked);
+}
+
 const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 const taken = { done: true, counts: [], asked: [] };
 
@@ -42,19 +49,22 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
     await server?.stop();
   });
 
-  /** A store, and of each script that it sends how many keys it names. */
-  function counted(around: (run: () => Promise<unknown>) => Promise<unknown> = (run) => run()) {
+  /** A store that has been asked twice in its last turn, and of each script that it sends from now on how many keys it names. `around`: what is done with each of these. */
+  async function crowded(around: (run: () => Promise<unknown>) => Promise<unknown> = (run) => run()) {
     const { run } = recognise(connected.client);
-    const scripts: number[] = [];
+    let scripts: number[] | undefined;
     const client: RunScript = (script, keys, args) => {
-      scripts.push(keys.length);
-      return around(() => run(script, keys, args));
+      scripts?.push(keys.length);
+      return scripts === undefined ? run(script, keys, args) : around(() => run(script, keys, args));
     };
-    return { store: redisStore({ client }), scripts };
+    const store = redisStore({ client });
+    await crowd(store);
+    scripts = [];
+    return { store, scripts };
   }
 
   it("are one script for each method, and each has its own answer", async () => {
-    const { store, scripts } = counted();
+    const { store, scripts } = await crowded();
     const keys = many(10, () => randomUUID());
     await Promise.all(keys.map((key, at) => store.put(key, `value ${at} ~ü"\\\n`, life)));
     expect(scripts).toEqual([10]);
@@ -71,7 +81,7 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
   });
 
   it("are done in the order in which they came", async () => {
-    const { store, scripts } = counted();
+    const { store, scripts } = await crowded();
     const record = aRecord();
     const [first, second, third] = await Promise.all([
       store.commit({ record }),
@@ -84,16 +94,24 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
   });
 
   it("do not wait for those of another turn", async () => {
-    const { store, scripts } = counted();
-    await store.get("a");
-    const two = store.get("b");
+    const { store, scripts } = await crowded();
+    const all = [store.get("a"), store.get("b")];
     await new Promise(setImmediate);
-    await Promise.all([two, store.get("c"), store.get("d")]);
-    expect(scripts).toEqual([1, 1, 2]);
+    all.push(store.get("c"), store.get("d"), store.get("e"));
+    await Promise.all(all);
+    expect(scripts).toEqual([2, 3]);
+  });
+
+  it("wait for no others after a turn in which one came alone", async () => {
+    const { store, scripts } = await crowded();
+    await store.get("a");
+    await Promise.all([store.get("b"), store.get("c")]);
+    await Promise.all([store.get("d"), store.get("e")]);
+    expect(scripts).toEqual([1, 1, 1, 2]);
   });
 
   it("one that fails fails alone", async () => {
-    const { store } = counted();
+    const { store } = await crowded();
     const customer = randomUUID();
     const [broken, sound] = [`${customer}:broken`, `${customer}:sound`];
     await server.cli("SET", `phoneproof{${Buffer.from(customer.replaceAll("-", ""), "hex").toString("base64url")}}:broken`, "not a window");
@@ -113,8 +131,9 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
     const store = redisStore({ client });
     const windows = many(8, () => `${randomUUID()}:w`);
     const changes = windows.map((window) => ({ claims: [aMember(window)], record: aRecord() }));
-    await store.get("so that the script is known");
+    await crowd(store);
     await own.cli("CONFIG", "SET", "maxmemory", "1");
+    await crowd(store);
     expect(await endsOf(changes.map((change) => store.commit(change)))).toEqual(changes.map(() => expect.stringContaining("OOM")));
     expect(await own.cli("DBSIZE")).toBe("0");
     await own.cli("CONFIG", "SET", "maxmemory", "0");
@@ -133,6 +152,7 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
     };
     const client = new Redis({ port: own.port, reconnectOnError }).on("error", () => {});
     const store = redisStore({ client });
+    await crowd(store);
     const ends = await endsOf(many(3, (at) => store.put(String(at), "value", life)));
     expect(ends).toEqual(many(3, () => expect.stringContaining("READONLY")));
     expect(told).toContainEqual(expect.stringContaining("READONLY"));
@@ -141,7 +161,7 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
   });
 
   it("a thousand are no script that others have to wait for long, and neither are a few large ones", async () => {
-    const { store, scripts } = counted();
+    const { store, scripts } = await crowded();
     await Promise.all(many(1_000, () => store.get(randomUUID())));
     expect(Math.max(...scripts)).toBe(32);
     expect(scripts).toHaveLength(Math.ceil(1_000 / 32));
@@ -157,7 +177,7 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
   });
 
   it("more keys than Lua unpacks at once are forgotten all the same, beside others", async () => {
-    const { store } = counted();
+    const { store } = await crowded();
     const windows = many(2, () => randomUUID()).map((customer) => many(9_000, (at) => `${customer}:${at}`));
     const kept = `${randomUUID()}:kept`;
     const first = windows.map(([name]) => name as string);
@@ -168,7 +188,7 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
 
   it("a reply that is lost is lost for all, and each is done once however often it is asked", async () => {
     let lost = 1;
-    const { store, scripts } = counted(async (run) => {
+    const { store, scripts } = await crowded(async (run) => {
       const reply = await run();
       if (lost-- > 0) throw new Error("the connection broke");
       return reply;
@@ -185,7 +205,7 @@ describe.runIf(redisIsInstalled("calls that go to Redis together"))("calls of on
     ["other text", () => "=OK"],
     ["fewer answers", () => '=["-"]'],
   ])("a client that gives %s for a reply keeps none of them waiting", async (_, change) => {
-    const { store } = counted(async (run) => change(await run()));
+    const { store } = await crowded(async (run) => change(await run()));
     const ends = await endsOf(many(3, () => store.get(randomUUID())));
     expect(ends).toEqual(many(3, () => "TypeError: redisStore: option `client` does not give a script's reply as it came"));
   });

@@ -21,32 +21,37 @@ interface Batch {
 
 /**
  * What is asked of one script in one turn of the event loop goes to the server as one: what a call costs client, connection and server beside its own work is shared by all that come together.
- * Each is done or fails by itself, in the order in which they came; a reply that is lost is lost for all of them. For a single server: the keys of several calls share no slot.
+ * Each is done or fails by itself, in the order in which they came; a reply that is lost is lost for all of them. Only after a turn in which several came: where they come one at a time none waits.
+ * For a single server: the keys of several calls share no slot.
  */
 export function together(ask: Ask): Ask {
   const open = new Map<string, Batch>();
+  let came = 0;
+  let isCrowded = false;
 
-  function sendAll(): void {
+  function endTurn(): void {
+    isCrowded = came > 1;
+    came = 0;
     const all = [...open];
     open.clear();
     for (const [script, { calls }] of all) send(ask, script, calls);
   }
 
-  return (script, keys, args) =>
-    new Promise((resolve, reject) => {
+  return (script, keys, args) => {
+    if (came++ === 0) nextTurn(endTurn);
+    if (!isCrowded) return ask(script, keys, args);
+    return new Promise((resolve, reject) => {
       const text = textOf(keys) + textOf(args);
       let batch = open.get(script);
       if (batch !== undefined && (batch.calls.length === mostCalls || batch.text + text > mostText)) {
         send(ask, script, batch.calls);
         batch = undefined;
       }
-      if (batch === undefined) {
-        if (open.size === 0) nextTurn(sendAll);
-        open.set(script, (batch = { calls: [], text: 0 }));
-      }
+      if (batch === undefined) open.set(script, (batch = { calls: [], text: 0 }));
       batch.calls.push({ keys, args, resolve, reject });
       batch.text += text;
     });
+  };
 }
 
 function textOf(words: readonly string[]): number {
