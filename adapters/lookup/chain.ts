@@ -1,7 +1,7 @@
 import type { Clock } from "../../src/ports/clock.js";
 import type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest } from "../../src/ports/lookup-provider.js";
-import { nextTurn } from "../kit/next-turn.js";
 import { onlyOptions, optionFault } from "../kit/option-fault.js";
+import { nextTurn } from "../kit/turn.js";
 
 /** A fact that a chain may be after. */
 export type WantedFact = "carrier" | "line_type" | "mcc" | "mnc" | "number_ported";

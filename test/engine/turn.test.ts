@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Cohort } from "../../src/engine/clock/turn.js";
 
 const turn = () => new Promise(setImmediate);
@@ -60,14 +60,26 @@ test("turns without anybody change nothing", async () => {
   expect(wentOn).toEqual(["a", "b", "c"]);
 });
 
-test("in a Worker nobody waits for what another request began", async ({ onTestFinished }) => {
-  vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+const foreign: readonly [string, () => unknown][] = [
+  ["in a Worker", () => vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" })],
+  ["where a test's clock was there before", () => vi.useFakeTimers()],
+  ["without setImmediate", () => vi.stubGlobal("setImmediate", undefined)],
+];
+
+test.each(foreign)("%s nobody waits for what another request began", async (_, begin) => {
+  onTestFinished(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+  begin();
   vi.resetModules();
-  onTestFinished(() => void vi.unstubAllGlobals());
   const there = await import("../../src/engine/clock/turn.js");
+  const { gathers } = await import("../../adapters/kit/turn.js");
+  expect(gathers).toBe(false);
   const cohort = new there.Cohort();
   for (let time = 0; time < 3; time++) {
     expect([cohort.join(), cohort.join(), cohort.join()]).toEqual([undefined, undefined, undefined]);
-    await turn();
+    if (vi.isFakeTimers()) vi.advanceTimersByTime(1);
+    else await new Promise((resolve) => setTimeout(resolve, 0));
   }
 });

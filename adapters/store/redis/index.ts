@@ -1,6 +1,6 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
-import { inWorker } from "../../kit/workers.js";
+import { gathers } from "../../kit/turn.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
 import { faultOf, mangledReply, refuseLarge } from "./faults.js";
@@ -77,7 +77,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     if (typeof text !== "string" || !/^[-+*?=!]/.test(text)) throw mangledReply();
     return text;
   }
-  const ask = cluster || inWorker ? askAlone : together(askAlone);
+  const ask = gathers && !cluster ? together(askAlone) : askAlone;
 
   return {
     async find(customer, id): Promise<StoredRecord | undefined> {

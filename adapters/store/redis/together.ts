@@ -1,4 +1,4 @@
-import { nextTurn } from "../../kit/next-turn.js";
+import { nextTurn } from "../../kit/turn.js";
 import type { Ask } from "./commit.js";
 import { faultOf, mangledReply } from "./faults.js";
 import togetherScript from "./together.lua";

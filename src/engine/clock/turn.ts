@@ -3,6 +3,9 @@ import { inWorker } from "../workers.js";
 /** Runs what it is given when what has arrived meanwhile was read. */
 export const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
 
+/** Whether requests may wait for one another. Not in a Worker; not where a test's own clock was there first (its timers have a `clock`), since turns then end when the test says so; and not by a timer, which takes too long. */
+const gathers = !inWorker && nextTurn === globalThis.setImmediate && !("clock" in nextTurn);
+
 /**
  * Lets what comes in one turn of the event loop go on together, when all of it has come: one after another they find code and data in the processor's caches, which halves the work of each.
  * Where they come one at a time nobody waits.
@@ -15,7 +18,7 @@ export class Cohort {
 
   /** What to wait for; `undefined`: nothing. */
   join(): Promise<void> | undefined {
-    if (inWorker) return undefined;
+    if (!gathers) return undefined;
     if (this.#came++ === 0) nextTurn(this.#end);
     if (!this.#isCrowded) return undefined;
     this.#gathering ??= new Promise((resolve) => {
