@@ -5,8 +5,8 @@ import { addScript, element, field, openPages, type PageOptions, type Pages, tol
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, seconds)).toISOString();
 
-/** The page's clock stands at noon until a test lets it run. */
-const noon: Pick<PageOptions, "before"> = { before: (page) => page.clock.install({ time: new Date(at(0)) }).then(() => page.clock.pauseAt(at(0))) };
+/** The page's clock stands at noon until a test lets it run. It begins before: it goes on until it stands, and does not go back. */
+const noon: Pick<PageOptions, "before"> = { before: (page) => page.clock.install({ time: at(-3_600) }).then(() => page.clock.pauseAt(at(0))) };
 
 describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   let pages: Pages;
