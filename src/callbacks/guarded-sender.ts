@@ -65,7 +65,7 @@ export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAdd
 type Client = Pick<typeof import("node:http"), "Agent" | "request">;
 
 async function socketClient(protocol: string): Promise<Client | undefined> {
-  // It has node:https all the same, which fetches, and refuses `lookup`.
+  // A Worker has node:https all the same, which fetches, and refuses `lookup`.
   if (inWorker) return undefined;
   try {
     return protocol === "https:" ? await import("node:https") : await import("node:http");

