@@ -1,99 +1,57 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import express4 from "express4";
 import fastify from "fastify";
 import type { Verifier } from "phoneproof";
 import { expressHandlers } from "phoneproof/express";
 import { fastifyPlugin } from "phoneproof/fastify";
-import { fetchHandler } from "phoneproof/fetch";
-import { nodeHandler } from "phoneproof/node";
 
-/** What bare routes do with a body. */
+/** What routes made by hand do with a body. */
 export interface Backend {
   create(body: unknown): unknown;
   check(body: unknown): unknown;
 }
 
-/** An app that runs: behind a port, or called in its own process. */
-export type Running = { readonly port: number } | { readonly handler: (request: Request) => Promise<Response> };
-
-/** A framework with two bare JSON routes in it, or with the verifier mounted. */
+/** A framework with two JSON routes of a backend in it, or with the verifier mounted. Answers the port. */
 export interface Framework {
-  bare(backend: Backend): Promise<Running>;
-  mounted(verifier: Verifier): Promise<Running>;
+  routes(backend: Backend): Promise<number>;
+  mounted(verifier: Verifier): Promise<number>;
 }
 
-const createPath = "/v1/authentication";
-const checkPath = "/v1/check";
+export const createPath = "/v1/authentication";
+export const checkPath = "/v1/check";
 
-async function listen(server: Server): Promise<Running> {
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  return { port: (server.address() as AddressInfo).port };
-}
-
-/** Both versions are used through the types of 5: what is used here is alike. */
-function expressOf(make: typeof express): Framework {
-  return {
-    bare: (backend) => {
-      const app = make();
-      app.use(make.json());
-      app.post(createPath, async (request, response) => void response.json(await backend.create(request.body)));
-      app.post(checkPath, async (request, response) => void response.json(await backend.check(request.body)));
-      return listen(createServer(app));
-    },
-    mounted: (verifier) => {
-      const app = make();
-      app.use(expressHandlers(verifier));
-      return listen(createServer(app));
-    },
-  };
-}
-
-function readJson(request: IncomingMessage): Promise<unknown> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => resolve(JSON.parse(Buffer.concat(chunks).toString())));
-  });
-}
-
-export const frameworks: Readonly<Record<string, Framework>> = {
-  "node:http": {
-    bare: (backend) =>
-      listen(
-        createServer(async (request, response) => {
-          const body = await readJson(request);
-          const answer = JSON.stringify(await (request.url === createPath ? backend.create(body) : backend.check(body)));
-          response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(answer) }).end(answer);
-        }),
-      ),
-    mounted: (verifier) => listen(createServer(nodeHandler(verifier))),
-  },
-  "Fastify 5": {
-    bare: async (backend) => {
+export const frameworks = {
+  Fastify: {
+    routes(backend) {
       const app = fastify();
       app.post(createPath, async (request) => backend.create(request.body));
       app.post(checkPath, async (request) => backend.check(request.body));
-      await app.listen({ host: "127.0.0.1", port: 0 });
-      return { port: (app.server.address() as AddressInfo).port };
+      return listenFastify(app);
     },
-    mounted: async (verifier) => {
-      const app = fastify();
-      app.register(fastifyPlugin(verifier));
-      await app.listen({ host: "127.0.0.1", port: 0 });
-      return { port: (app.server.address() as AddressInfo).port };
+    mounted: (verifier) => listenFastify(fastify().register(fastifyPlugin(verifier))),
+  },
+  Express: {
+    routes(backend) {
+      const app = express();
+      app.use(express.json());
+      app.post(createPath, async (request, response) => void response.json(await backend.create(request.body)));
+      app.post(checkPath, async (request, response) => void response.json(await backend.check(request.body)));
+      return listenExpress(app);
     },
+    mounted: (verifier) => listenExpress(express().use(expressHandlers(verifier))),
   },
-  "Express 5": expressOf(express),
-  "Express 4": expressOf(express4),
-  "fetch, called directly": {
-    bare: async (backend) => ({
-      handler: async (request) => {
-        const body = await request.json();
-        return Response.json(await (new URL(request.url).pathname === createPath ? backend.create(body) : backend.check(body)));
-      },
-    }),
-    mounted: async (verifier) => ({ handler: fetchHandler(verifier) }),
-  },
-};
+} satisfies Record<string, Framework>;
+
+export type FrameworkName = keyof typeof frameworks;
+
+async function listenFastify(app: { listen(options: { host: string; port: number }): PromiseLike<string>; server: { address(): unknown } }): Promise<number> {
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  return (app.server.address() as AddressInfo).port;
+}
+
+async function listenExpress(app: ReturnType<typeof express>): Promise<number> {
+  const server = createServer(app);
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return (server.address() as AddressInfo).port;
+}

@@ -1,44 +1,51 @@
 import { betterAuth } from "better-auth";
 import { memoryAdapter } from "better-auth/adapters/memory";
 import { phoneNumber } from "better-auth/plugins";
+import { createClient } from "redis";
 import type { Backend } from "./apps.js";
-import { created, validNumber } from "./handmade.js";
+import { created, type Deliver, validNumber } from "./handmade.js";
 
-/** What is held of codes and users: its memory adapter searches each table row by row, so a round must be short, and begins with none. */
-function newTables(): Record<string, object[]> {
-  return { user: [], session: [], account: [], verification: [] };
-}
-
-/** better-auth's plugin `phone-number` behind routes of one's own, on its memory adapter. A right code makes a user, which it cannot do without, and no session. `send` gets the code. */
-export function betterAuthInMemory(send: (id: string, code: string) => void): Backend {
-  const tables = newTables();
+/** better-auth's plugin `phone-number` behind routes of one's own, its codes in Redis as its secondary storage. A right code is consumed: no user, no session, so that its database stays empty. */
+export async function betterAuthOnRedis(url: string, deliver: Deliver): Promise<Backend> {
+  const redis = await createClient({ url }).connect();
   const auth = betterAuth({
     secret: "a secret of the bench, long enough to be one",
     baseURL: "http://127.0.0.1",
-    database: memoryAdapter(tables),
+    database: memoryAdapter({ user: [], session: [], account: [], verification: [] }),
+    secondaryStorage: {
+      get: (key) => redis.get(key),
+      getAndDelete: (key) => redis.getDel(key),
+      async increment(key, ttl) {
+        const [count] = await Promise.all([redis.incr(key), redis.expire(key, ttl, "NX")]);
+        return count;
+      },
+      async set(key, value, ttl) {
+        await redis.set(key, value, ttl === undefined ? {} : { expiration: { type: "EX", value: ttl } });
+      },
+      async delete(key) {
+        await redis.del(key);
+      },
+    },
     rateLimit: { enabled: false },
-    plugins: [
-      phoneNumber({
-        sendOTP: ({ phoneNumber, code }) => send(phoneNumber, code),
-        signUpOnVerification: { getTempEmail: (number) => `${number}@phone.invalid` },
-      }),
-    ],
+    plugins: [phoneNumber({ sendOTP: ({ phoneNumber, code }) => deliver(phoneNumber, code) })],
   });
-  let hasChecked = false;
   return {
     async create(body) {
-      if (hasChecked) Object.assign(tables, newTables());
-      hasChecked = false;
       const number = validNumber((body as { phone_number?: unknown }).phone_number);
-      if (number === undefined) return { code: "bad_request" };
+      if (number === undefined) return { code: "invalid_phone_number" };
       await auth.api.sendPhoneNumberOTP({ body: { phoneNumber: number } });
-      return created(number, Date.now());
+      return created(number);
     },
     async check(body) {
-      hasChecked = true;
-      const { authentication_uuid: id, check_code } = body as { authentication_uuid: string; check_code: string };
-      const { status } = await auth.api.verifyPhoneNumber({ body: { phoneNumber: id, code: check_code, disableSession: true } });
-      return { authentication_uuid: id, status: status ? "valid" : "invalid" };
+      const { authentication_uuid, check_code } = body as { authentication_uuid: string; check_code: string };
+      const isRight = await auth.api.consumePhoneNumberOTP({ body: { phoneNumber: authentication_uuid, code: check_code } }).then(
+        ({ status }) => status,
+        (error: { body?: { code?: string } }) => {
+          if (error.body?.code === "INVALID_OTP") return false;
+          throw error;
+        },
+      );
+      return { authentication_uuid, status: isRight ? "valid" : "invalid" };
     },
   };
 }

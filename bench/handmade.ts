@@ -1,30 +1,32 @@
-import { createHash, randomInt, randomUUID, timingSafeEqual } from "node:crypto";
+/**
+ * The service as a good engineer writes it by hand: the number is looked at, codes are stored as digests under a secret, a number and an address have a cap each, attempts are
+ * counted before they are judged, and of two right codes one wins. No anti-spam rules, retries, idempotency, receipts, callbacks or statistics.
+ */
+import { createHmac, randomInt, randomUUID, timingSafeEqual } from "node:crypto";
+import { Redis } from "ioredis";
 import { parsePhoneNumberFromString } from "libphonenumber-js/max";
+import { MongoClient } from "mongodb";
+import { createClient } from "redis";
 import type { Backend } from "./apps.js";
 
-/** What a team writes by hand, after the tutorials: a limit on the sends to a number, a code that lives ten minutes, five tries. */
+/** Seconds. */
+const lifetime = 600;
+const numberCap = { limit: 5, window: 600 };
+const addressCap = { limit: 20, window: 3600 };
+const attempts = 5;
+const secret = "a secret of the bench, long enough to be one";
 
-const life = 600;
-const sendsPerNumber = 5;
-const tries = 5;
+/** Gets each code. */
+export type Deliver = (number: string, code: string) => void;
 
 interface Create {
-  readonly customer_uuid: string;
   readonly phone_number: string;
+  readonly ip: string;
 }
 
 interface Check {
   readonly authentication_uuid: string;
   readonly check_code: string;
-}
-
-/** `GET`, `SET` … of ioredis, one command after another. */
-export interface Commands {
-  incr(key: string): Promise<number>;
-  expire(key: string, seconds: number): Promise<unknown>;
-  set(key: string, value: string, how: "EX", seconds: number): Promise<unknown>;
-  get(key: string): Promise<string | null>;
-  del(key: string): Promise<unknown>;
 }
 
 /** A number as it must be, or `undefined`. */
@@ -33,69 +35,160 @@ export function validNumber(number: unknown): string | undefined {
   return parsed?.isValid() ? parsed.number : undefined;
 }
 
-const digestOf = (code: string) => createHash("sha256").update(code).digest();
-const newCode = () => String(randomInt(1_000_000)).padStart(6, "0");
-export const created = (id: string, now: number) => ({
-  authentication_uuid: id,
-  created_at: new Date(now).toISOString(),
-  expires_at: new Date(now + life * 1000).toISOString(),
-  status: "pending",
-});
+export function created(authentication_uuid: string) {
+  const now = Date.now();
+  return {
+    authentication_uuid,
+    created_at: new Date(now).toISOString(),
+    expires_at: new Date(now + lifetime * 1000).toISOString(),
+    status: "pending",
+  };
+}
 
-/** Three commands each. `send` gets the code. */
-export function handmadeOnRedis(redis: Commands, send: (id: string, code: string) => void): Backend {
+const newCode = () => String(randomInt(1_000_000)).padStart(6, "0");
+const digestOf = (id: string, code: string) => createHmac("sha256", secret).update(`${id}:${code}`).digest("base64url");
+const isRight = ({ authentication_uuid: id, check_code: code }: Check, digest: string) => timingSafeEqual(Buffer.from(digestOf(id, code)), Buffer.from(digest));
+const refused = { code: "invalid_phone_number" };
+const limited = { status: "rate_limited" };
+
+/** Three round trips each, by ioredis: a cap is a pipeline of two commands, and what is refused by one counts for none that follows. */
+export async function handmadeOnRedis(url: string, deliver: Deliver): Promise<Backend> {
+  const redis = new Redis(url);
+  const count = async (name: string, window: number): Promise<number> => {
+    const [counted] = (await redis.pipeline().incr(name).expire(name, window, "NX").exec()) ?? [];
+    if (counted === undefined || counted[0] !== null) throw counted?.[0] ?? new Error("no answer");
+    return counted[1] as number;
+  };
   return {
     async create(body) {
-      const { customer_uuid, phone_number } = body as Create;
+      const { phone_number, ip } = body as Create;
       const number = validNumber(phone_number);
-      if (typeof customer_uuid !== "string" || number === undefined) return { code: "bad_request" };
-      const sends = await redis.incr(`limit:${number}`);
-      if (sends === 1) await redis.expire(`limit:${number}`, life);
-      if (sends > sendsPerNumber) return { status: "rate_limited" };
+      if (number === undefined) return refused;
+      if ((await count(`number:${number}`, numberCap.window)) > numberCap.limit) return limited;
+      if ((await count(`address:${ip}`, addressCap.window)) > addressCap.limit) return limited;
       const [id, code] = [randomUUID(), newCode()];
-      await redis.set(`otp:${id}`, JSON.stringify({ customer_uuid, number, digest: digestOf(code).toString("hex") }), "EX", life);
-      send(id, code);
-      return created(id, Date.now());
+      await redis.set(`code:${id}`, JSON.stringify({ number, digest: digestOf(id, code) }), "EX", lifetime);
+      deliver(number, code);
+      return created(id);
     },
     async check(body) {
-      const { authentication_uuid: id, check_code } = body as Check;
-      const stored = await redis.get(`otp:${id}`);
-      if (stored === null) return { authentication_uuid: id, status: "expired_auth" };
-      if ((await redis.incr(`tries:${id}`)) > tries) return { authentication_uuid: id, status: "rate_limited" };
+      const { authentication_uuid: id } = body as Check;
+      if ((await count(`tries:${id}`, lifetime)) > attempts) return limited;
+      const stored = await redis.get(`code:${id}`);
+      if (stored === null) return { authentication_uuid: id, status: "expired" };
       const { digest } = JSON.parse(stored) as { digest: string };
-      if (!timingSafeEqual(Buffer.from(digest, "hex"), digestOf(check_code))) return { authentication_uuid: id, status: "invalid" };
-      await redis.del(`otp:${id}`);
-      return { authentication_uuid: id, status: "valid" };
+      if (!isRight(body as Check, digest)) return { authentication_uuid: id, status: "invalid" };
+      const won = (await redis.getdel(`code:${id}`)) !== null;
+      return { authentication_uuid: id, status: won ? "valid" : "expired" };
+    },
+  };
+}
+
+/** The same in two round trips each, by the client that ours has: what need not wait for another goes with it, and with what other requests send in that turn of the event loop. */
+export async function leanOnRedis(url: string, deliver: Deliver): Promise<Backend> {
+  const redis = await createClient({ url }).connect();
+  return {
+    async create(body) {
+      const { phone_number, ip } = body as Create;
+      const number = validNumber(phone_number);
+      if (number === undefined) return refused;
+      const [sends, visits] = await Promise.all([
+        redis.incr(`number:${number}`),
+        redis.incr(`address:${ip}`),
+        redis.expire(`number:${number}`, numberCap.window, "NX"),
+        redis.expire(`address:${ip}`, addressCap.window, "NX"),
+      ]);
+      if (sends > numberCap.limit || visits > addressCap.limit) return limited;
+      const [id, code] = [randomUUID(), newCode()];
+      await redis.set(`code:${id}`, JSON.stringify({ number, digest: digestOf(id, code) }), { expiration: { type: "EX", value: lifetime } });
+      deliver(number, code);
+      return created(id);
+    },
+    async check(body) {
+      const { authentication_uuid: id } = body as Check;
+      const [tries, stored] = await Promise.all([redis.incr(`tries:${id}`), redis.get(`code:${id}`), redis.expire(`tries:${id}`, lifetime, "NX")]);
+      if (stored === null) return { authentication_uuid: id, status: "expired" };
+      if (tries > attempts) return limited;
+      const { digest } = JSON.parse(stored) as { digest: string };
+      if (!isRight(body as Check, digest)) return { authentication_uuid: id, status: "invalid" };
+      const won = (await redis.getDel(`code:${id}`)) !== null;
+      return { authentication_uuid: id, status: won ? "valid" : "expired" };
+    },
+  };
+}
+
+interface Code {
+  readonly _id: string;
+  readonly number: string;
+  readonly digest: string;
+  readonly tries: number;
+  readonly expireAt: Date;
+}
+
+/** Two round trips each. */
+export async function handmadeOnMongo(url: string, deliver: Deliver): Promise<Backend> {
+  const db = (await MongoClient.connect(url)).db();
+  const codes = db.collection<Code>("handmade_codes");
+  const counters = db.collection<{ _id: string; count: number; expireAt: Date }>("handmade_counters");
+  for (const collection of [codes, counters]) await collection.createIndex({ expireAt: 1 }, { expireAfterSeconds: 0 });
+  const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
+  const count = async (name: string, window: number) => {
+    const _id = `${name}:${Math.floor(Date.now() / 1000 / window)}`;
+    const change = { $inc: { count: 1 }, $setOnInsert: { expireAt: inSeconds(window) } };
+    return (await counters.findOneAndUpdate({ _id }, change, { upsert: true, returnDocument: "after" }))?.count ?? 0;
+  };
+  return {
+    async create(body) {
+      const { phone_number, ip } = body as Create;
+      const number = validNumber(phone_number);
+      if (number === undefined) return refused;
+      const [sends, visits] = await Promise.all([count(`number:${number}`, numberCap.window), count(`address:${ip}`, addressCap.window)]);
+      if (sends > numberCap.limit || visits > addressCap.limit) return limited;
+      const [id, code] = [randomUUID(), newCode()];
+      await codes.insertOne({ _id: id, number, digest: digestOf(id, code), tries: 0, expireAt: inSeconds(lifetime) });
+      deliver(number, code);
+      return created(id);
+    },
+    async check(body) {
+      const { authentication_uuid: id } = body as Check;
+      const stored = await codes.findOneAndUpdate({ _id: id, tries: { $lt: attempts }, expireAt: { $gt: new Date() } }, { $inc: { tries: 1 } });
+      if (stored === null) return { authentication_uuid: id, status: "expired" };
+      if (!isRight(body as Check, stored.digest)) return { authentication_uuid: id, status: "invalid" };
+      const { deletedCount } = await codes.deleteOne({ _id: id });
+      return { authentication_uuid: id, status: deletedCount === 1 ? "valid" : "expired" };
     },
   };
 }
 
 /** Maps with a timer for each entry. */
-export function handmadeInMemory(send: (id: string, code: string) => void): Backend {
-  const codes = new Map<string, { readonly digest: Buffer; tries: number }>();
-  const limits = new Map<string, number>();
-  const forget = (map: Map<string, unknown>, key: string) => setTimeout(() => map.delete(key), life * 1000).unref();
+export function handmadeInMemory(deliver: Deliver): Backend {
+  const codes = new Map<string, { readonly number: string; readonly digest: string; tries: number }>();
+  const counters = new Map<string, number>();
+  const forget = (map: Map<string, unknown>, key: string, seconds: number) => setTimeout(() => map.delete(key), seconds * 1000).unref();
+  const count = (name: string, window: number) => {
+    const counted = (counters.get(name) ?? 0) + 1;
+    if (counted === 1) forget(counters, name, window);
+    counters.set(name, counted);
+    return counted;
+  };
   return {
     create(body) {
-      const { customer_uuid, phone_number } = body as Create;
+      const { phone_number, ip } = body as Create;
       const number = validNumber(phone_number);
-      if (typeof customer_uuid !== "string" || number === undefined) return { code: "bad_request" };
-      const sends = (limits.get(number) ?? 0) + 1;
-      if (sends > sendsPerNumber) return { status: "rate_limited" };
-      if (sends === 1) forget(limits, number);
-      limits.set(number, sends);
+      if (number === undefined) return refused;
+      if (count(`number:${number}`, numberCap.window) > numberCap.limit || count(`address:${ip}`, addressCap.window) > addressCap.limit) return limited;
       const [id, code] = [randomUUID(), newCode()];
-      codes.set(id, { digest: digestOf(code), tries: 0 });
-      forget(codes, id);
-      send(id, code);
-      return created(id, Date.now());
+      codes.set(id, { number, digest: digestOf(id, code), tries: 0 });
+      forget(codes, id, lifetime);
+      deliver(number, code);
+      return created(id);
     },
     check(body) {
-      const { authentication_uuid: id, check_code } = body as Check;
+      const { authentication_uuid: id } = body as Check;
       const stored = codes.get(id);
-      if (stored === undefined) return { authentication_uuid: id, status: "expired_auth" };
-      if (++stored.tries > tries) return { authentication_uuid: id, status: "rate_limited" };
-      if (!timingSafeEqual(stored.digest, digestOf(check_code))) return { authentication_uuid: id, status: "invalid" };
+      if (stored === undefined) return { authentication_uuid: id, status: "expired" };
+      if (++stored.tries > attempts) return limited;
+      if (!isRight(body as Check, stored.digest)) return { authentication_uuid: id, status: "invalid" };
       codes.delete(id);
       return { authentication_uuid: id, status: "valid" };
     },

@@ -1,70 +1,236 @@
 /**
- * Child process that plays the clients: raw HTTP/1.1 over connections that stay open, each with one request under way at a time.
+ * Child process that plays the people of one app: raw HTTP/1.1 over connections that stay open, each with one request under way at a time.
  *
- * It never sleeps while it waits. A server on the same machine pays for waking its client in its own write call: a fast server, whose client is never done, would
- * seldom pay, and a slower one always (measured: 12 µs a write against 40).
+ * It never sleeps while it measures. A server on the same machine pays for waking its client in its own write call: a fast server, whose client is never done, would
+ * seldom pay, and a slower one always (measured: 12 µs a write against 40). And a timer of Node is up to a millisecond late, as long as an answer takes.
  */
-import { connect, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { checkPath, createPath } from "./apps.js";
 import { answerCalls } from "./processes.js";
+import { latencyOf } from "./report.js";
+import { apiKey, customer_uuid, expect } from "./service.js";
+import { type Visitor, visitors, wrongCode } from "./traffic.js";
 
-/** A batch of POST requests. */
-export interface Batch {
-  readonly port: number;
-  readonly path: string;
-  readonly connections: number;
-  /** API key and JSON body of each. */
-  readonly requests: readonly { readonly key: string; readonly body: string }[];
+/** Ports of the process that creates and of the one that checks; and which people. */
+export interface Target {
+  readonly create: number;
+  readonly check: number;
+  readonly party: number;
 }
 
-/** Bodies of the answers in the order of the requests, how long each took, and all of them, in milliseconds. */
-export interface Fired {
+/** Clients that each send the next request when they have their answer; or people who come when they come, and type the code 0.2 to 2 s after its message. */
+export type Loop = { readonly connections: number } | { readonly perSecond: number };
+
+/** In milliseconds; in an open loop from the moment when the request was due. */
+export interface Latency {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+export interface Played {
+  readonly flows: number;
+  /** Requests that the service could not handle in time, answered 503. */
+  readonly failed: number;
+  /** Milliseconds. */
   readonly took: number;
-  readonly answers: readonly string[];
-  readonly times: readonly number[];
+  readonly create: Latency;
+  readonly check: Latency;
 }
+
+interface Flow extends Visitor {
+  readonly authentication_uuid: string;
+}
+
+/** By number. */
+const codes = new Map<string, string>();
+const waitingForCode = new Map<string, () => void>();
+let target: Target;
+let nextVisitor: () => Visitor;
 
 answerCalls({
-  async fire(batch: Batch): Promise<Fired> {
-    const answers: string[] = new Array(batch.requests.length).fill("");
-    const times: number[] = new Array(batch.requests.length).fill(0);
-    let next = 0;
-    const client = async () => {
-      const connection = await open(batch.port);
-      for (let at = next++; at < batch.requests.length; at = next++) {
-        const { key, body } = batch.requests[at] as Batch["requests"][number];
-        const started = performance.now();
-        answers[at] = await connection.exchange(
-          `POST ${batch.path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-        );
-        times[at] = performance.now() - started;
-      }
-      connection.close();
-    };
-    const started = performance.now();
-    let waiting = true;
-    const stayAwake = () => void (waiting && setImmediate(stayAwake));
+  /** Answers the port that takes the codes. */
+  async listen(): Promise<number> {
+    const server = createServer((socket) => {
+      let text = "";
+      socket.setEncoding("latin1").on("data", (chunk: string) => {
+        const lines = (text + chunk).split("\n");
+        text = lines.pop() ?? "";
+        for (const line of lines) {
+          const [number = "", code = ""] = line.split(" ");
+          codes.set(number, code);
+          waitingForCode.get(number)?.();
+        }
+      });
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    return (server.address() as AddressInfo).port;
+  },
+  aim(at: Target) {
+    target = at;
+    nextVisitor = visitors(at.party);
+  },
+  /** Begins no flow after `seconds`, and ends those that it began. */
+  async play({ loop, seconds }: { readonly loop: Loop; readonly seconds: number }): Promise<Played> {
+    let playing = true;
+    const stayAwake = () => void (playing && setImmediate(stayAwake));
     stayAwake();
     try {
-      await Promise.all(Array.from({ length: batch.connections }, client));
+      return await ("connections" in loop ? playClosed(loop.connections, seconds) : playOpen(loop.perSecond, seconds));
     } finally {
-      waiting = false;
+      playing = false;
+      codes.clear();
     }
-    return { answers, times, took: performance.now() - started };
   },
 });
 
+/** What became of the requests so far. */
+interface Tally {
+  readonly creates: number[];
+  readonly checks: number[];
+  failed: number;
+}
+
+function playedSince(started: number, { creates, checks, failed }: Tally): Played {
+  return { flows: creates.length, failed, took: performance.now() - started, create: latencyOf(creates), check: latencyOf(checks) };
+}
+
+/** Sends a request that was due at a time. Answers the authentication's id, or `undefined` where the service answered that it cannot now. */
+async function ask({ exchange }: Pick<Connection, "exchange">, tally: Tally, kind: "creates" | "checks", due: number, request: string, expected: string) {
+  const { status, body } = await exchange(request);
+  tally[kind].push(performance.now() - due);
+  if (status === 503) {
+    tally.failed++;
+    return undefined;
+  }
+  if (status !== 200) throw new Error(`answered ${status}: ${body}`);
+  const answer = JSON.parse(body) as { readonly authentication_uuid: string; readonly status: string };
+  // Work that was refused must not be measured.
+  expect(answer.status, expected);
+  return answer.authentication_uuid;
+}
+
+async function playClosed(connections: number, seconds: number): Promise<Played> {
+  const tally: Tally = { creates: [], checks: [], failed: 0 };
+  const started = performance.now();
+  const client = async () => {
+    const creator = await open(target.create);
+    const checker = target.check === target.create ? creator : await open(target.check);
+    const check = async ({ authentication_uuid, fields, typing }: Flow) => {
+      const code = await takeCode(fields.phone_number);
+      if (typing === "wrong first") await ask(checker, tally, "checks", performance.now(), checkOf(authentication_uuid, wrongCode(code)), "invalid");
+      await ask(checker, tally, "checks", performance.now(), checkOf(authentication_uuid, code), "valid");
+    };
+    const begun: Flow[] = [];
+    while (performance.now() - started < 1000 * seconds) {
+      const visitor = nextVisitor();
+      const authentication_uuid = await ask(creator, tally, "creates", performance.now(), createOf(visitor), "pending");
+      if (authentication_uuid !== undefined && visitor.typing !== "nothing") begun.push({ ...visitor, authentication_uuid });
+      const [first] = begun;
+      if (first !== undefined && (codes.has(first.fields.phone_number) || begun.length > 64)) await check(begun.shift() as Flow);
+    }
+    for (const flow of begun) await check(flow);
+    for (const connection of new Set([creator, checker])) connection.close();
+  };
+  await Promise.all(Array.from({ length: connections }, client));
+  return playedSince(started, tally);
+}
+
+/** Something that is due at a time, by `performance.now`. */
+interface Due {
+  readonly at: number;
+  run(): void;
+}
+
+async function playOpen(perSecond: number, seconds: number): Promise<Played> {
+  const tally: Tally = { creates: [], checks: [], failed: 0 };
+  const [creators, checkers] = [poolOf(target.create), poolOf(target.check)];
+  const started = performance.now();
+  const arrivals: number[] = [];
+  for (let at = started; at < started + 1000 * seconds; at += (-Math.log(1 - Math.random()) * 1000) / perSecond) arrivals.push(at);
+
+  // Pauses are one of ten lengths: what waits for one length is in the order in which it is due.
+  const pauses: Due[][] = Array.from({ length: 10 }, () => []);
+  const pause = (run: (due: number) => void) => {
+    const length = Math.floor(10 * Math.random());
+    const at = performance.now() + 200 * (1 + length);
+    pauses[length]?.push({ at, run: () => run(at) });
+  };
+  let under = 0;
+  let failure: unknown;
+  const step = (work: () => Promise<void>) => {
+    under++;
+    work()
+      .catch((error) => {
+        failure ??= error;
+      })
+      .finally(() => under--);
+  };
+  const arrive = (due: number) =>
+    step(async () => {
+      const visitor = nextVisitor();
+      const authentication_uuid = await ask(creators, tally, "creates", due, createOf(visitor), "pending");
+      if (authentication_uuid === undefined || visitor.typing === "nothing") return;
+      pause((later) => check({ ...visitor, authentication_uuid }, later));
+    });
+  const check = ({ authentication_uuid, fields, typing }: Flow, due: number) =>
+    step(async () => {
+      const code = await takeCode(fields.phone_number);
+      const right = (at: number) => ask(checkers, tally, "checks", at, checkOf(authentication_uuid, code), "valid");
+      if (typing === "right") return void (await right(due));
+      await ask(checkers, tally, "checks", due, checkOf(authentication_uuid, wrongCode(code)), "invalid");
+      pause((later) => step(async () => void (await right(later))));
+    });
+
+  let next = 0;
+  await new Promise<void>((done) => {
+    const turn = () => {
+      const now = performance.now();
+      for (; next < arrivals.length && (arrivals[next] as number) <= now; next++) arrive(arrivals[next] as number);
+      for (const line of pauses) while (line[0] !== undefined && line[0].at <= now) line.shift()?.run();
+      const isOver = failure !== undefined || (next === arrivals.length && under === 0 && pauses.every((line) => line.length === 0));
+      if (isOver) done();
+      else setImmediate(turn);
+    };
+    turn();
+  });
+  for (const pool of [creators, checkers]) pool.close();
+  if (failure !== undefined) throw failure;
+  return playedSince(started, tally);
+}
+
+/** The code sent to a number, once it is there. */
+async function takeCode(number: string): Promise<string> {
+  if (!codes.has(number)) await new Promise<void>((done) => waitingForCode.set(number, done));
+  waitingForCode.delete(number);
+  const code = codes.get(number) as string;
+  codes.delete(number);
+  return code;
+}
+
+const createOf = ({ fields }: Visitor) => post(createPath, { customer_uuid, ...fields });
+const checkOf = (authentication_uuid: string, check_code: string) => post(checkPath, { customer_uuid, authentication_uuid, check_code });
+
+function post(path: string, value: object): string {
+  const body = JSON.stringify(value);
+  return `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: ${apiKey}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
 interface Connection {
-  exchange(request: string): Promise<string>;
+  exchange(request: string): Promise<Answer>;
   close(): void;
 }
 
 async function open(port: number): Promise<Connection> {
-  const socket: Socket = connect(port, "127.0.0.1");
+  const socket = connect(port, "127.0.0.1");
   await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
-  socket.setNoDelay(true);
-  socket.setEncoding("latin1");
+  socket.setNoDelay(true).setEncoding("latin1");
   let text = "";
-  let resolve: (body: string) => void = () => {};
+  let resolve: (answer: Answer) => void = () => {};
   let reject: (error: Error) => void = () => {};
   const fail = (error: Error) => reject(error);
   socket.on("error", fail);
@@ -77,10 +243,9 @@ async function open(port: number): Promise<Connection> {
     if (length === undefined) return fail(new Error(`an answer without content-length: ${text}`));
     const body = text.slice(head + 4);
     if (body.length < Number(length)) return;
-    const status = text.slice(9, 12);
+    const status = Number(text.slice(9, 12));
     text = "";
-    if (status === "200") resolve(body);
-    else fail(new Error(`answered ${status}: ${body}`));
+    resolve({ status, body });
   });
   return {
     exchange: (request) =>
@@ -90,5 +255,34 @@ async function open(port: number): Promise<Connection> {
         socket.write(request);
       }),
     close: () => socket.end(),
+  };
+}
+
+interface Pool {
+  exchange(request: string): Promise<Answer>;
+  close(): void;
+}
+
+/** Connections that an app gets at a time, as a proxy in front of it would allow: who finds none free waits, and that counts. */
+const mostConnections = 256;
+
+function poolOf(port: number): Pool {
+  const idle: Connection[] = [];
+  const waiting: ((connection: Connection) => void)[] = [];
+  let opened = 0;
+  return {
+    async exchange(request) {
+      const isFull = idle.length === 0 && opened === mostConnections;
+      if (idle.length === 0 && !isFull) opened++;
+      const connection = isFull ? await new Promise<Connection>((take) => waiting.push(take)) : (idle.pop() ?? (await open(port)));
+      const answer = await connection.exchange(request);
+      const taker = waiting.shift();
+      if (taker === undefined) idle.push(connection);
+      else taker(connection);
+      return answer;
+    },
+    close() {
+      for (const connection of idle) connection.close();
+    },
   };
 }

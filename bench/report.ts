@@ -26,6 +26,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? (sorted[half] as number) : ((sorted[half - 1] as number) + (sorted[half] as number)) / 2;
 }
 
+/** Of times in any order. */
+export function latencyOf(times: readonly number[]): { readonly p50: number; readonly p99: number } {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.floor(share * sorted.length)] ?? Number.NaN;
+  return { p50: at(0.5), p99: at(0.99) };
+}
+
 /** A figure that must be at most `limit`. */
 export function atMost(figure: string, value: number, limit: number, unit: string, more = ""): Row {
   return { figure, measured: `${number(value)}${unit}${more}`, target: `≤ ${number(limit)}${unit}`, reached: value <= limit };

@@ -1,53 +1,114 @@
-import { createVerifier, type SmsMessage, type Store, type Verifier, type VerifierOptions } from "phoneproof";
+import { MongoClient } from "mongodb";
+import { type Clock, createVerifier, type Store, type Verifier, type VerifierOptions } from "phoneproof";
+import { memoryStore } from "phoneproof/memory";
+import { mongoStore } from "phoneproof/mongo";
+import { redisStore } from "phoneproof/redis";
+import { createClient } from "redis";
+import { countryCodes, type Visitor, visitors, wrongCode } from "./traffic.js";
 
-/** Creates that one customer gets under the default policy in a day, with some to spare. */
-const perCustomer = 9_000;
+export const customer_uuid = "5e1fe9f6-3a0c-4d27-9a3e-000000000001";
+export const apiKey = `pp_bench-${"0".repeat(40)}`;
 
-/** UUID of customer `index`. */
-export function customerOf(index: number): string {
-  return `5e1fe9f6-3a0c-4d27-9a3e-${String(index).padStart(12, "0")}`;
-}
-
-/** API key of customer `index`. */
-export function keyOf(index: number): string {
-  return `pp_bench-${String(index).padStart(40, "0")}`;
-}
-
-/** A number of its own for every create, a valid French mobile up to 17 million. */
-export function numberOf(index: number): string {
-  return `+336${12_000_000 + index}`;
-}
-
-/** The customer of create `index`: so many that the default caps hold none of them up. */
-export function customerFor(index: number): number {
-  return Math.floor(index / perCustomer);
-}
-
-/** A spend ceiling that nothing here reaches. */
-export const highCeiling = { limits: { spend: [{ amount: 1e6, per: "day" as const }] } };
-
-/** The spam rules off: nobody verifies what is measured. */
-const off = { mode: "off" as const };
-export const noSpamRules = { range: off, crowd: off, country: off, newCountries: off, address: off, strangeNetwork: off, signals: off };
-
-/** A verifier on the default policy but for its spam rules, whose sender keeps the codes and takes no time. */
-export function benchVerifier(store: Store, options: Partial<VerifierOptions> = {}): { readonly verifier: Verifier; readonly codes: Map<string, string> } {
-  const codes = new Map<string, string>();
-  const verifier = createVerifier({
+/** The verifier as `createVerifier` makes it: what can be left out is left out. Its sender takes no time; `deliver` gets each code. */
+export function benchVerifier(store: Store, deliver: (number: string, code: string) => void, options: Partial<VerifierOptions> = {}): Verifier {
+  return createVerifier({
     store,
     sender: {
-      async send(message: SmsMessage) {
-        codes.set(message.authentication_uuid, message.code);
+      async send({ to, code }) {
+        deliver(to, code);
         return { outcome: "accepted" };
       },
       ...(options.policy?.limits?.spend !== undefined && { plan: () => ({ route: "only", price: 0.05 }) }),
     },
     secret: "a secret of the bench, long enough to be one",
-    countries: "all",
-    customers: Array.from({ length: 128 }, (_, index) => ({ customer_uuid: customerOf(index), keys: [keyOf(index)] })),
-    callbacks: { worker: false },
+    countries: countryCodes,
+    customers: [{ customer_uuid, keys: [apiKey] }],
     ...options,
-    policy: { spam: noSpamRules, ...options.policy },
   });
-  return { verifier, codes };
+}
+
+/** A store, and how to let go of its client. */
+export interface Opened {
+  readonly store: Store;
+  close(): Promise<void>;
+}
+
+/** A store by its URL: `memory:`, `redis://…` or `mongodb://…`. */
+export async function openStore(url: string): Promise<Opened> {
+  if (url === "memory:") return { store: memoryStore(), close: async () => {} };
+  if (url.startsWith("redis:")) {
+    const client = await createClient({ url }).connect();
+    return { store: redisStore({ client }), close: async () => client.destroy() };
+  }
+  const client = await MongoClient.connect(url);
+  const store = mongoStore({ db: client.db() });
+  await store.ensureIndexes();
+  return { store, close: () => client.close() };
+}
+
+/** A verifier by direct calls, with the codes that it sent. */
+export interface Direct {
+  readonly verifier: Verifier;
+  /** By number. */
+  readonly codes: Map<string, string>;
+}
+
+/** One visitor from the first form to the last check. Fails where an honest one is refused. */
+export async function visit({ verifier, codes }: Direct, { fields, typing }: Visitor): Promise<void> {
+  const { authentication_uuid, status } = await verifier.createAuthentication({ customer_uuid, ...fields });
+  expect(status, "pending");
+  const code = codes.get(fields.phone_number) ?? "";
+  codes.delete(fields.phone_number);
+  const check = async (check_code: string) => (await verifier.check({ customer_uuid, authentication_uuid, check_code })).status;
+  if (typing === "wrong first") expect(await check(wrongCode(code)), "invalid");
+  if (typing !== "nothing") expect(await check(code), "valid");
+}
+
+/** What is refused or failed must not be measured. */
+export function expect(status: string, expected: string): void {
+  if (status !== expected) throw new Error(`a visitor who should get ${expected} got ${status}`);
+}
+
+/** Past visits, all of them through the verifier. */
+export interface Past {
+  readonly visits: number;
+  readonly days: number;
+}
+
+/** Enough to prove each country, within the last two hours: every measurement begins with it, or with more. */
+export const fewVisits: Past = { visits: 1_500, days: 1 / 12 };
+export const eightDays: Past = { visits: 20_000, days: 8 };
+
+/** A clock whose time is moved by hand, and whose timers are Node's. */
+export function movedClock(start: number): Clock & { time: number } {
+  const clock = {
+    time: start,
+    now: () => clock.time,
+    after(ms: number, run: () => void, kind?: "background") {
+      const timer = setTimeout(run, ms);
+      if (kind === "background") timer.unref();
+      return () => clearTimeout(timer);
+    },
+  };
+  return clock;
+}
+
+/** When it is in what is counted: in the middle of whatever the hours and days are cut into. */
+export const countedAt = Date.UTC(2026, 2, 10, 15, 30);
+
+/** Writes visits up to `end`, the present, into the store at `url`, by a clock that starts in the past. What the store would have dropped since then is still there: it counts expiry from today. */
+export async function writePast(url: string, { visits, days }: Past, end = Date.now()): Promise<void> {
+  const { store, close } = await openStore(url);
+  const start = end - days * 86_400_000;
+  const clock = movedClock(start);
+  const codes = new Map<string, string>();
+  const verifier = benchVerifier(store, (number, code) => codes.set(number, code), { clock });
+  const next = visitors(9);
+  const together = 8;
+  for (let done = 0; done < visits; done += together) {
+    clock.time = start + (end - start) * (done / visits);
+    await Promise.all(Array.from({ length: together }, () => visit({ verifier, codes }, next())));
+  }
+  await verifier.close();
+  await close();
 }

@@ -1,0 +1,252 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Verifier } from "phoneproof";
+import { fromNodeRedis, type RunScript, redisStore } from "phoneproof/redis";
+import { fixedClock } from "phoneproof/testing";
+import { createClient } from "redis";
+import { redisIsInstalled, startRedis } from "../test/support/redis.js";
+import { atMost, number, type Row } from "./report.js";
+import { benchVerifier, countedAt, customer_uuid, eightDays, expect, fewVisits, visit, writePast } from "./service.js";
+import { type Fields, visitors, wrongCode } from "./traffic.js";
+
+/** People of whom each figure is the mean. */
+const people = 200;
+const pending = 5_000;
+const day = 86_400_000;
+
+/** What is counted in Redis and on the way there. */
+export async function countedInRedis(): Promise<Row[]> {
+  if (!redisIsInstalled("the bench's part counted"))
+    return [{ figure: "redis-server is missing", measured: "SKIPPED; get it with: apt-get install redis-server" }];
+  const server = await startRedis();
+  await writePast(server.url, eightDays, countedAt);
+  const client = await createClient({ url: server.url }).connect();
+  try {
+    const place = { run: fromNodeRedis(client), client, cli: server.cli, clock: fixedClock(countedAt), next: visitors(0) };
+    return [...(await roundTrips(place)), ...(await perRequest(place)), ...(await keysLeft(place)), ...(await bytesPending(place, server.url))];
+  } finally {
+    client.destroy();
+    await server.stop();
+  }
+}
+
+interface Place {
+  readonly run: RunScript;
+  readonly client: { scanIterator(options: { COUNT: number }): AsyncIterable<string[]>; pTTL(key: string): Promise<number> };
+  /** Runs a command by a connection of its own. */
+  readonly cli: (...args: string[]) => Promise<string>;
+  readonly clock: ReturnType<typeof fixedClock>;
+  readonly next: ReturnType<typeof visitors>;
+}
+
+/** A process: a verifier, and the codes that it sent, by number. */
+function startProcess({ run, clock }: Place, policy = {}): { readonly verifier: Verifier; readonly codes: Map<string, string> } {
+  const codes = new Map<string, string>();
+  return { verifier: benchVerifier(redisStore({ client: run }), (phone, code) => codes.set(phone, code), { clock, policy }), codes };
+}
+
+/** A script that starts after another's answer makes one round trip more than that one; scripts side by side make one. What is done in the background after the answer does not count. */
+async function roundTrips(place: Place): Promise<Row[]> {
+  const operation = new AsyncLocalStorage<{ scripts: number; trips: number }>();
+  const run: RunScript = async (script, keys, args) => {
+    const own = operation.getStore() ?? { scripts: 0, trips: 0 };
+    own.scripts++;
+    const trip = own.trips + 1;
+    try {
+      return await place.run(script, keys, args);
+    } finally {
+      own.trips = Math.max(own.trips, trip);
+    }
+  };
+  const { clock, next } = place;
+  const counting = { ...place, run };
+  const [own, other] = [startProcess(counting), startProcess(counting)];
+  const paid = startProcess(counting, { limits: { spend: [{ amount: 1e6, per: "day" }] } });
+
+  const rows: Row[] = [];
+  /** Makes requests until one is answered `status`, which is looked at. */
+  async function count(
+    figure: string,
+    most: number | undefined,
+    status: string,
+    request: () => Promise<{ readonly status: string }>,
+    tries = 1,
+  ): Promise<void> {
+    for (let left = tries; left > 0; left--) {
+      const counts = { scripts: 0, trips: 0 };
+      const answer = await operation.run(counts, request);
+      const { scripts, trips } = counts;
+      await wait(20);
+      if (left > 1 && answer.status !== status) continue;
+      expect(answer.status, status);
+      const row = { figure: `round trips: ${figure}`, measured: `${trips} (${scripts} scripts)` };
+      rows.push(most === undefined ? row : { ...row, target: `≤ ${most}`, reached: trips <= most });
+      return;
+    }
+  }
+  const create = async (process = own, fields: Fields = next().fields) => process.verifier.createAuthentication({ customer_uuid, ...fields });
+  /** A request about an authentication that was made before. */
+  async function after(
+    figure: string,
+    most: number,
+    status: string,
+    request: (id: string, code: string) => Promise<{ readonly status: string }>,
+  ): Promise<void> {
+    const { fields } = next();
+    const { authentication_uuid } = await create(own, fields);
+    await pass(clock, 31);
+    await count(figure, most, status, () => request(authentication_uuid, own.codes.get(fields.phone_number) ?? ""));
+  }
+  const check = (process: typeof own, authentication_uuid: string, check_code: string) =>
+    process.verifier.check({ customer_uuid, authentication_uuid, check_code });
+
+  await count("accepted create, the first of a process", undefined, "pending", () => create());
+  for (let index = 0; index < 24; index++) await create(index % 2 === 0 ? other : paid);
+  for (let index = 0; index < 24; index++) await visit(own, next());
+  await count("accepted create", 1, "pending", () => create());
+  await count("accepted create under a spend ceiling", 1, "pending", () => create(paid));
+  const { ip, device_id, phone_number } = next().fields;
+  const range = phone_number.slice(0, -4);
+  let last = 1_000;
+  await count("create refused by a rule (address)", 2, "spam_detected", () => create(own, { ...next().fields, ip }), 50);
+  await count("create refused by a rule (range)", 2, "spam_detected", () => create(own, { ...next().fields, phone_number: `${range}${last++}` }), 200);
+  await count(
+    "create refused by a cap (numbers of a device)",
+    1,
+    "rate_limited",
+    () => create(own, { ...next().fields, device_id, device_type: "WEB", app_realm: undefined }),
+    50,
+  );
+  await after("right code, the process that created", 1, "valid", (id, code) => check(own, id, code));
+  await after("wrong code, the process that created", 1, "invalid", (id, code) => check(own, id, wrongCode(code)));
+  await after("right code, another process", 2, "valid", (id, code) => check(other, id, code));
+  await after("wrong code, another process", 2, "invalid", (id, code) => check(other, id, wrongCode(code)));
+  await after("approved retry, another process", 2, "approved", (authentication_uuid) => other.verifier.retry({ customer_uuid, authentication_uuid }));
+  await Promise.all([own, other, paid].map(({ verifier }) => verifier.close()));
+  return rows;
+}
+
+/** Lets time go by, in steps in which what is done in the background gets its answers. */
+async function pass(clock: Place["clock"], seconds: number): Promise<void> {
+  for (let step = 0; step < 10 * seconds; step++) {
+    clock.advance(100);
+    await wait(1);
+  }
+}
+
+/** Commands and bytes for each request, twenty of which come in a second; what is done in the background is among them. */
+async function perRequest(place: Place): Promise<Row[]> {
+  const { cli, clock, next } = place;
+  const [own, other] = [startProcess(place), startProcess(place)];
+  const received = async () => Number(/total_net_input_bytes:(\d+)/.exec(await cli("INFO", "stats"))?.[1]);
+  const ofInfo = -(await received()) + (await received());
+  const rows: Row[] = [];
+  const count = async (figure: string, mostCommands: number | undefined, request: (index: number) => Promise<unknown>) => {
+    await cli("CONFIG", "RESETSTAT");
+    const before = await received();
+    for (let index = 0; index < people; index++) {
+      await request(index);
+      clock.advance(50);
+      await wait(1);
+    }
+    await wait(100);
+    const bytes = (await received()) - before - ofInfo;
+    const calls = [...(await cli("INFO", "commandstats")).matchAll(/^cmdstat_(?!config|info)([^:]+):calls=(\d+)/gm)];
+    const sum = (some: typeof calls) => some.reduce((all, [, , count]) => all + Number(count), 0) / people;
+    const commands = sum(calls);
+    const detail = ` (${number(sum(calls.filter(([, name = ""]) => /^(eval|fcall)/.test(name))))} of them scripts)`;
+    const name = `commands inside Redis: ${figure}`;
+    rows.push(
+      mostCommands === undefined
+        ? { figure: name, measured: `${number(commands)}${detail}` }
+        : { figure: name, measured: `${number(commands)}${detail}`, target: `goal ≤ ${mostCommands}` },
+      {
+        figure: `bytes to Redis: ${figure}`,
+        measured: number(bytes / people),
+      },
+    );
+  };
+  /** Checks of what was created before, by one process or another. */
+  const checks = async (figure: string, mostCommands: number | undefined, { verifier }: typeof own, status: "valid" | "invalid") => {
+    const made: { readonly customer_uuid: string; readonly authentication_uuid: string; readonly check_code: string }[] = [];
+    for (let index = 0; index < people; index++) {
+      const { fields } = next();
+      const { authentication_uuid } = await own.verifier.createAuthentication({ customer_uuid, ...fields });
+      const code = own.codes.get(fields.phone_number) ?? "";
+      made.push({ customer_uuid, authentication_uuid, check_code: status === "valid" ? code : wrongCode(code) });
+      clock.advance(50);
+    }
+    await wait(100);
+    await count(figure, mostCommands, async (index) => expect((await verifier.check(made[index] as (typeof made)[number])).status, status));
+  };
+  // Both have seen each country.
+  for (let index = 0; index < 24; index++) await visit(index % 2 === 0 ? own : other, next());
+  await count("create", 18, async () => expect((await own.verifier.createAuthentication({ customer_uuid, ...next().fields })).status, "pending"));
+  await checks("check, right code", 12, own, "valid");
+  await checks("check, right code, another process", 12, other, "valid");
+  await checks("check, wrong code", undefined, own, "invalid");
+  await Promise.all([own, other].map(({ verifier }) => verifier.close()));
+  return rows;
+}
+
+/** Keys that whole visits leave, and when they end. */
+async function keysLeft(place: Place): Promise<Row[]> {
+  const { client, next } = place;
+  const process = startProcess(place);
+  /** Milliseconds until each key ends; below 0: it has no end. */
+  const allKeys = async () => {
+    const ends = new Map<string, number>();
+    for await (const keys of client.scanIterator({ COUNT: 1_000 })) await Promise.all(keys.map(async (key) => ends.set(key, await client.pTTL(key))));
+    return ends;
+  };
+  const before = await allKeys();
+  for (let index = 0; index < people; index++) await visit(process, next());
+  await process.verifier.close();
+  const after = await allKeys();
+  const ends = [...after.values()];
+  const ofVisits = [...after].flatMap(([key, end]) => (before.has(key) ? [] : [end]));
+  const within = (days: number) => number(ofVisits.filter((end) => end <= days * day).length / people);
+  const longest = ends.reduce((most, end) => Math.max(most, end), 0) / day;
+  return [
+    {
+      figure: "keys that a visit leaves",
+      measured: `${number(ofVisits.length / people)}; ${within(1.1)} end within 26 hours, ${within(2)} within two days, ${within(9)} within nine`,
+    },
+    atMost("keys without an expiry", ends.filter((end) => end < 0).length, 0, "", ` of ${number(ends.length)}`),
+    atMost("the longest expiry of a key, as docs/privacy.md has it", longest, 180, " days"),
+  ];
+}
+
+/** Bytes of Redis's memory for each of many creates, in a Redis in which few ranges and addresses are counted yet: each brings its own. */
+async function bytesPending(place: Place, url: string): Promise<Row[]> {
+  const { cli, clock, next } = place;
+  await cli("FLUSHALL");
+  await writePast(url, fewVisits, clock.now());
+  const process = startProcess(place);
+  const create = async () => {
+    expect((await process.verifier.createAuthentication({ customer_uuid, ...next().fields })).status, "pending");
+    clock.advance(10);
+  };
+  for (let index = 0; index < 24; index++) await create();
+  await wait(100);
+  const before = await usedMemory(cli);
+  for (let index = 0; index < pending; index++) await create();
+  await wait(100);
+  const bytes = ((await usedMemory(cli)) - before) / pending;
+  await process.verifier.close();
+  // A goal, and not a gate yet: it is not reached.
+  return [
+    {
+      figure: "bytes of a pending authentication in Redis, its share of what is counted included",
+      measured: number(Math.round(bytes)),
+      target: "goal ≤ 1,250",
+    },
+  ];
+}
+
+/** What the connections' buffers take is not the store's. */
+async function usedMemory(cli: Place["cli"]): Promise<number> {
+  const info = await cli("INFO", "memory");
+  const [all, clients] = ["used_memory", "mem_clients_normal"].map((name) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1])) as [number, number];
+  return all - clients;
+}
