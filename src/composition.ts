@@ -3,6 +3,7 @@ import { container, type DependencyContainer, instanceCachingFactory } from "tsy
 import { guardedSender } from "./callbacks/guarded-sender.js";
 import { leaseTime } from "./domain/delivery.js";
 import { milliseconds } from "./domain/policy.js";
+import { minute } from "./domain/time.js";
 import { createAlarms } from "./engine/alarms.js";
 import { createOutbox, type Outbox } from "./engine/callbacks/outbox.js";
 import { systemClock } from "./engine/clock/system-clock.js";
@@ -22,12 +23,13 @@ import { type Ping, type PingOptions, ping } from "./engine/eyes/ping.js";
 import { tracedOperations, tracedSender, tracedStore } from "./engine/eyes/traced.js";
 import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
+import { agedCache } from "./engine/records/aged-cache.js";
 import { createRecords } from "./engine/records/records.js";
 import { riggingOf } from "./engine/rigging.js";
 import { createCountries } from "./engine/sending/countries.js";
 import { settleForeign } from "./engine/sending/receipts.js";
 import { soundLogger } from "./engine/sound-logger.js";
-import { createStatistics, type Statistics } from "./engine/statistics.js";
+import { createStatistics } from "./engine/statistics.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createMetricsHandler } from "./http/metrics.js";
@@ -46,7 +48,8 @@ export interface Composed {
   readonly accounts: Accounts;
   readonly customers: CustomersOfStore;
   readonly outbox: Outbox;
-  readonly statistics: Statistics;
+  /** Tells the store what is counted in this process alone. */
+  readonly settle: () => Promise<void>;
   readonly handle: Handle;
   readonly handleReceipt: Handle;
   readonly handleMetrics: Handle;
@@ -131,15 +134,17 @@ export function compose(options: VerifierOptions): Composed {
       fullNumber: settings.fullNumber,
     });
     const base = { settings, rigging, store, sender, lookup: options.lookup, clock, logger, codes, records, eyes: inner.resolve<Eyes>(tokens.eyes) };
+    const alarms = createAlarms({ ...base, beside });
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
     return {
       ...base,
       beside,
       lists: createLists(base, beside),
       facts: createNumberFacts(base, beside),
-      countries: createCountries(),
+      countries: createCountries({ ...base, alarms, beside, storeTimeout: settings.storeTimeout }),
+      proven: agedCache(clock, 20_000, 5 * minute),
       statistics: createStatistics({ ...base, outage: base.eyes.outages.store, keptFor: settings.statisticsKept, storeTimeout: settings.storeTimeout }),
-      alarms: createAlarms({ ...base, beside }),
+      alarms,
       outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),
     };
   });
@@ -158,7 +163,7 @@ export function compose(options: VerifierOptions): Composed {
     }),
   );
   const parts = scope.resolve<Parts>(tokens.parts);
-  const { outbox, statistics, eyes } = parts;
+  const { countries, outbox, records, statistics, eyes } = parts;
   const accounts = scope.resolve<Accounts>(tokens.accounts);
   waiting = () => outbox.waiting();
   telemetry?.metrics(() => eyes.metrics.readings());
@@ -181,7 +186,10 @@ export function compose(options: VerifierOptions): Composed {
     diagnose: (asked) => diagnose({ parts, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
     settleReceipts: (receipts) => settleForeign(parts, receipts),
     outbox,
-    statistics,
+    async settle() {
+      await records.written();
+      await Promise.all([countries.close(), statistics.close()]);
+    },
     logger,
     clock,
   };

@@ -87,7 +87,7 @@ const noOptions: CallOptions = {};
 
 /** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, ping, diagnose, settleReceipts, outbox, statistics, logger, clock } =
+  const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, ping, diagnose, settleReceipts, outbox, settle, logger, clock } =
     compose(options);
   const warn = (message: string) => logger.warn({}, message);
   return {
@@ -119,7 +119,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     metricsHandler: { root: "/metrics", handle: handleMetrics, warn, clock },
     async close() {
       await outbox.stop();
-      await statistics.close();
+      await settle();
       await Promise.all([options.store.close?.(), options.sender.close?.()]);
     },
   };

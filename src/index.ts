@@ -87,7 +87,6 @@ export type {
   SmsSender,
 } from "./ports/sms-sender.js";
 export type {
-  Ask,
   Change,
   Claim,
   CommitResult,
@@ -95,10 +94,12 @@ export type {
   Life,
   MemberClaim,
   RecordWrite,
+  Revocation,
   Store,
   StoredRecord,
   StoreInspection,
   SumClaim,
+  SumParts,
   Tally,
 } from "./ports/store.js";
 export type { MetricReading, SpanFacts, Step, Telemetry } from "./ports/telemetry.js";

@@ -272,15 +272,20 @@ function makeSchemas() {
     limit: whole.min(1, "must be 1 or more; switch a rule off with an empty list").max(most, why),
     window: capWindow,
   });
+  /** Two caps of one length would be counted in one place, twice. */
+  const oncePerWindow = [
+    (list: readonly { readonly window: number }[]) => new Set(list.map(({ window }) => window)).size === list.length,
+    "must hold at most one cap for each window: keep the smaller limit",
+  ] as const;
   const capsUpTo = (most: number, why: string) =>
-    z.array(object(cap(most, why), "must be { limit, window }"), "must be a list of { limit, window } with the window in seconds");
+    z.array(object(cap(most, why), "must be { limit, window }"), "must be a list of { limit, window } with the window in seconds").refine(...oncePerWindow);
   const most = "must be at most a thousand million";
   const caps = capsUpTo(1e9, most);
   const capsOnNumbers = capsUpTo(1000, "must be at most 1000: distinct numbers are counted member by member");
-  const growingCaps = z.array(
-    object({ ...cap(1e9, most), perVerified: z.number("must be a number").min(0, "must be 0 or more").max(1e6, "must be at most a million").optional() }),
-    "must be a list of { limit, window, perVerified? } with the window in seconds",
-  );
+  const earned = whole.min(0, "must be 0 or more").max(1e6, "must be at most a million");
+  const growingCaps = z
+    .array(object({ ...cap(1e9, most), perVerified: earned.optional() }), "must be a list of { limit, window, perVerified? } with the window in seconds")
+    .refine(...oncePerWindow);
   const spend = z
     .array(
       object({
@@ -293,7 +298,7 @@ function makeSchemas() {
 
   const mode = z.enum(["enforce", "shadow", "off"], 'must be "enforce", "shadow" or "off"');
   const allowance = z.number("must be a number").min(0, "must be 0 or more").max(1e9, most);
-  const credit = { mode, seed: allowance, perVerified: allowance };
+  const credit = { mode, seed: allowance, perVerified: earned };
 
   const PolicyChange = object({
     codeLength: whole.min(4, "must be 4 to 10").max(10, "must be 4 to 10"),
@@ -318,7 +323,7 @@ function makeSchemas() {
       range: object({
         mode,
         seeds: z.tuple([allowance, allowance, allowance], "must be three numbers: for ranges of 10,000, 100,000 and a million"),
-        perVerified: allowance,
+        perVerified: earned,
         provenAt: allowance,
       }).partial(),
       crowd: object({ mode, messages: allowance, share: z.number("must be a number").min(0, "must be 0 to 1").max(1, "must be 0 to 1") }).partial(),
@@ -594,7 +599,9 @@ function spamRuleFaults(rule: SpamRule, earlier: readonly SpamRule[]): string[] 
   if (earlier.some((other) => other.name === name)) faults.push("has the name of another rule");
   for (const number of ["seed", "perVerified"] as const) {
     const value = rule[number];
-    if (number === "seed" || value !== undefined) if (!(typeof value === "number" && value >= 0)) faults.push(`must have ${number}, a number of 0 or more`);
+    if (number === "perVerified" && value === undefined) continue;
+    const isRight = typeof value === "number" && value >= 0 && (number === "seed" || Number.isInteger(value));
+    if (!isRight) faults.push(`must have ${number}, a ${number === "seed" ? "number" : "whole number"} of 0 or more`);
   }
   return faults;
 }

@@ -102,6 +102,8 @@ export interface Authentication {
   readonly events: number;
   /** Where it came from, as far as the anti-spam cells care. */
   readonly origin?: Origin | undefined;
+  /** Messages of it that its cells do not hold any more, since its number was unlocked. */
+  readonly uncounted: number;
   /** Digest of the create request, when that came with an idempotency key. */
   readonly request?: string | undefined;
   readonly checks: readonly KeyedCheck[];
@@ -146,6 +148,7 @@ export function withoutSendThatNeverWas(auth: Authentication, attempt: number, b
     ...auth,
     ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt, settleBy: undefined }),
     sent: auth.sent - 1,
+    uncounted: Math.min(auth.uncounted, auth.sent - 1),
     retries: attempt === 1 ? auth.retries : Math.max(0, auth.retries - 1),
     sends: [...pushedOut, ...auth.sends.filter((send) => send.attempt !== attempt)],
     outbox: auth.outbox.filter((event) => event.attempt !== attempt),
@@ -154,7 +157,18 @@ export function withoutSendThatNeverWas(auth: Authentication, attempt: number, b
 
 /** A create before its first send. */
 export function blankOf(auth: Authentication): Authentication {
-  return { ...auth, attempts: 0, sent: 0, retries: 0, lastSendAt: auth.createdAt, sends: [], outbox: [], keepUntil: auth.expiresAt, settleBy: undefined };
+  return {
+    ...auth,
+    attempts: 0,
+    sent: 0,
+    uncounted: 0,
+    retries: 0,
+    lastSendAt: auth.createdAt,
+    sends: [],
+    outbox: [],
+    keepUntil: auth.expiresAt,
+    settleBy: undefined,
+  };
 }
 
 /** Nothing was ever tried under it: what is left of a create that was taken back. A create under the same idempotency key takes its place. */
@@ -192,7 +206,7 @@ export function withoutCodes(auth: Authentication): Authentication {
  * A check under an idempotency key that was answered `valid` is answered so again, with the number that it proved, for as long as the record lives.
  */
 export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {
-  if (auth.status !== "pending" || auth.attempts === 0) return false;
+  if (auth.status !== "pending") return false;
   if (auth.checks.some(({ status }) => status === "valid")) return true;
   if (fullNumber && auth.callbackUrl !== undefined && (auth.outbox.length > 0 || !isExpired(auth, now))) return true;
   return !auth.validated && !isExpired(auth, now);

@@ -10,7 +10,7 @@ export interface Cap {
 
 /** A cap that grows with what is verified (docs/contract.md#growing-cap): a fixed one is a lock-out, since one attack then fills it for all. */
 export interface GrowingCap extends Cap {
-  /** How many more for each of the customer's users verified within 24 hours. Default 0. */
+  /** How many more for each of the customer's users verified within the window. A whole number. Default 0. */
   readonly perVerified?: number | undefined;
 }
 

@@ -1,20 +1,34 @@
-import { type Claim, type Moment, type SumClaim, sinceOf, sumClaim } from "./claim.js";
+import { balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
+import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
 import { type Cap, type GrowingCap, milliseconds, type Policy, sendsPerDay } from "./policy.js";
 import { base36, day, hour } from "./time.js";
 
-/** One rule's claim, with what people are told of it. */
+/** One rule's claim, with what is reported of it. */
 export interface Charge {
   /** The rule that refuses, for example `perNumber 5/600s`. */
   readonly rule: string;
   readonly claim: Claim;
-  /** What the rule allows. */
+  /** What the rule allows where nobody has verified. */
   readonly threshold: number;
-  /** The threshold grows by so much for each verified, so that it is judged when that is known; the claim has no limit. */
-  readonly perVerified?: number;
-  /** What people are told of the store's count. Default: the count. */
-  readonly value?: (count: number) => number;
+  /** What the claim's window or sum holds: a count, a balance (domain/balance.ts), or money in millionths. */
+  readonly counts: "plain" | "balance" | "money";
+  /** What each verification adds to the threshold of a balance. */
+  readonly perVerified?: number | undefined;
+  /** Of a sum that tells when there is room again. */
+  readonly period?: Period;
+}
+
+/** Money is counted in millionths. */
+export const moneyUnit = 1e6;
+
+/** What was measured, and what it was measured against, in the words of docs/contract.md. `held`: what the store holds without the message. */
+export function measured({ counts, threshold, perVerified = 0, claim }: Charge, held: number): { readonly value: number; readonly threshold: number } {
+  if (counts === "plain") return { value: held, threshold };
+  if (counts === "money") return { value: (held + ("weight" in claim ? claim.weight : 0)) / moneyUnit, threshold };
+  const { balance, verified } = readBalance(held);
+  return { value: balance + perVerified * verified, threshold: threshold + perVerified * verified };
 }
 
 /** Who a send is charged to. */
@@ -59,7 +73,9 @@ export interface NumberNames {
   /** Members are sends: `id/createdAt/attempt`, the time in base 36. */
   readonly sends: string;
   /** Sends, where a cap is too large to be counted member by member. */
-  readonly sendSums: readonly string[];
+  readonly sendSums: readonly SumParts[];
+  /** Wrong codes. */
+  readonly guesses: SumParts;
   /** Members are authentications, `id/createdAt`, which the sends do not name for as long as they are kept. */
   readonly listed: string;
   /** Members are refused creates, `id/createdAt`. */
@@ -68,11 +84,12 @@ export interface NumberNames {
   readonly lifted: string;
 }
 
-export function namesOfNumber(customer: string, number: string, { limits }: Policy): NumberNames {
+export function namesOfNumber(customer: string, number: string, { limits }: Policy, moment: Moment): NumberNames {
   const sends = sendsOf(customer, number);
   return {
     sends,
-    sendSums: limits.perNumber.filter(({ limit }) => limit > largestExact).map(({ window }) => `${sends}:${window}`),
+    sendSums: limits.perNumber.filter(({ limit }) => limit > largestExact).map((cap) => partsAt(sumOfCap(sends, cap), periodOf(cap), moment)),
+    guesses: partsAt(guessSum(customer, number), guessPeriod, moment),
     listed: `${customer}:h:${number}`,
     refused: `${customer}:r:${number}`,
     lifted: `${customer}:u:${number}`,
@@ -131,7 +148,7 @@ export function listedClaims(
 }
 
 /** The largest limit that a window can have: nothing is refused by it. */
-const largestLimit = 1_000;
+export const largestLimit = 1_000;
 
 /** Members of the window of sends, as if claimed now: whoever does not know when they were claimed can take them out at that time. It makes caps no laxer. */
 export function movedClaims({ sends: window }: NumberNames, members: readonly string[], now: number, keptFor: number): Claim[] {
@@ -169,13 +186,18 @@ export function createCharges(subject: CreateSubject, policy: Policy, moment: Mo
   return charges;
 }
 
+/** `number`: its keyed hash. */
+function guessSum(customer: string, number: string): string {
+  return `${customer}:g:${number}`;
+}
+
 /**
- * What a check of a test number claims, which no cap of sends holds: `wrong` 1 for a wrong code, 0 for a right one. Within a day no more wrong codes are judged than those caps would let anybody type for another number, sends per day × checks;
- * after them the right one is refused too.
+ * What a check claims of its number (docs/contract.md#guesses-claimed): 1 for a wrong code, 0 for a right one. A day has room for as many wrong codes as the caps let anybody type, sends per day × checks;
+ * beyond them the right one is refused too. So no way of making authentications makes guesses.
  */
 export function guessClaim(customer: string, number: string, wrong: 0 | 1, policy: Policy, moment: Moment, mask: Mask): SumClaim {
   const most = sendsPerDay(policy) * policy.checks;
-  return sumClaim(`${customer}:g:${mask(number)}`, wrong, day, moment, most - 1 + wrong);
+  return sumClaim(guessSum(customer, mask(number)), wrong, guessPeriod, moment, { limit: most - 1 + wrong });
 }
 
 /** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling). */
@@ -194,10 +216,11 @@ export function refusedClaims(
   moment: Moment,
   mask: Mask,
 ): Claim[] {
-  const ofCustomer = sumClaim(`${customer}:r`, 1, hour, moment, keptRefusals.ofCustomer);
+  const { now } = moment;
+  const since = sinceOf(moment, hour);
+  const ofCustomer = sumClaim(`${customer}:r`, 1, { length: hour, parts: partsOfCap }, moment, { limit: keptRefusals.ofCustomer });
   const member = `${id}/${base36(createdAt)}`;
-  const { now, since } = ofCustomer;
-  const keepUntil = Math.max(ofCustomer.keepUntil, expiresAt + 2 * moment.skew);
+  const keepUntil = Math.max(now + hour, expiresAt) + 2 * moment.skew;
   const masked = mask(number);
   const claims: Claim[] = [ofCustomer];
   if (request === undefined) claims.unshift({ window: `${customer}:r:${masked}`, member, limit: keptRefusals.ofNumber, now, since, keepUntil });
@@ -217,10 +240,6 @@ export function readMember(member: string): { readonly id: string; readonly at: 
   return { id, at: Number.parseInt(at, 36) };
 }
 
-function isOneMessages(member: string): boolean {
-  return member.includes("/");
-}
-
 /** What stands in the place of an authentication that was erased. */
 export const nobody = "-";
 
@@ -229,8 +248,20 @@ export function takenOut(window: string, member: string, at: number, limit?: num
   return { window, member, out: true, now: at, since: at, keepUntil: at, ...(limit !== undefined && { limit }) };
 }
 
-/** The largest cap that is counted member by member, and so to the millisecond; a larger one is a sum, and may refuse up to a twelfth of its length longer than it must. */
+/** The largest cap that is counted member by member, and so to the millisecond; a larger one is a sum of twelfths, and may refuse up to a twelfth of its length longer than it must. */
 const largestExact = 100;
+const partsOfCap = 13;
+
+/** Wrong codes are counted over 24 hours, and for up to two longer. */
+const guessPeriod: Period = { length: day, parts: partsOfCap };
+
+function periodOf({ window }: Cap): Period {
+  return { length: milliseconds(window), parts: partsOfCap };
+}
+
+function sumOfCap(window: string, cap: Cap): string {
+  return `${window}:${cap.window}`;
+}
 
 /** What of a cap does not change with the request. */
 interface PlannedCap {
@@ -271,47 +302,49 @@ function plannedCaps(rule: string, caps: readonly GrowingCap[], distinct: boolea
 }
 
 function chargeOf({ rule, cap, length, keptFor }: PlannedCap, window: string, member: string, moment: Moment, atLeast: number): Charge {
-  const { limit, perVerified = 0 } = cap;
+  const { limit, perVerified } = cap;
   if (keptFor !== undefined) {
     const { now, skew } = moment;
     return {
       rule,
       threshold: limit,
+      counts: "plain",
       claim: { window, member, limit, now, since: sinceOf(moment, length), keepUntil: now + Math.max(keptFor, atLeast) + 2 * skew },
     };
   }
-  const sum = `${window}:${cap.window}`;
-  if (perVerified > 0) return { rule, threshold: limit, perVerified, claim: sumClaim(sum, 1, length, moment) };
-  return { rule, threshold: limit, claim: sumClaim(sum, 1, length, moment, limit) };
+  const period = periodOf(cap);
+  const sum = sumOfCap(window, cap);
+  if (perVerified === undefined || perVerified === 0)
+    return { rule, threshold: limit, counts: "plain", period, claim: sumClaim(sum, 1, period, moment, { limit }) };
+  const claim = sumClaim(sum, messagesWeight(1), period, moment, { limit: balanceLimit(limit) });
+  return { rule, threshold: limit, counts: "balance", perVerified, period, claim };
 }
 
-/** Judges a cap that grows, once it is known how many verified: the charge with what it then allows, where that is exceeded. `count`: with what is judged. */
-export function exceeded(charge: Charge, count: number, verified: number): Charge | undefined {
-  const threshold = charge.threshold + (charge.perVerified ?? 0) * verified;
-  return count > threshold ? { ...charge, threshold } : undefined;
+/** "The customer's cap grows by 3 for each of its users verified" (docs/contract.md#growing-cap): what a verification earns for it. */
+export function growthClaims(customer: string, { limits }: Pick<Policy, "limits">, moment: Moment): SumClaim[] {
+  const growing = limits.perCustomer.filter(({ perVerified = 0 }) => perVerified > 0);
+  return growing.map((cap) => sumClaim(sumOfCap(`${customer}:c`, cap), verifiedWeight(0, cap.perVerified ?? 0), periodOf(cap), moment));
 }
 
-/** What asks when there is room under a charge that is exceeded: it adds nothing, and is refused as long as there is none. */
-export function roomClaims({ claim, threshold }: Charge): Claim[] {
-  return "sum" in claim ? [{ ...claim, weight: 0, limit: threshold }] : [];
+/** A claim that the store refused, as it reports it. */
+interface Refused {
+  /** What is counted without it. */
+  readonly count: number;
+  readonly roomSince?: number;
+  readonly roomPart?: number;
 }
 
-/**
- * What takes back claims that were granted. Sums only where it is `sure` that they were: where they were not, too much would be given back.
- * `keepShared`: what others may have claimed too, a number of a device, stays, so that whoever gets himself refused has no more numbers than without.
- */
-export function takenBack(claims: readonly Claim[], sure: boolean, keepShared = false): Claim[] {
-  return claims.flatMap((claim): Claim[] => {
-    if ("member" in claim) return keepShared && !isOneMessages(claim.member) ? [] : [{ ...claim, out: true }];
-    const { limit, ...rest } = claim;
-    return sure ? [{ ...rest, weight: -claim.weight }] : [];
-  });
+/** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). */
+export function refusalOf(charge: Charge, refused: Refused, skew: number): Decision {
+  const { rule, claim } = charge;
+  const until = roomAt(charge, refused, skew);
+  return { at: claim.now, rule, mode: "enforce", ...measured(charge, refused.count), ...(until !== undefined && { until }) };
 }
 
-/** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). `count`: what was there without what was refused. `roomSince`: as the store tells it. */
-export function refusalOf({ rule, threshold, claim, value = (counted) => counted }: Charge, count: number, roomSince?: number): Decision {
-  const refusal: Decision = { at: claim.now, rule, mode: "enforce", value: value(count), threshold };
-  return roomSince === undefined ? refusal : { ...refusal, until: claim.now + roomSince - claim.since };
+/** When there is room for the claim again, where the store says. */
+function roomAt({ claim, period }: Charge, { roomSince, roomPart }: Refused, skew: number): number | undefined {
+  if ("member" in claim) return roomSince === undefined ? undefined : claim.now + roomSince - claim.since;
+  return period === undefined || roomPart === undefined ? undefined : partStart(roomPart, period, skew);
 }
 
 /** Whole seconds until the cap or ceiling that refused has room; `undefined`: none of these did, or it has, or it is not known. */

@@ -1,5 +1,5 @@
 import type { RetryStatus } from "../contract/retry.js";
-import { type Authentication, isExpired, nothingSent } from "./authentication.js";
+import { type Authentication, hasNumber, isExpired, isVoid, nothingSent } from "./authentication.js";
 import { checksUsedUp } from "./check.js";
 import { milliseconds, type Policy } from "./policy.js";
 
@@ -32,6 +32,8 @@ export function decideRetry(auth: Authentication, now: number, policy: Policy): 
   if (auth.validated) return "already_validated";
   if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
   if (remainingRetries(auth, policy) === 0) return "rate_limited";
+  // A create that was taken back: its repeat may have answered `pending` (docs/contract.md#retry-after-503).
+  if (isVoid(auth) && hasNumber(auth)) return "approved";
   if (nothingSent(auth)) return "no_attempt";
   if (now < cooldownEnd(auth, policy)) return "denied";
   return "approved";

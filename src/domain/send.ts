@@ -68,6 +68,7 @@ function withoutSend(auth: Authentication, attempt: number): Authentication {
   return {
     ...withoutDeadline(auth, attempt),
     sent: auth.sent - 1,
+    uncounted: Math.min(auth.uncounted, auth.sent - 1),
     retries: attempt === 1 ? auth.retries : Math.max(0, auth.retries - 1),
     sends: auth.sends.filter((send) => send.attempt !== attempt),
   };

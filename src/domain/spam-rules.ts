@@ -1,23 +1,23 @@
-import { type Answer, type CountPlaces, countAt, creditClaim, messageClaim, plainAt, type Questions, verifiedAt } from "./cells.js";
-import type { Moment, SumClaim } from "./claim.js";
+import { balanceFloor, balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
+import { type Claim, type MemberClaim, type Moment, type Period, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
-import type { Policy } from "./policy.js";
-import type { Mask } from "./quota.js";
+import type { Charge, Mask } from "./quota.js";
+import { largestLimit, readMember } from "./quota.js";
 import type { Credit, SpamPolicy } from "./spam-policy.js";
-import { day, hour, week } from "./time.js";
+import { base36, day } from "./time.js";
 
-/** Short keyed hashes of where an authentication came from, kept in its record so that a verification credits the cells that its sends had filled. */
+/** Short keyed hashes of where an authentication came from, kept in its record: a retry and a verification count in the cells that its create was counted in. */
 export interface Origin {
   /** The address: IPv4 whole, IPv6 by /64. */
   readonly a?: string;
-  /** Its surroundings: IPv4 by /16, IPv6 by /32. */
+  /** Its network: IPv4 by /16, IPv6 by /32. */
   readonly w?: string;
   /** Cells of the caller's own rules, by rule. */
   readonly u?: Readonly<Record<string, string>>;
   /** Its messages are in the pot of new countries. */
   readonly p?: 1;
-  /** It was on the safe list. */
+  /** It was on the safe list: its messages are in no cell. */
   readonly s?: 1;
 }
 
@@ -44,12 +44,12 @@ export function originOf(
   return origin;
 }
 
-/** Whom a message goes to, as far as the cells care. */
+/** Who a message goes to, as far as the cells are concerned. */
 export interface CellSubject {
   readonly customer: string;
   readonly number: string;
   readonly country?: string | undefined;
-  readonly origin: Origin;
+  readonly origin?: Origin | undefined;
 }
 
 /** A rule of the caller's that is a cell as ours are. */
@@ -57,233 +57,244 @@ export interface OwnCell extends Credit {
   readonly name: string;
 }
 
-export interface SpamJudgement {
-  /** Rules that the message falls under, those that only watch included, in the order of docs/contract.md#spam-rules. */
-  readonly decisions: readonly Decision[];
-  /** The number is trusted: it passes all but the crowd rule, which stands against those who type the codes. */
-  readonly trusted: boolean;
-  /** The country's alarm is on. */
-  readonly alarm?: { readonly value: number; readonly threshold: number };
-  /** The pot of new countries was claimed, and the country is none. */
-  readonly notNew: boolean;
-  /** Enough verified in the country within 7 days. */
-  readonly proven: boolean;
+/** One sum that a message is counted in. */
+interface Cell {
+  readonly rule: string;
+  readonly sum: string;
+  readonly mode: RuleMode;
+  /** The balance at which the rule refuses; of `crowd`, the count. */
+  readonly seed: number;
+  /** `undefined`: a count of messages, which no verification gives back. */
+  readonly perVerified: number | undefined;
+  /** The rule does not refuse where so many have verified. */
+  readonly provenAt?: number;
+  /** What the balance counts as at least. */
+  readonly least?: number;
+  /** Earns once a day for each number; other cells earn with each verification. */
+  readonly oncePerNumber?: true;
 }
+
+/** A cell counts over 24 hours, and for up to 12 longer: three parts, summed whole. */
+const period: Period = { length: day, parts: 3 };
 
 /** How long a number that was verified is trusted, in milliseconds. */
 const trustedFor = 90 * day;
 
-/** Where the counts of a country's alarm come back. */
-interface AlarmPlaces {
-  readonly now: CountPlaces;
-  readonly usual: CountPlaces;
-  readonly refused: number;
-}
-
-/** A rule of the caller's, and where the counts of its cell come back. */
-interface OwnPlaces {
-  readonly rule: OwnCell;
-  readonly cell: CountPlaces;
-}
-
-/** The cells of the spam rules (docs/contract.md#spam-rules) for one message, and the rules over what comes back: pure, so that simulation, enforcement and shadow are one. */
-export class SpamQuestion {
-  readonly #ranges: readonly [ten: CountPlaces, hundred: CountPlaces, million: CountPlaces] | undefined;
-  readonly #weekly: number | undefined;
-  readonly #country: CountPlaces | undefined;
-  readonly #pot: CountPlaces | undefined;
-  readonly #alarm: AlarmPlaces | undefined;
-  readonly #network: number | undefined;
-  readonly #address: CountPlaces | undefined;
-  readonly #own: readonly OwnPlaces[];
-  readonly #before: number;
-  readonly #lately: number;
-
-  constructor(
-    questions: Questions,
-    { number, country, origin }: CellSubject,
-    readonly policy: SpamPolicy,
-    own: readonly OwnCell[],
-    mask: Mask,
-  ) {
-    const { range, crowd, strangeNetwork, address } = policy;
-    if (range.mode !== "off" || crowd.mode !== "off") {
-      const [ten, hundred, million] = rangesOf(number, mask);
-      this.#ranges = [questions.count(ten, day), questions.count(hundred, day), questions.count(million, day)];
+/** The cells of a message, in the order of docs/contract.md#spam-rules. Only what a rule reads is counted. */
+function cellsOf({ customer, number, country, origin = {} }: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], mask: Mask): Cell[] {
+  if (origin.s === 1) return [];
+  const { range, crowd, newCountries, address } = policy;
+  const cells: Cell[] = [];
+  const add = (name: string, cell: Omit<Cell, "sum">) => cells.push({ sum: `${customer}:${name}`, ...cell });
+  if (range.mode !== "off" || crowd.mode !== "off") {
+    const [ten, hundred, million] = rangesOf(number, mask);
+    const { mode, perVerified, provenAt, seeds } = range;
+    if (mode !== "off") {
+      add(`b:${ten}`, { rule: "range 4", mode, seed: seeds[0], perVerified, oncePerNumber: true });
+      add(`b:${hundred}`, { rule: "range 5", mode, seed: seeds[1], perVerified, oncePerNumber: true });
     }
-    if (country !== undefined) {
-      const cell = countryCell(country);
-      const weekly = questions.verified(cell, week);
-      this.#weekly = weekly;
-      if (policy.country.mode !== "off") this.#country = questions.count(cell, day);
-      if (policy.newCountries.mode !== "off" && origin.p === 1) this.#pot = questions.count(potCell, day);
-      if (strangeNetwork.mode !== "off") {
-        this.#alarm = {
-          now: questions.count(cell, hour),
-          usual: questions.count(cell, week, weekly),
-          refused: questions.plain(refusedSum(country), hour),
-        };
-        if (origin.w !== undefined) this.#network = questions.verified(networkCell(country, origin.w), week);
-      }
-    }
-    if (address.mode !== "off" && origin.a !== undefined) this.#address = questions.count(addressCell(origin.a), day);
-    const ownPlaces: OwnPlaces[] = [];
-    for (const rule of own) {
-      const value = origin.u?.[rule.name];
-      if (rule.mode !== "off" && value !== undefined) ownPlaces.push({ rule, cell: questions.count(ownCell(rule.name, value), day) });
-    }
-    this.#own = ownPlaces;
-    const self = numberCell(number, mask);
-    this.#before = questions.verified(self, trustedFor);
-    this.#lately = questions.verified(self, day);
+    // The crowd rule reads how many verified in the million.
+    add(`b:${million}`, { rule: "range 6", mode, seed: seeds[2], perVerified, provenAt, oncePerNumber: true });
+    if (crowd.mode !== "off") add(`m:${ten}`, { rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
   }
-
-  /** `sentToNumber`: messages to the number within 24 hours, without this one. */
-  judge(answer: Answer, sentToNumber: number, now: number): SpamJudgement {
-    const { policy } = this;
-    const { range, crowd, newCountries, strangeNetwork } = policy;
-    const found: Decision[] = [];
-    /** Finds against the message where what is measured has reached the threshold. */
-    const hold = (rule: string, mode: RuleMode, value: number, threshold: number) => {
-      if (value >= threshold) found.push({ at: now, rule, mode: mode === "shadow" ? "shadow" : "enforce", value, threshold });
-    };
-    const credit = (rule: string, places: CountPlaces, { mode, seed, perVerified }: Credit) => {
-      const { open, verified } = countAt(answer, places);
-      hold(rule, mode, open, seed + perVerified * verified);
-    };
-
-    if (this.#ranges !== undefined) {
-      const [ten, , million] = this.#ranges;
-      if (range.mode !== "off") {
-        for (let level = 0; level < 3; level++) {
-          const { open, verified } = countAt(answer, this.#ranges[level] as CountPlaces);
-          if (level < 2 || verified < range.provenAt)
-            hold(`range ${level + 4}`, range.mode, open, (range.seeds[level] as number) + range.perVerified * verified);
-        }
-      }
-      if (crowd.mode !== "off") hold("crowd", crowd.mode, countAt(answer, ten).sent, Math.max(crowd.messages, crowd.share * countAt(answer, million).verified));
-    }
-    const proven = this.#weekly === undefined || verifiedAt(answer, this.#weekly).verified >= newCountries.provenAt;
-    if (this.#country !== undefined && countAt(answer, this.#country).verified < policy.country.provenAt) credit("country", this.#country, policy.country);
-    if (this.#pot !== undefined && !proven) credit("newCountries", this.#pot, newCountries);
-    const alarm = this.#alarm && raised(answer, this.#alarm, strangeNetwork);
-    if (alarm !== undefined && this.#network !== undefined && verifiedAt(answer, this.#network).verified === 0)
-      hold("strangeNetwork", strangeNetwork.mode, alarm.value, alarm.threshold);
-    if (this.#address !== undefined) credit("address", this.#address, policy.address);
-    for (const { rule, cell } of this.#own) credit(rule.name, cell, rule);
-
-    const { open } = policy.trust;
-    const trusted = open > 0 && verifiedAt(answer, this.#before).verified > 0 && sentToNumber - verifiedAt(answer, this.#lately).messages < open;
-    return {
-      decisions: trusted ? found.filter(({ rule }) => rule === "crowd") : found,
-      trusted,
-      ...(alarm !== undefined && { alarm }),
-      notNew: this.#pot !== undefined && proven,
-      proven: this.#weekly !== undefined && proven,
-    };
+  if (country !== undefined && policy.country.mode !== "off") add(`b:c:${country}`, { rule: "country", ...policy.country, oncePerNumber: true });
+  if (origin.p === 1 && newCountries.mode !== "off") {
+    const { mode, seed, perVerified } = newCountries;
+    add("b:p", { rule: "newCountries", mode, seed, perVerified, least: -seed, oncePerNumber: true });
   }
+  if (origin.a !== undefined && address.mode !== "off") add(`b:a:${origin.a}`, { rule: "address", ...address });
+  for (const { name, mode, seed, perVerified } of own) {
+    const value = origin.u?.[name];
+    if (mode !== "off" && value !== undefined) add(`b:u:${name}:${value}`, { rule: name, mode, seed, perVerified });
+  }
+  return cells;
 }
 
-/** "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share × verified)" (docs/contract.md#spam-strange-network). */
-function raised(answer: Answer, places: AlarmPlaces, { base, factor }: SpamPolicy["strangeNetwork"]): SpamJudgement["alarm"] {
-  const { open, verified } = countAt(answer, places.now);
-  const usual = countAt(answer, places.usual);
-  const share = usual.verified === 0 ? 0 : usual.open / usual.verified;
-  const value = open + plainAt(answer, places.refused);
-  const threshold = base + factor * share * verified;
-  return value >= threshold + 1 ? { value, threshold } : undefined;
+/** The ranges of 10,000, 100,000 and a million numbers that a number lies in, their first digits as a keyed hash. */
+function rangesOf(number: string, mask: Mask): readonly [string, string, string] {
+  const wide = `r:${mask(`range ${number.slice(0, -6)}`).slice(0, 11)}`;
+  return [`${wide}${number.slice(-6, -4)}`, `${wide}${number.slice(-6, -5)}`, wide];
 }
 
-/** Whether no rule weighs messages at all: then nothing is counted for rules, and nobody is trusted. */
-export function weighsNothing({ range, crowd, country, newCountries, address, strangeNetwork, signals }: SpamPolicy, own: readonly OwnCell[]): boolean {
-  const watches = ({ mode }: { readonly mode: RuleMode }) => mode !== "off";
-  return !(
-    watches(range) ||
-    watches(crowd) ||
-    watches(country) ||
-    watches(newCountries) ||
-    watches(address) ||
-    watches(strangeNetwork) ||
-    watches(signals) ||
-    own.some(watches)
-  );
+/** What is known of a message besides what the store counts. */
+export interface Exemptions {
+  /** A challenge was met, or the number is trusted: all rules but `crowd` are waived (docs/contract.md#challenge, docs/contract.md#trust). */
+  readonly all: boolean;
+  /** Rules that do not stand, as `Charge.rule` names them. */
+  readonly rules: ReadonlySet<string>;
+  /** What the crowd rule allows, where that is more than its `messages`. */
+  readonly crowd?: number;
 }
 
-/** What is claimed when a code was found right (docs/contract.md#credits): each cell that the messages had filled and that a rule reads is credited, and the number, its network and the customer are known from now on. */
-export function creditClaims(
-  { customer, number, country, origin }: CellSubject,
-  { spam: policy, limits }: Pick<Policy, "spam" | "limits">,
+export const noExemptions: Exemptions = { all: false, rules: new Set() };
+
+/** A spam rule as a claim: with a limit where it refuses, without where it only watches or is waived. */
+export interface SpamCharge extends Charge {
+  readonly mode: RuleMode;
+  /** The rule does not refuse where so many have verified. */
+  readonly provenAt?: number;
+  /** The decision, where it was taken before the commit: the claim then is never granted. */
+  readonly decided?: Decision;
+}
+
+/** What a message claims for our rules and the caller's cells. `decided`: what rules said that need no count. `isKnown`: whether enough are known to have verified in a sum. */
+export function spamCharges(
+  subject: CellSubject,
+  policy: SpamPolicy,
   own: readonly OwnCell[],
-  messages: number,
+  exempt: Exemptions,
+  decided: readonly Decision[],
   moment: Moment,
   mask: Mask,
-): SumClaim[] {
-  const claims: SumClaim[] = [];
-  const add = (cell: string, length: number) => claims.push(creditClaim(customer, cell, length, messages, moment));
-  if (limits.perCustomer.some(({ perVerified }) => perVerified !== undefined)) add(customerCell, day);
-  if (!weighsNothing(policy, own)) {
-    const { range, crowd, strangeNetwork, address } = policy;
-    if (range.mode !== "off" || crowd.mode !== "off") for (const cell of rangesOf(number, mask)) add(cell, day);
-    if (country !== undefined) {
-      const cell = countryCell(country);
-      add(cell, week);
-      if (policy.country.mode !== "off") add(cell, day);
-      if (strangeNetwork.mode !== "off") {
-        add(cell, hour);
-        if (origin.w !== undefined) add(networkCell(country, origin.w), week);
-      }
-    }
-    if (address.mode !== "off" && origin.a !== undefined) add(addressCell(origin.a), day);
-    for (const { name, mode } of own) {
-      const value = origin.u?.[name];
-      if (mode !== "off" && value !== undefined) add(ownCell(name, value), day);
-    }
-    const self = numberCell(number, mask);
-    add(self, trustedFor);
-    add(self, day);
+  isKnown: (sum: string) => boolean = () => false,
+): SpamCharge[] {
+  const charges = cellsOf(subject, policy, own, mask).map((cell): SpamCharge => {
+    const { rule, sum, perVerified, provenAt, least } = cell;
+    const isCount = perVerified === undefined;
+    const isWaived = exempt.rules.has(rule) || (exempt.all && rule !== "crowd") || (provenAt !== undefined && isKnown(sum));
+    const mode = isWaived ? "off" : cell.mode;
+    const seed = Math.ceil(rule === "crowd" && exempt.crowd !== undefined ? exempt.crowd : cell.seed);
+    const limit = mode === "enforce" ? (isCount ? seed : balanceLimit(seed)) : undefined;
+    const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
+    const claim = sumClaim(sum, isCount ? 1 : messagesWeight(1), period, moment, { limit, floor });
+    return { rule, mode, claim, threshold: seed, counts: isCount ? "plain" : "balance", perVerified, ...(provenAt !== undefined && { provenAt }) };
+  });
+  if (exempt.all) return charges;
+  const refusing = decided.filter(({ mode, rule }) => mode === "enforce" && !exempt.rules.has(rule));
+  return [...charges, ...refusing.map((decision): SpamCharge => neverGranted(subject.customer, decision, moment))];
+}
+
+/** A claim that is refused whatever is stored, so that the caps before it are asked and nothing is written. */
+function neverGranted(customer: string, decided: Decision, moment: Moment): SpamCharge {
+  return {
+    rule: decided.rule,
+    mode: "enforce",
+    decided,
+    claim: sumClaim(`${customer}:no`, 0, period, moment, { limit: -1 }),
+    threshold: 0,
+    counts: "plain",
+  };
+}
+
+/** Whether the rule is against a message, by what its sum holds without it. */
+export function isAgainst({ threshold, counts, provenAt }: SpamCharge, held: number): boolean {
+  if (counts === "plain") return held >= threshold;
+  const { balance, verified } = readBalance(held);
+  return balance >= threshold && !isProven(provenAt, verified);
+}
+
+/** Whether a rule does not stand for what its sum says of the verified: "does not refuse where ≥ 100 verified" (docs/contract.md#spam-country). */
+export function provesItself({ provenAt, counts }: SpamCharge, held: number): boolean {
+  return counts === "balance" && isProven(provenAt, readBalance(held).verified);
+}
+
+function isProven(provenAt: number | undefined, verified: number): boolean {
+  return provenAt !== undefined && verified >= provenAt;
+}
+
+/** The window that holds when a number was verified. Members are authentications: `id/createdAt`. */
+export function verifiedWindow(customer: string, number: string, mask: Mask): string {
+  return `${customer}:v:${mask(number)}`;
+}
+
+/** The sum that holds how many verified in a number's million. */
+export function millionOf(customer: string, number: string, moment: Moment, mask: Mask): SumParts {
+  return partsAt(`${customer}:b:${rangesOf(number, mask)[2]}`, period, moment);
+}
+
+/** What a second look finds of a number whose message a rule refused. */
+export interface SecondLook {
+  /** Members of the number's window of sends. */
+  readonly sends: readonly string[];
+  /** Members of its window of verifications. */
+  readonly verified: readonly string[];
+  /** What the sum of its million holds; where the crowd rule refused. */
+  readonly million?: number | undefined;
+}
+
+/** What a second look leaves of the rules. `undefined`: the rule stands (docs/contract.md#trust, docs/contract.md#spam-crowd). */
+export function exemptedBy(look: SecondLook, rule: string, held: number, exempt: Exemptions, policy: SpamPolicy, now: number): Exemptions | undefined {
+  if (rule !== "crowd") return isTrusted(look, policy, now) ? { ...exempt, all: true } : undefined;
+  const allowed = policy.crowd.share * readBalance(look.million ?? 0).verified;
+  return allowed > held && allowed > (exempt.crowd ?? policy.crowd.messages) ? { ...exempt, crowd: allowed } : undefined;
+}
+
+/** "A number that this customer's users verified before (90 days) passes … while it has fewer than 3 open" (docs/contract.md#trust). */
+function isTrusted({ sends, verified }: SecondLook, { trust }: SpamPolicy, now: number): boolean {
+  if (trust.open === 0) return false;
+  const proven = verified.map(readMember).filter(({ at }) => at > now - trustedFor);
+  if (proven.length === 0) return false;
+  const ids = new Set(proven.map(({ id }) => id));
+  return sends.map(readMember).filter(({ id, at }) => at > now - day && !ids.has(id)).length < trust.open;
+}
+
+/** Whether no rule weighs messages at all: then nothing is counted for rules, and no number is trusted. */
+export function weighsNothing({ range, crowd, country, newCountries, address, strangeNetwork, signals }: SpamPolicy, own: readonly OwnCell[]): boolean {
+  return [range, crowd, country, newCountries, address, strangeNetwork, signals, ...own].every(({ mode }) => mode === "off");
+}
+
+/** The authentication that a right code proves. */
+export interface Proof extends CellSubject {
+  readonly id: string;
+  readonly createdAt: number;
+  /** Its messages that its cells hold. */
+  readonly messages: number;
+}
+
+/**
+ * What a right code claims, in the commit that validates (docs/contract.md#credits): each cell that the messages had filled gets them back, and what the verification earns.
+ * A number earns for its ranges, its country and the pot once a day: the first claim is refused where it has earned already, and then `earns` is false.
+ */
+export function creditClaims(proof: Proof, policy: SpamPolicy, own: readonly OwnCell[], earns: boolean, moment: Moment, mask: Mask): Claim[] {
+  if (weighsNothing(policy, own)) return [];
+  const claims: Claim[] = [verifiedClaim(proof, earns, moment, mask)];
+  for (const { sum, perVerified, least, oncePerNumber } of cellsOf(proof, policy, own, mask)) {
+    if (perVerified === undefined) continue;
+    const earned = earns || oncePerNumber === undefined ? perVerified : 0;
+    const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
+    claims.push(sumClaim(sum, verifiedWeight(proof.messages, earned), period, moment, { floor }));
   }
   return claims;
 }
 
-/** The sums by which a number is trusted. */
-export function trustSums(customer: string, number: string, mask: Mask): string[] {
-  const cell = numberCell(number, mask);
-  return [trustedFor, day].map((length) => creditClaim(customer, cell, length, 0, { now: 0, skew: 0 }).sum);
+function verifiedClaim({ customer, number, id, createdAt }: Proof, once: boolean, moment: Moment, mask: Mask): MemberClaim {
+  const { now, skew } = moment;
+  const window = verifiedWindow(customer, number, mask);
+  return {
+    window,
+    member: `${id}/${base36(createdAt)}`,
+    limit: once ? 1 : largestLimit,
+    now,
+    since: sinceOf(moment, day),
+    keepUntil: now + trustedFor + 2 * skew,
+  };
 }
 
-/** Asks how many verified in a country within 7 days. */
-export function askCountry(questions: Questions, country: string): number {
-  return questions.verified(countryCell(country), week);
+/** What takes messages out of their cells again: those that were surely not sent, and those of a number that is unlocked. `moment`: when they were counted. */
+export function uncountClaims(subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], messages: number, moment: Moment, mask: Mask): SumClaim[] {
+  if (messages === 0 || weighsNothing(policy, own)) return [];
+  return cellsOf(subject, policy, own, mask).map(({ sum, perVerified }) =>
+    sumClaim(sum, perVerified === undefined ? -messages : -messagesWeight(messages), period, moment),
+  );
 }
 
-/** What a verification in a new country gives back to the pot. */
-export function potCredit(customer: string, messages: number, moment: Moment): SumClaim[] {
-  return [creditClaim(customer, potCell, day, messages, moment)];
+/** What a country has had: messages that are open, verified authentications, and refused messages. */
+interface CountryCount {
+  readonly open: number;
+  readonly verified: number;
+  readonly refused: number;
 }
 
-/** What takes a message out of the pot of new countries again. */
-export function potReturn(customer: string, moment: Moment): SumClaim {
-  return messageClaim(customer, potCell, -1, day, moment);
+/** What a country has had within the hour, and within the week. */
+export interface CountryCounts {
+  readonly hour: CountryCount;
+  readonly week: CountryCount;
 }
 
-/** Refused messages of a country within the hour, which its alarm counts beside the open ones. */
-export const refusedSum = (country: string) => `x:${country}`;
-
-/** The ranges of 10,000, 100,000 and a million numbers that a number lies in, their first digits as a keyed hash. */
-function rangesOf(number: string, mask: Mask): readonly [string, string, string] {
-  const wide = `r:${mask(`range ${number.slice(0, -6)}`)}`;
-  return [`${wide}${number.slice(-6, -4)}`, `${wide}${number.slice(-6, -5)}`, wide];
-}
-
-const potCell = "p";
-const customerCell = "c";
-const countryCell = (country: string) => `c:${country}`;
-const networkCell = (country: string, network: string) => `w:${country}:${network}`;
-const addressCell = (address: string) => `a:${address}`;
-const ownCell = (name: string, value: string) => `u:${name}:${value}`;
-const numberCell = (number: string, mask: Mask) => `n:${mask(number)}`;
-
-/** Asks how many of the customer's users verified within 24 hours, for the cap that grows with them. */
-export function askCustomer(questions: Questions): number {
-  return questions.verified(customerCell, day);
+/** "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share × verified)" (docs/contract.md#spam-strange-network). */
+export function raisedAlarm({ hour, week }: CountryCounts, { base, factor }: SpamPolicy["strangeNetwork"]): { value: number; threshold: number } | undefined {
+  const share = week.verified === 0 ? 0 : Math.max(0, week.open) / week.verified;
+  const value = Math.max(0, hour.open) + hour.refused;
+  const threshold = base + factor * share * hour.verified;
+  return value > threshold ? { value, threshold } : undefined;
 }

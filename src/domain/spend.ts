@@ -1,7 +1,7 @@
-import { type Moment, type SumClaim, sumClaim } from "./claim.js";
+import { type Moment, type Period, type SumClaim, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import type { SpendCeiling } from "./policy.js";
-import type { Charge } from "./quota.js";
+import { type Charge, moneyUnit } from "./quota.js";
 import { day, hour } from "./time.js";
 
 /** What a message may cost at most: a price, nothing for one that is never sent, or not known. */
@@ -12,10 +12,8 @@ export function soundPrice(price: unknown): number | undefined {
   return typeof price === "number" && price >= 0 && price <= 1e9 ? price : undefined;
 }
 
-const lengths: Readonly<Record<SpendCeiling["per"], number>> = { hour, day };
-
-/** Money is counted in millionths. */
-export const moneyUnit = 1e6;
+/** A ceiling counts what was spent for up to a twelfth longer than its length. */
+const periods: Readonly<Record<SpendCeiling["per"], Period>> = { hour: { length: hour, parts: 13 }, day: { length: day, parts: 13 } };
 
 /** A price counts as no less than it is, and an amount as no more; the thousandth of a millionth is what a sum of floating-point numbers may be off. */
 const millionths = (price: number) => Math.ceil(price * moneyUnit - 1e-3);
@@ -29,8 +27,9 @@ export function spendCharges(customer: string, cost: Cost, ceilings: readonly Sp
   return ceilings.map((ceiling) => ({
     rule: ruleOf(ceiling),
     threshold: ceiling.amount,
-    value: (count) => (count + millionths(cost)) / moneyUnit,
-    claim: { ...spendClaim(customer, millionths(cost), ceiling, moment), limit: wholeMillionths(ceiling.amount) },
+    counts: "money",
+    period: periods[ceiling.per],
+    claim: spendClaim(customer, millionths(cost), ceiling, moment, wholeMillionths(ceiling.amount)),
   }));
 }
 
@@ -46,8 +45,8 @@ export function spendCorrection(
   return weight === 0 ? [] : ceilings.map((ceiling) => spendClaim(customer, weight, ceiling, { now: at, skew }));
 }
 
-function spendClaim(customer: string, weight: number, { per }: SpendCeiling, moment: Moment): SumClaim {
-  return sumClaim(`${customer}:s:${per}`, weight, lengths[per], moment);
+function spendClaim(customer: string, weight: number, { per }: SpendCeiling, moment: Moment, limit?: number): SumClaim {
+  return sumClaim(`${customer}:s:${per}`, weight, periods[per], moment, { limit });
 }
 
 /** "A message without a price is refused where there is a ceiling" (docs/contract.md#spend-ceiling). */

@@ -3,7 +3,6 @@ export const second = 1000;
 export const minute = 60 * second;
 export const hour = 60 * minute;
 export const day = 24 * hour;
-export const week = 7 * day;
 
 let newest = { ms: 0, text: "0" };
 

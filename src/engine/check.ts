@@ -1,11 +1,11 @@
 import type { CheckRequest, CheckStatus } from "../contract/check.js";
 import type { CheckAnswer } from "../contract/direct.js";
-import type { Authentication } from "../domain/authentication.js";
-import { type Answer, Questions, verifiedAt } from "../domain/cells.js";
+import { type Authentication, hasNumber } from "../domain/authentication.js";
 import { decideCheck } from "../domain/check.js";
+import type { Claim, Moment } from "../domain/claim.js";
 import type { Policy } from "../domain/policy.js";
-import { guessClaim } from "../domain/quota.js";
-import { askCountry, creditClaims, potCredit } from "../domain/spam-rules.js";
+import { growthClaims, guessClaim } from "../domain/quota.js";
+import { creditClaims } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import type { Account } from "./door/account.js";
 import { isTestNumber, newBudget, type Parts } from "./parts.js";
@@ -14,30 +14,41 @@ import { neededNumber, toldNumber, withStanding } from "./standing.js";
 import { type Decided, transition } from "./transition.js";
 
 /** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (docs/contract.md#checks). */
-export function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckAnswer> {
+export async function checkAuthentication(parts: Parts, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckAnswer> {
+  const { clock, eyes, records } = parts;
   const { authentication_uuid, check_code } = request;
-  const began = parts.clock.now();
-  const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
-  const decided = (auth: Authentication) => keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed);
-  return transition(parts.records, newBudget(parts), account.customer, authentication_uuid, decided).then(
-    (verdict) => (verdict === undefined ? parts.eyes.failed.check(unknownAuthentication()) : told(parts, account, verdict, began)),
-    parts.eyes.failed.check,
-  );
+  const began = clock.now();
+  try {
+    const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
+    const verdict = await transition(records, newBudget(parts), account.customer, authentication_uuid, (auth) => {
+      return keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed);
+    });
+    if (verdict === undefined) throw unknownAuthentication();
+    report(parts, account, verdict);
+    eyes.answered("check", verdict.status, began);
+    return answerOf(verdict, account.policy, clock.now());
+  } catch (fault) {
+    return eyes.failed.check(fault);
+  }
 }
 
-function told(parts: Parts, { customer, policy }: Account, verdict: Verdict, began: number): CheckAnswer {
-  const { eyes, alarms, statistics, clock } = parts;
-  const { status, validated } = verdict;
+/** Reports what a check found. */
+function report(parts: Parts, account: Account, { auth, status, attempt }: Verdict): void {
+  const { eyes, alarms, countries, settings, statistics } = parts;
+  const { customer, policy } = account;
   if (status === "valid" || status === "invalid") alarms.judged(customer, status === "valid", policy.codeLength);
-  if (validated !== undefined) {
-    feedBack(parts, validated.auth, validated.attempt, "validated");
-    const { country, sends } = validated.auth;
-    statistics.verified(customer, country, sends.find(({ attempt }) => attempt === validated.attempt)?.route);
-    if (verdict.inNewCountry) creditPot(parts, validated.auth);
-  }
-  if (verdict.auth !== undefined) eyes.checked(verdict.auth, status, validated?.attempt);
-  eyes.answered("check", status, began);
-  return answerOf(verdict, policy, clock.now());
+  if (auth === undefined) return;
+  eyes.checked(auth, status, attempt);
+  if (attempt === undefined || isTestNumber(settings, auth.number)) return;
+  const { country, origin, sends } = auth;
+  feedBack(parts, auth, attempt, "validated");
+  statistics.verified(customer, country, sends.find((send) => send.attempt === attempt)?.route);
+  if (country !== undefined && origin?.s !== 1) countries.verified(account, country, countedMessages(auth), origin?.w);
+}
+
+/** The messages of an authentication that its cells hold. */
+function countedMessages({ sent, uncounted }: Authentication): number {
+  return Math.max(0, sent - uncounted);
 }
 
 function answerOf({ status, after }: Verdict, policy: Policy, now: number): CheckAnswer {
@@ -52,51 +63,38 @@ export function unknownAuthentication(): VerifierError {
   return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
 }
 
-/** A new country's verification gives back to the pot, too. */
-function creditPot(parts: Parts, { customer, sent, id }: Authentication): void {
-  const { store, clock, settings, eyes } = parts;
-  const credited = store.commit({ claims: potCredit(customer, sent, { now: clock.now(), skew: settings.clockSkew }) }).then(
-    () => undefined,
-    (err: unknown) => eyes.sparse.warn({ err, authentication_uuid: id }, "a verification could not be credited to the pot of new countries"),
-  );
-  parts.beside(credited);
-}
-
-/** What a check is answered, and the send whose code it was, when this very check validates. */
+/** What a check is answered. */
 interface Verdict {
   readonly status: CheckStatus;
   /** As it was judged; absent where it had been, under the same key. */
   readonly auth?: Authentication;
   /** As it stands after it, before its number is masked. */
   readonly after: Authentication;
-  readonly validated?: { readonly auth: Authentication; readonly attempt: number } | undefined;
-  /** It validated a number of a country in which few had verified. */
-  readonly inNewCountry?: boolean;
+  /** The attempt whose code it was, when this very check validates. */
+  readonly attempt?: number | undefined;
 }
 
-function decide(parts: Parts, { policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
+function decide(parts: Parts, { customer, policy }: Account, auth: Authentication, code: string, keyed: KeyedRequest | undefined): Decided<Verdict> {
   const { codes, clock, settings } = parts;
-  const now = clock.now();
-  const { status, next: judged, proved } = decideCheck(auth, codes, code, now, policy);
-  if (proved !== undefined) neededNumber(auth);
-  const next = judged !== undefined && keyed !== undefined ? keyed.remember(judged, status) : judged;
-  const result: Verdict = { status, auth, after: judged ?? auth, validated: proved && { auth, attempt: proved.attempt } };
-  const { customer, number } = auth;
-  const isTest = isTestNumber(settings, number) && (proved !== undefined || status === "invalid");
-  if (proved === undefined && !isTest) return { result, next };
-  const moment = { now, skew: settings.clockSkew };
-  if (isTest) {
-    const claims = [guessClaim(customer, number, proved === undefined ? 1 : 0, policy, moment, codes.mask)];
-    return { result, next, claims, refused: () => ({ result: { status: "rate_limited", auth, after: auth } }) };
-  }
-  const { country, origin = {}, sent } = auth;
-  // The cells that the messages had filled are credited by the very commit that validates.
-  const claims = creditClaims({ customer, number, country, origin }, policy, settings.ownCells, sent, moment, codes.mask);
-  if (origin.p === undefined || country === undefined) return { result, next, claims };
-  const questions = new Questions(customer, moment);
-  const verified = askCountry(questions, country);
-  const answered = (answer: Answer): Verdict => ({ ...result, inNewCountry: verifiedAt(answer, verified).verified <= policy.spam.newCountries.provenAt });
-  return { result, next, claims, asks: questions.asks, answered };
+  const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
+  const { status, next: judged, proved } = decideCheck(auth, codes, code, moment.now, policy);
+  const result: Verdict = { status, auth, after: judged ?? auth, attempt: proved?.attempt };
+  if (judged === undefined || (status !== "valid" && status !== "invalid")) return { result, next: judged };
+  if (status === "valid") neededNumber(auth);
+  const next = keyed === undefined ? judged : keyed.remember(judged, status);
+  // A wrong code under a number that cannot be read any more matches nothing, however often it is typed.
+  const guesses = hasNumber(auth) ? [guessClaim(customer, auth.number, status === "valid" ? 0 : 1, policy, moment, codes.mask)] : [];
+  const usedUp: Decided<Verdict> = { result: { status: "rate_limited", auth, after: auth } };
+  const write = (credits: readonly Claim[], again?: () => Decided<Verdict>): Decided<Verdict> => {
+    const refused = ({ refusedBy }: { readonly refusedBy: number }) => (refusedBy < guesses.length || again === undefined ? usedUp : again());
+    return { result, next, claims: [...guesses, ...credits], refused, looksAgain: keyed !== undefined };
+  };
+  if (proved === undefined || isTestNumber(settings, auth.number)) return write([]);
+  const proof = { ...auth, messages: countedMessages(auth) };
+  const growth = growthClaims(customer, policy, moment);
+  const credits = (earns: boolean) => [...creditClaims(proof, policy.spam, settings.ownCells, earns, moment, codes.mask), ...growth];
+  // The only other claim with a limit: the number has earned within the day.
+  return write(credits(true), () => write(credits(false)));
 }
 
 interface KeyedRequest {

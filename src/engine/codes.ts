@@ -1,6 +1,5 @@
-import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { type Hmac, hmacOf } from "./hash.js";
-import { lastUsed } from "./records/last-used.js";
 
 /** Everything that is drawn at random or keyed with a secret. */
 export interface Codes {
@@ -12,7 +11,7 @@ export interface Codes {
   matching<T extends { readonly digest: string }>(id: string, code: string, held: readonly T[]): T | undefined;
   /** Digests of a text under each secret, the current one first; `purpose` keeps the uses apart. */
   fingerprints(purpose: string, text: string): readonly string[];
-  /** "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)" (docs/contract.md#keyed-id): the id under each secret, the current one first. */
+  /** "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)" (docs/contract.md#keyed-id): the id under each secret. The order is the same in whatever order the secrets are given. */
   idsFor(customer: string, name: string): readonly string[];
   /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names), the first 96 bits of it. */
   mask(text: string): string;
@@ -32,14 +31,16 @@ const digestLength = 22;
 /** Characters that are kept where chance alone could give two texts one digest. */
 const maskLength = 16;
 
-/** `secrets`: the current one first. `pepper`: keys the names of windows. Default: the current secret. */
-export function createCodes(secrets: readonly string[], pepper = secrets[0] as string): Codes {
+/** `secrets`: the current one first. `pepper`: keys the names of windows. Default: one of the secrets. */
+export function createCodes(secrets: readonly string[], pepper?: string): Codes {
   const random = randomPool();
   const keys = secrets.map((secret) => hmacOf(secret));
   const current = keys[0] as Hmac;
-  const windowKey = hmacOf(pepper);
-  // A number is masked for its create, its retries and its check, a range for all its numbers.
-  const masks = lastUsed<string>(4_096);
+  // Names must be the same in every process, also where two processes list the secrets in another order.
+  const digestOf = (secret: string) => createHash("sha256").update(secret).digest("hex");
+  const ordered = [...secrets].sort((a, b) => (digestOf(a) < digestOf(b) ? -1 : 1));
+  const namingKeys = ordered.map((secret) => hmacOf(secret));
+  const windowKey = hmacOf(pepper ?? (ordered[0] as string));
   const keyed = (key: Hmac, purpose: string, text: string) => key(`${purpose}\0${text}`).slice(0, digestLength);
 
   return {
@@ -55,14 +56,8 @@ export function createCodes(secrets: readonly string[], pepper = secrets[0] as s
       return found;
     },
     fingerprints: (purpose, text) => keys.map((key) => keyed(key, purpose, text)),
-    idsFor: (customer, name) => keys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
-    mask(text) {
-      const known = masks.get(text);
-      if (known !== undefined) return known;
-      const masked = keyed(windowKey, "window", text).slice(0, maskLength);
-      masks.set(text, masked, 1);
-      return masked;
-    },
+    idsFor: (customer, name) => namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
+    mask: (text) => keyed(windowKey, "window", text).slice(0, maskLength),
     seal(id, number) {
       const { from, to } = middleOf(number);
       return `${number.slice(0, from)}*${sealedDigits(number.slice(from, to), keyed(current, "number", id))}${number.slice(to)}`;

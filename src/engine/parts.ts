@@ -11,6 +11,7 @@ import type { Codes } from "./codes.js";
 import type { NumberFacts } from "./door/facts.js";
 import type { Lists } from "./door/lists.js";
 import type { Eyes } from "./eyes/eyes.js";
+import type { AgedCache } from "./records/aged-cache.js";
 import type { Records } from "./records/records.js";
 import type { Rigging } from "./rigging.js";
 import type { Countries } from "./sending/countries.js";
@@ -36,6 +37,8 @@ export interface Parts extends BaseParts {
   readonly lists: Lists;
   readonly facts: NumberFacts;
   readonly countries: Countries;
+  /** Sums of a country or a range in which enough verified, as this process has seen within some minutes. */
+  readonly proven: AgedCache<true>;
   readonly alarms: Alarms;
   readonly statistics: Statistics;
   /** Lets work go on after the answer, on platforms that stop a process then too. */

@@ -1,6 +1,7 @@
 import type { RetryAnswer } from "../contract/direct.js";
 import type { RetryRequest, RetryStatus } from "../contract/retry.js";
-import { type Authentication, holdsCodes, withDecision, withoutCodes, withoutSendThatNeverWas } from "../domain/authentication.js";
+import { type Authentication, holdsCodes, withDecision, withoutCodes } from "../domain/authentication.js";
+import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { checksLeft } from "../domain/left.js";
 import type { Policy } from "../domain/policy.js";
@@ -14,31 +15,20 @@ import type { Account } from "./door/account.js";
 import { lookAgain, readAgain } from "./door/destination.js";
 import { askOwnRules, withListed } from "./door/spam.js";
 import { isTestNumber, newBudget, type Parts } from "./parts.js";
-import { Admission, decisionsOf, type Granted, passed } from "./sending/admission.js";
-import { handOver } from "./sending/hand-over.js";
-import { nextSend, type Sending } from "./sending/next-send.js";
-import { Tries } from "./sending/take-back.js";
+import type { Held } from "./records/records.js";
+import { strangeNetwork } from "./sending/country-rules.js";
+import { nextSend } from "./sending/next-send.js";
+import { type Candidate, type Decide, sendOnce } from "./sending/reserve.js";
 import { neededNumber, toldNumber } from "./standing.js";
 import { timestamp } from "./timestamp.js";
 import { type Decided, transition } from "./transition.js";
-
-/** What a retry is answered, and the send to make, when this very retry was granted it. */
-interface Retried {
-  readonly status: RetryStatus;
-  readonly auth: Authentication;
-  readonly granted?: Granted & { readonly before: Authentication };
-  /** The rule that refused this very retry. */
-  readonly refusedBy?: string | undefined;
-  /** What the caller's own rules, and those that refuse it, said of this very retry. */
-  readonly fired?: readonly Decision[];
-}
 
 /** Retry: the rows of `decideRetry`, then the caller's spam rules, caps, ours, then the carrier. */
 export async function retryAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<RetryAnswer> {
   const { clock, eyes } = parts;
   const began = clock.now();
   try {
-    const answer = await answerOf(parts, account, request);
+    const answer = await retried(parts, account, request.authentication_uuid);
     eyes.answered("retry", answer.status, began);
     return answer;
   } catch (fault) {
@@ -46,58 +36,59 @@ export async function retryAuthentication(parts: Parts, account: Account, reques
   }
 }
 
-async function answerOf(parts: Parts, account: Account, request: RetryRequest): Promise<RetryAnswer> {
-  const { clock, eyes } = parts;
-  const { policy, customer } = account;
+/** A retry that sends nothing: by the record alone, or because something refuses it. */
+interface Unsent {
+  readonly auth: Authentication;
+  readonly status: RetryStatus;
+  /** Why it is refused, beyond what the record says. */
+  readonly decision?: Decision;
+}
+
+async function retried(parts: Parts, account: Account, id: string): Promise<RetryAnswer> {
+  const { policy } = account;
   const budget = newBudget(parts);
-  const own = await askOwn(parts, account, request, budget);
-  const retried = await tried(parts, account, request, own, budget);
-  if (retried === undefined) throw unknownAuthentication();
-  if (retried.refusedBy !== undefined) parts.statistics.refused(customer, retried.auth.country, retried.refusedBy);
-  if (retried.fired !== undefined && retried.status === "rate_limited") eyes.refused("retry", retried.status, retried.auth, retried.fired);
-  const { sending, fired = [] } = retried;
-  if (sending === undefined) {
-    const retry_after = retried.status === "rate_limited" ? retryAfter(fired, clock.now()) : undefined;
-    return { ...told(parts, retried.auth, retried.status, policy), ...(retry_after !== undefined && { retry_after }) };
+  const outside = await askOutside(parts, account, budget, id);
+  const outcome = await sendOnce<Unsent>(parts, account, budget, id, false, decision(parts, account, outside));
+  if ("sent" in outcome) {
+    const { result, auth } = outcome.sent;
+    if (result === "rejected") return { ...told(parts, auth, "denied", policy), carrier_refused: true };
+    return told(parts, auth, "approved", policy);
   }
-  const { result, auth } = await handOver(parts, budget, policy, sending);
-  if (result === "rejected") return { ...told(parts, auth, "denied", policy), carrier_refused: true };
-  return told(parts, auth, "approved", policy);
+  if ("answer" in outcome) {
+    const { auth, status, decision } = outcome.answer;
+    const isOwn = status === "rate_limited" && outside.decisions.some(({ mode }) => mode === "enforce");
+    return decision !== undefined || isOwn ? refused(parts, account, auth, outside.decisions, decision) : told(parts, auth, status, policy);
+  }
+  const { candidate, decision: refusal } = outcome.refusal;
+  return refused(parts, account, candidate.before, outside.decisions, refusal);
 }
 
-async function tried(parts: Parts, account: Account, { authentication_uuid }: RetryRequest, own: OwnRetryWord, budget: StoreBudget) {
-  const tries = new Tries(parts);
-  try {
-    const first = await transition(parts.records, budget, account.customer, authentication_uuid, (auth, held) =>
-      tries.of(decide(parts, account, auth, own), held),
-    );
-    return first && (await admitted(parts, budget, first));
-  } catch (fault) {
-    tries.failed(fault);
-    throw fault;
-  }
-}
-
-/** What the caller's own rules and lists say of a retry. */
-interface OwnRetryWord {
+/** What others than the store, and the country's state, say of a retry that the record allows. */
+interface Outside {
   readonly decisions: readonly Decision[];
   readonly safe: boolean;
   readonly network?: Network | undefined;
+  readonly decided: readonly Decision[];
 }
 
-const silent: OwnRetryWord = { decisions: [], safe: false };
+const silent: Outside = { decisions: [], safe: false, decided: [] };
 
-/** What the caller's own rules and lists say of a retry that the record allows; they are asked once. */
-async function askOwn(parts: Parts, account: Account, { authentication_uuid }: RetryRequest, budget: StoreBudget): Promise<OwnRetryWord> {
-  const { clock, records, settings } = parts;
+/** Asks others than the store, each once. The record is read first where something depends on it. */
+async function askOutside(parts: Parts, account: Account, budget: StoreBudget, id: string): Promise<Outside> {
+  const { clock, countries, lists, records, settings } = parts;
   const { customer, policy } = account;
-  if (settings.spamRules.length === 0 && settings.lists.block === undefined && settings.lists.safe === undefined && !settings.lookupBeforeSend) return silent;
-  const held = await records.find(budget, customer, authentication_uuid);
+  const { block, safe } = settings.lists;
+  const asks = settings.spamRules.length > 0 || block !== undefined || safe !== undefined || settings.lookupBeforeSend;
+  const remembered = asks ? undefined : records.recall(customer, id);
+  const { auth } = remembered ?? (await records.find(budget, customer, id)) ?? {};
   const now = clock.now();
-  if (held === undefined || decideRetry(held.auth, now, policy) !== "approved") return silent;
-  const { id, number, attempts, deviceType } = held.auth;
+  if (auth === undefined || decideRetry(auth, now, policy) !== "approved") return silent;
+  const { number, attempts, deviceType, origin } = auth;
+  const alarm = auth.country === undefined ? undefined : countries.alarmOf(account, auth.country);
+  const decided = await strangeNetwork(parts, account, budget, auth.country ?? "", origin?.w, alarm, now);
+  if (!asks) return { ...silent, decided };
   const phone = readAgain(parts, number);
-  const listed = await parts.lists.judge({ number });
+  const listed = await lists.judge({ number });
   const own = await askOwnRules(parts, () => ({
     customer_uuid: customer,
     phone_number: number,
@@ -108,63 +99,58 @@ async function askOwn(parts: Parts, account: Account, { authentication_uuid }: R
     attempt: attempts + 1,
     now,
   }));
-  return { decisions: withListed(own, listed, now).decisions, safe: listed.safe, network: await lookAgain(parts, account, phone) };
+  const network = await lookAgain(parts, account, phone);
+  return { decisions: withListed(own, listed, now).decisions, safe: listed.safe, network, decided };
 }
 
-function decide(parts: Parts, account: Account, auth: Authentication, own: OwnRetryWord): Decided<Retried> {
+function decision(parts: Parts, account: Account, outside: Outside): Decide<Unsent> {
   const { clock, codes, settings } = parts;
   const { policy } = account;
-  const now = clock.now();
-  const moment = { now, skew: settings.clockSkew };
-  const status = decideRetry(auth, now, policy);
-  // "The record stays 24 h more, without its codes" (docs/contract.md#tombstone).
-  if (status === "expired_auth" && holdsCodes(auth)) return { result: { status, auth }, next: withoutCodes(auth) };
-  if (status !== "approved") return { result: { status, auth } };
-  neededNumber(auth);
-
-  const noted = own.decisions.reduce(withDecision, auth);
-  const refuse = (decision?: Decision): Decided<Retried> => {
-    const next = decision === undefined ? noted : withDecision(noted, decision);
-    const refusedBy = decision?.rule ?? own.decisions.find(({ mode }) => mode === "enforce")?.rule;
-    return { result: { status: "rate_limited", auth: next, refusedBy, fired: decision === undefined ? own.decisions : [...own.decisions, decision] }, next };
-  };
-  if (own.decisions.some(({ mode }) => mode === "enforce")) return refuse();
-  const sending = nextSend(parts, settleOverdue(noted, policy, now), policy, now, own.network);
-  if (sending.unpriced !== undefined) return refuse(sending.unpriced);
-  const { next } = sending;
-  const caps = isTestNumber(settings, next.number) ? [] : sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask);
-  const admission = new Admission(parts, account, sending, caps, { proof: false, safe: own.safe || auth.origin?.s === 1 }, [], moment);
-  const { claims, asks } = admission;
-  return {
-    result: { status, auth: next },
-    next,
-    claims,
-    asks,
-    token: codes.newToken(),
-    refused: (claim) => refuse(admission.refused(claim)),
-    answered: (answer) => ({ status, auth: next, fired: own.decisions, granted: { before: auth, ...admission.granted(answer) } }),
+  return (held: Held | undefined): Candidate | { readonly answer: Unsent; readonly next?: Authentication } => {
+    if (held === undefined) throw unknownAuthentication();
+    const { auth } = held;
+    const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
+    const status = decideRetry(auth, moment.now, policy);
+    // "The record stays 24 h more, without its codes" (docs/contract.md#tombstone).
+    if (status === "expired_auth" && holdsCodes(auth)) return { answer: { status, auth }, next: withoutCodes(auth) };
+    if (status !== "approved") return { answer: { status, auth } };
+    neededNumber(auth);
+    if (outside.decisions.some(({ mode }) => mode === "enforce")) return { answer: { status: "rate_limited", auth } };
+    const noted = outside.decisions.reduce(withDecision, auth);
+    const sending = nextSend(parts, settleOverdue(noted, policy, moment.now), policy, moment.now, outside.network);
+    if (sending.unpriced !== undefined) return { answer: { status: "rate_limited", auth, decision: sending.unpriced } };
+    const { next } = sending;
+    const isSafe = outside.safe || next.origin?.s === 1;
+    return {
+      before: auth,
+      sending: isSafe ? { ...sending, next: { ...next, uncounted: next.uncounted + 1 } } : sending,
+      caps: isTestNumber(settings, next.number) ? [] : sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask),
+      listed: [],
+      safe: isSafe,
+      proof: false,
+      decided: outside.decided,
+      moment,
+    };
   };
 }
 
-/** The verdict on a retry that is written down: it goes, or it is as if it had never been tried. "A refusal consumes nothing" (docs/contract.md#refusal-consumes-nothing). */
-async function admitted(parts: Parts, budget: StoreBudget, retried: Retried): Promise<Omit<Retried, "granted"> & { readonly sending?: Sending }> {
-  const { status, auth, granted, fired = [] } = retried;
-  if (granted === undefined) return retried;
-  const sending = passed(parts, granted);
-  if (sending !== undefined) return { status, auth, sending };
-  const { before, verdict } = granted;
-  const decisions = verdict.refusal === undefined ? [] : await decisionsOf(parts, budget, verdict.refusal);
-  const returned = granted.admission.returned();
-  const settled = await transition(parts.records, budget, auth.customer, auth.id, (current): Decided<Authentication> => {
-    const next = decisions.reduce(withDecision, withoutSendThatNeverWas(current, auth.attempts, before));
-    return { result: next, next, claims: returned };
+/** "A refusal writes nothing and consumes nothing" (docs/contract.md#refusal-consumes-nothing). What refused it is noted in the record, in the background. */
+function refused(parts: Parts, account: Account, auth: Authentication, own: readonly Decision[], decision: Decision | undefined): RetryAnswer {
+  const { beside, clock, eyes, records, statistics } = parts;
+  const { customer, id } = auth;
+  const fired = decision === undefined ? own : [...own, decision];
+  const noted = transition(records, newBudget(parts), customer, id, (current): Decided<void> => {
+    return { result: undefined, next: fired.reduce(withDecision, current) };
   });
-  return {
-    status: "rate_limited",
-    auth: settled ?? before,
-    refusedBy: decisions.find(({ mode }) => mode === "enforce")?.rule,
-    fired: [...fired, ...decisions],
-  };
+  records.pending(id, noted);
+  beside(
+    noted.catch((err: unknown) => eyes.sparse.warn({ err, authentication_uuid: id }, "why a retry was refused could not be kept; `explain` will not find it")),
+  );
+  const refusedBy = fired.find(({ mode }) => mode === "enforce")?.rule;
+  if (refusedBy !== undefined) statistics.refused(customer, auth.country, refusedBy);
+  eyes.refused("retry", "rate_limited", auth, fired);
+  const retry_after = retryAfter(fired, clock.now());
+  return { ...told(parts, auth, "rate_limited", account.policy), ...(retry_after !== undefined && { retry_after }) };
 }
 
 function told({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryAnswer {

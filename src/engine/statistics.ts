@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { StatsRequest } from "../contract/operator.js";
-import { moneyUnit } from "../domain/spend.js";
+import { moneyUnit } from "../domain/quota.js";
 import { day, hour } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
@@ -133,7 +133,7 @@ export function createStatistics({ store, clock, logger, outage, keptFor, storeT
       );
       const fresh = labels.filter(({ label }) => !listed.has(customer + label));
       const claims = fresh.map(({ label }) => ({ window: listOf(customer, dayAt), member: label, since: now, ...life, keepUntil: life.keepUntil + day }));
-      if (claims.length > 0) await withTimeout(clock, storeTimeout, () => store.commit({ claims }));
+      if (claims.length > 0) await withTimeout(clock, storeTimeout, () => store.commit({ claims, counts: [] }));
       for (const { label } of fresh) listed.add(customer + label);
       for (const { label, row } of labels)
         for (const field of fields) if (row[field] > 0) adds.push({ counter: counterOf(customer, at, field, label), by: row[field], ...life });

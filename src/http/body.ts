@@ -1,4 +1,4 @@
-import { askWithin, type Question, TimedOut } from "../engine/clock/budget.js";
+import { TimedOut, withTimeout } from "../engine/clock/budget.js";
 import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { HttpBody, HttpRequest } from "./message.js";
@@ -18,26 +18,10 @@ const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** What `read` makes of the body, which comes within 10 s or is answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
-export function bodyOf<T>(clock: Clock, request: HttpRequest, limit: number, read: (body: HttpBody, request: HttpRequest) => T): Promise<T> {
-  return askWithin(clock, bodyTime, new Body(request, limit, read));
-}
-
-class Body<T> implements Question<HttpBody, T> {
-  constructor(
-    readonly request: HttpRequest,
-    readonly limit: number,
-    readonly made: (body: HttpBody, request: HttpRequest) => T,
-  ) {}
-
-  ask(): Promise<HttpBody> {
-    return this.request.body(this.limit);
-  }
-
-  read(body: HttpBody): T {
-    return this.made(body, this.request);
-  }
-
-  failed(error: unknown): never {
+export async function bodyOf<T>(clock: Clock, request: HttpRequest, limit: number, read: (body: HttpBody, request: HttpRequest) => T): Promise<T> {
+  try {
+    return read(await withTimeout(clock, bodyTime, () => request.body(limit)), request);
+  } catch (error) {
     throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
   }
 }

@@ -1,5 +1,4 @@
 import { factHeaders } from "../contract/facts.js";
-import { Cohort } from "../engine/clock/turn.js";
 import type { Accounts } from "../engine/door/account.js";
 import type { Eyes } from "../engine/eyes/eyes.js";
 import type { Operations } from "../engine/operations.js";
@@ -27,7 +26,6 @@ export interface HandlerParts {
  */
 export function createHandler(parts: HandlerParts): (request: HttpRequest) => Promise<HttpResponse> {
   const { operations, accounts, clock } = parts;
-  const cohort = new Cohort();
   return async (request) => {
     const match = matchRoute(request.path);
     let answered: HttpResponse;
@@ -39,8 +37,6 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
         const known = accounts.byKey(request.header("x-api-key"));
         const account = known instanceof Promise ? await known : known;
         const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(clock, request);
-        const others = cohort.join();
-        if (others !== undefined) await others;
         const idempotencyKey = route.idempotent ? request.header("idempotency-key") : undefined;
         answered = told(route, await operations[route.operation](input, { idempotencyKey }, account));
       }

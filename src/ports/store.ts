@@ -1,6 +1,6 @@
-import type { Ask, Claim, Life } from "../domain/claim.js";
+import type { Claim, Life, SumParts } from "../domain/claim.js";
 
-export type { Ask, Claim, Life, MemberClaim, SumClaim } from "../domain/claim.js";
+export type { Claim, Life, MemberClaim, SumClaim, SumParts } from "../domain/claim.js";
 
 /** What a store keeps for one authentication. Everything but `data` is there for the store; `data` is opaque text that only the engine reads. */
 export interface StoredRecord {
@@ -22,23 +22,41 @@ export interface RecordWrite extends StoredRecord, Life {
   readonly wakeAt?: number | "unchanged";
 }
 
+/** What an earlier commit claimed, to be taken back. */
+export interface Revocation {
+  /** The newest token of the record that the commit wrote, or was to write. */
+  readonly token: string;
+  /** Its claims, as they were given. Members that it added are taken out, unless they had been there before; its weights are subtracted. */
+  readonly claims: readonly Claim[];
+}
+
 /** What one `commit` does, all of it or nothing. */
 export interface Change {
   readonly claims?: readonly Claim[];
-  readonly asks?: readonly Ask[];
+  /** Sums that one wants to know. */
+  readonly asks?: readonly SumParts[];
   readonly record?: RecordWrite;
-  /** The newest token that the stored record must have; `null`: there is no record. Counts only beside `record`; default `null`. */
+  /** The newest token that the stored record must have; `null`: there is no record. Counts only with `record`; default `null`. */
   readonly expected?: string | null;
+  /**
+   * Takes back what another commit claimed, in the step that writes `record`, over the record of that commit: if that commit landed, and only once, however often this change is sent.
+   * If it did not land, nothing is taken back, and it must not land later.
+   *
+   * Without a `record`: of a commit that did not land, and cannot any more. Then only a store that writes in two steps has something to take back.
+   */
+  readonly revoke?: Revocation;
+  /** The indexes of the claims whose counts are read. Default: of all. Where it would cost more, a store may leave out the others. */
+  readonly counts?: readonly number[];
 }
 
 export type CommitResult =
-  /** `counts`: for each claim what its window or sum holds since its `since`, this claim included. `asked`: the sums asked for, the claims just granted included. */
-  | { readonly done: true; readonly counts: readonly number[]; readonly asked: readonly number[] }
+  /** `counts`: for each claim what its window holds since its `since`, or the parts of its sum that count, this claim included; `undefined` only where `Change.counts` leaves it out. `asked`: the sums asked for, the claims just granted included. */
+  | { readonly done: true; readonly counts: readonly (number | undefined)[]; readonly asked: readonly number[] }
   /**
-   * Index of the first claim that was refused, and what its window or sum holds since its `since` without it. `roomSince`: the earliest `since` under which it would have been granted; a store that keeps a sum in parts tells the end of one.
-   * Left out where no `since` would do, and by a store that cannot tell it in the same step: users are then not told when to come back.
+   * Index of the first claim that was refused, and what its window or sum holds without it, a sum's `floor` apart. Of a window `roomSince`: the earliest `since` under which it would have been granted; of a sum `roomPart`: the earliest `part`, later than its own.
+   * Left out where none would do, and by a store that cannot tell it in the same step: users are then not told when to come back.
    */
-  | { readonly done: false; readonly refusedBy: number; readonly count: number; readonly roomSince?: number }
+  | { readonly done: false; readonly refusedBy: number; readonly count: number; readonly roomSince?: number; readonly roomPart?: number }
   /** Another record is stored, or none. */
   | { readonly done: false; readonly refusedBy?: undefined; readonly current?: StoredRecord };
 
@@ -53,7 +71,8 @@ export interface Tally extends Life {
 export interface Forgotten {
   readonly records?: readonly Pick<StoredRecord, "customer" | "id">[];
   readonly windows?: readonly string[];
-  readonly sums?: readonly string[];
+  /** The parts that count, the next one too. */
+  readonly sums?: readonly SumParts[];
   /** Keys that `put` was given. */
   readonly values?: readonly string[];
 }
@@ -89,9 +108,9 @@ export interface Store {
    * exactly one is done.
    *
    * Two claims may name one window, with the same member and life and limits over two lengths: the member is added once. A sum is named by one claim.
-   * A sum may be kept in twelve parts of its length that are summed whole: it then counts what it holds for up to a twelfth of the length longer.
    *
-   * Where claims and record cannot be written in one step (docs/contract.md#two-steps), claims that add come first, undone when the record is not written, then the record, then claims that take out or give back: racers, crashes and repeats may then refuse more than they need to, never admit more.
+   * Where claims and record cannot be written in one step (docs/contract.md#two-steps), claims that add come first, undone when the record is not written, then the record, then claims that take out or give back, and what is revoked:
+   * racers, crashes and repeats may then refuse more than they need to, never admit more. There, too, a change that is sent again under its token completes what is missing, and repeats nothing: neither what it adds nor what it gives back.
    */
   commit(change: Change): Promise<CommitResult>;
 

@@ -6,6 +6,7 @@ import { lifeCases } from "./store-contract/lives.js";
 import { raceCases } from "./store-contract/races.js";
 import { recordCases } from "./store-contract/records.js";
 import { replayCases } from "./store-contract/replays.js";
+import { revocationCases } from "./store-contract/revocations.js";
 import { sumCases } from "./store-contract/sums.js";
 import { tallyCases } from "./store-contract/tally.js";
 import { togetherCases } from "./store-contract/together.js";
@@ -29,6 +30,10 @@ export function storeContract(options: { readonly racers?: number } = {}): reado
   const racers = options.racers ?? 50;
   if (!Number.isInteger(racers) || racers < 2 || racers > 1_000)
     throw new Error(`storeContract: racers must be an integer from 2 to 1,000, got ${String(racers)}.`);
-  const oneCaller = [recordCases, replayCases, windowCases, sumCases, togetherCases, leaseCases, tallyCases, valueCases, forgetCases, lifeCases].flat();
-  return [...oneCaller, ...raceCases(racers)].map(({ name, run }) => ({ name, run: ({ store, peer = store }) => run(store, peer) }));
+  const changes = [recordCases, replayCases, windowCases, sumCases, togetherCases, revocationCases];
+  const oneCaller = [...changes, leaseCases, tallyCases, valueCases, forgetCases, lifeCases].flat();
+  return [...oneCaller, ...raceCases(racers)].map(({ name, run }) => ({
+    name,
+    run: ({ store, peer = store }) => run(store, peer),
+  }));
 }

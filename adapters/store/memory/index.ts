@@ -1,12 +1,6 @@
-import type { Ask, Change, Claim, CommitResult, Forgotten, Life, RecordWrite, Store, StoredRecord, StoreInspection, Tally } from "../../../src/ports/store.js";
+import type { Change, Claim, CommitResult, Forgotten, Life, MemberClaim, Store, StoredRecord, SumParts, Tally } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
-import { Heap } from "./heap.js";
-import { Names } from "./names.js";
-import { joined, numberAt, numberWidth, packed } from "./pack.js";
-import { isNewest, type Kept, packRecord, unpackRecord, wakeAtOf } from "./record.js";
-import { type Numbers, partsOf, roomSince as roomInSum, total, withWeight } from "./sum.js";
-import { Draft, endAfter, slotAt, Table } from "./table.js";
-import { endOf, type Members, namesOf, newer, roomSince as roomInWindow, sizeOf, withMember, withoutMember } from "./window.js";
+import { type Row, Rows } from "./rows.js";
 
 export interface MemoryStoreOptions {
   /**
@@ -16,267 +10,265 @@ export interface MemoryStoreOptions {
   readonly name?: string;
   /**
    * How many authentications it keeps at once; as many small values, and sixteen times as many members of windows, parts of sums and counters together. An integer of 1 or more.
-   * Default: 1,000,000, which take about 450 MB with what is counted for them, and 1 GB where every create tells ip and device. When it is full, more are refused (the service answers 503) and nothing is forgotten before its end.
+   * Default: 100,000, which take 125 to 180 MB where every create comes with an ip and a device. When it is full, more are refused (the service answers 503), and nothing is forgotten before its end.
    */
   readonly maxRecords?: number;
-  /** What time it is, in milliseconds, for freeing what has ended. Default: a monotonic clock of the process. Tests that advance a clock pass its `now`. */
+  /** What time it is, in milliseconds, for forgetting what has ended. Default: a monotonic clock of the process. Tests that advance a clock pass its `now`. */
   readonly now?: () => number;
 }
 
-/** Members, parts and counters for each record: an authentication with every send, device and address counted makes about as many. */
+/** Members, parts and counters for each record. */
 const countedPerRecord = 16;
+const whatCounts = "members of windows, parts of sums and counters";
 
 /** The most members of a window without a limit, and how many more than its limit another keeps. */
 const mostListed = 10_000;
 const slack = 8;
 
-/** Rows that each write looks at in each table to free what has ended, and that it looks at before it says that the store is full. */
-const lookedAtPerWrite = 4;
-const lookedAtWhenFull = 1_000;
+/** Keys of each kind that are looked at for what has ended: by each write, by one that finds the store full, and by a timer each second. */
+const looks = { perWrite: 4, whenFull: 1_000, perSecond: 10_000 };
 
-/** How often, and for how long each time, a timer frees what has ended, in milliseconds. */
-const sweepEvery = 50;
-const sweepFor = 3;
+interface Kept extends Row {
+  readonly customer: string;
+  readonly id: string;
+  readonly token: string;
+  /** The tokens before it. Most records have none. */
+  readonly older: readonly string[];
+  readonly data: string;
+  readonly keepUntil: number;
+  wakeAt: number | undefined;
+}
 
-/** For keys that are joined, and so in one piece already. */
-const asJoined = (key: string) => key;
+interface Member extends Row {
+  readonly member: string;
+  readonly at: number;
+  /** The token of the commit that added it, where no other has claimed it since. */
+  readonly addedBy: string | undefined;
+}
 
-type Bounded = Pick<Table<unknown>, "size" | "forgetOne">;
+/** A part of a sum. A counter has one, of number 0. */
+interface Part extends Row {
+  readonly part: number;
+  held: number;
+}
 
+/** All is done when a method returns its promise, in one tick: so each is one atomic step. */
 class MemoryStore implements Store {
-  readonly #names = new Names();
-  readonly #records = new Table<string>((row) => numberAt(row, 0), undefined, asJoined);
-  readonly #windows = new Table<Members>(endOf, sizeOf, asJoined);
-  readonly #sums = new Table<Numbers>(([end = 0]) => end, partsOf);
-  readonly #counters = new Table<Numbers>(([end = 0]) => end);
-  readonly #values = new Table<string>((row) => numberAt(row, 0));
+  /** By id: the same id under two customers is two rows. */
+  readonly #records = new Rows<Kept>((kept) => this.#wake(kept, undefined));
+  /** Records that wake, the earliest first. */
+  readonly #waking: Kept[] = [];
+  /** Members, the newest first. */
+  readonly #windows = new Rows<Member>();
+  readonly #sums = new Rows<Part>();
+  readonly #counters = new Rows<Part>();
+  readonly #values = new Rows<Row & { readonly text: string }>();
   readonly #counted = [this.#windows, this.#sums, this.#counters];
-  readonly #tables = [this.#records, ...this.#counted, this.#values];
-  /** Keys of records by wake time. An entry whose record is gone, or has another wake time by now, means nothing. */
-  readonly #wakes = new Heap<string>();
-  #wakesSeen = 0;
+  readonly #all = [this.#records, ...this.#counted, this.#values];
   #timer: ReturnType<typeof setInterval> | undefined;
-  #closed = false;
+  #isClosed = false;
 
-  constructor(
-    readonly name: string | undefined,
-    readonly maxRecords: number,
-    readonly now: () => number,
-    readonly release: () => void,
-  ) {}
+  constructor(readonly options: Required<Omit<MemoryStoreOptions, "name">> & Pick<MemoryStoreOptions, "name">) {}
 
   async find(customer: string, id: string): Promise<StoredRecord | undefined> {
-    const key = this.#recordKey(customer, id);
-    const row = this.#records.get(key);
-    return row === undefined ? undefined : this.#recordOf(key, unpackRecord(row));
+    const kept = this.#kept({ customer, id });
+    return kept && readable(kept);
   }
 
-  commit(change: Change): Promise<CommitResult> {
-    // An async function would keep its variables for a wait that never comes.
-    try {
-      return Promise.resolve(this.#commit(change));
-    } catch (fault) {
-      return Promise.reject(fault);
-    }
-  }
-
-  #commit({ claims = [], asks = [], record, expected = null }: Change): CommitResult {
-    const now = this.#tidy();
-    const key = record === undefined ? "" : this.#recordKey(record.customer, record.id);
-    const stored = record && this.#records.get(key);
-    if (record !== undefined) {
-      const [token] = record.tokens;
-      if (token === undefined) throw new Error("memoryStore: a record needs a token.");
-      atMost64KiB(record.data, "a record's data");
-      // What is not in all of the text is no token in it, and need not be looked for there.
-      if (stored?.includes(token) && unpackRecord(stored).tokens.includes(token))
-        return { done: true, counts: claims.map((claim) => this.#count(claim)), asked: this.#ask(asks) };
-      if (stored === undefined && expected !== null) return { done: false };
-      if (stored !== undefined && (expected === null || !isNewest(expected, stored)))
-        return { done: false, current: this.#recordOf(key, unpackRecord(stored)) };
-    }
-    const claimed = claims.length === 0 ? nothing : this.#claim(claims, now);
-    if (!claimed.done) return claimed;
-    if (record !== undefined && stored === undefined) this.#makeRoom([this.#records], 1, this.maxRecords, "authentications", now);
-    this.#keepCounted(claimed.drafts, now);
-    if (record !== undefined) this.#keepRecord(key, record, stored, now);
-    return { done: true, counts: claimed.counts, asked: this.#ask(asks) };
-  }
-
-  /** What claims come to, and the rows to write for them: nothing is written yet. */
-  #claim(claims: readonly Claim[], now: number): Claimed | Refused {
-    const counts = claims.map(() => 0);
-    const windows = new Draft(this.#windows);
-    const sums = new Draft(this.#sums);
-    let window: string | undefined;
-    let name = "";
-    for (let i = 0; i < claims.length; i++) {
-      const claim = claims[i] as Claim;
-      const { since, limit = Number.POSITIVE_INFINITY } = claim;
-      if ("sum" in claim) {
-        const sum = sums.get(claim.sum);
-        const count = total(sum, since);
-        if (claim.weight >= 0 && count + claim.weight > limit) return refusal(i, count, roomInSum(sum, since, limit - claim.weight));
-        const next = withWeight(sum, claim, endAfter(now, claim));
-        sums.set(claim.sum, next, sum);
-        counts[i] = total(next, since);
-      } else {
-        // Several limits on one window follow one another.
-        if (claim.window !== window) name = this.#names.keyOf((window = claim.window));
-        const members = windows.get(name);
-        const count = newer(members, since, claim.member);
-        if (!claim.out && count >= limit) return refusal(i, count, roomInWindow(members, limit, claim.member));
-        const next = claim.out
-          ? withoutMember(members, claim)
-          : withMember(members, claim, slotAt(now), endAfter(now, claim), mostMembers(claim.window, claims));
-        windows.set(name, next, members);
-        counts[i] = newer(next, since);
+  async commit({ claims = [], asks = [], record, expected = null, revoke }: Change): Promise<CommitResult> {
+    this.#tidy();
+    const token = record?.tokens[0];
+    if (record !== undefined && token === undefined) throw new Error("memoryStore: a record needs a token.");
+    if (record !== undefined) refuseLarge(record.data, "a record's data");
+    const kept = record && this.#kept(record);
+    const landed = (token: string | undefined) => kept !== undefined && token !== undefined && (kept.token === token || kept.older.includes(token));
+    if (!landed(token)) {
+      if (record !== undefined && (kept?.token ?? null) !== expected) return kept === undefined ? { done: false } : { done: false, current: readable(kept) };
+      for (const [refusedBy, claim] of claims.entries()) {
+        const refusal = this.#refusal(claim);
+        if (refusal !== undefined) return { done: false, refusedBy, ...refusal };
       }
+      if (record !== undefined) this.#makeRoom([this.#records], [record], () => kept === undefined, "authentications");
+      this.#makeRoom(this.#counted, claims, (claim) => this.#isNew(claim), whatCounts);
+      const piece = inOnePiece();
+      for (const claim of claims) {
+        if ("window" in claim && claim.out) this.#windows.remove(claim.window, ({ member, at }) => member === claim.member && at === claim.now);
+        else if ("window" in claim) this.#enter(claim, token, claims, piece);
+        else this.#add(this.#sums, claim.sum, claim.part, raised(this.#total(claim), claim) - this.#total(claim), claim, piece);
+      }
+      if (revoke !== undefined && landed(revoke.token)) for (const claim of revoke.claims) this.#takeBack(claim, revoke.token);
+      if (record !== undefined) this.#write(record, kept, piece);
     }
-    return { done: true, counts, drafts: [windows, sums] };
+    const counts = claims.map((claim) => ("sum" in claim ? this.#total(claim) : this.#newer(claim)));
+    return { done: true, counts, asked: asks.map((parts) => this.#total(parts)) };
   }
 
   async members(window: string, limit: number): Promise<string[]> {
-    return namesOf(this.#windows.get(this.#names.keyOf(window)), limit);
+    const newest = this.#windows.get(window).slice(0, limit);
+    return newest.map(({ member }) => member);
   }
 
   async tally(adds: readonly Tally[], reads: readonly string[]): Promise<number[]> {
-    const now = this.#tidy();
-    const counters = new Draft(this.#counters);
-    for (const add of adds) {
-      const before = counters.get(add.counter);
-      const [end = 0, value = 0] = before ?? [];
-      counters.set(add.counter, [Math.max(end, endAfter(now, add)), value + add.by], before);
-    }
-    this.#keepCounted([counters], now);
-    return reads.map((counter) => this.#counters.get(counter)?.[1] ?? 0);
+    this.#tidy();
+    this.#makeRoom(this.#counted, adds, ({ counter }) => this.#counters.get(counter).length === 0, whatCounts);
+    const piece = inOnePiece();
+    for (const add of adds) this.#add(this.#counters, add.counter, 0, add.by, add, piece);
+    return reads.map((counter) => this.#counters.get(counter)[0]?.held ?? 0);
   }
 
   async lease(until: number, limit: number, leaseUntil: number): Promise<StoredRecord[]> {
-    const leased = new Map<string, string>();
-    while (leased.size < limit && this.#wakes.size > 0 && this.#wakes.at(0).order <= until) {
-      const { order, item: key } = this.#wakes.at(0);
-      this.#wakes.remove(0);
-      const row = this.#records.get(key);
-      if (row !== undefined && wakeAtOf(row) === order) leased.set(key, row);
-    }
-    return Array.from(leased, ([key, row]) => {
-      const record = unpackRecord(row);
-      this.#records.set(key, packRecord(record, leaseUntil, record.end), row);
-      this.#wake(key, leaseUntil);
-      return this.#recordOf(key, record);
-    });
+    const leased = this.#waking.splice(0, Math.min(limit, this.#due(until)));
+    for (const kept of leased) kept.wakeAt = undefined;
+    for (const kept of leased) this.#wake(kept, leaseUntil);
+    return leased.map(readable);
   }
 
   async get(key: string): Promise<string | undefined> {
-    return this.#values.get(key)?.slice(numberWidth);
+    return this.#values.get(key)[0]?.text;
   }
 
   async put(key: string, value: string, life: Life): Promise<void> {
-    const now = this.#tidy();
-    atMost64KiB(value, "a value");
-    const old = this.#values.get(key);
-    if (old === undefined) this.#makeRoom([this.#values], 1, this.maxRecords, "values", now);
-    this.#values.set(key, joined(packed(endAfter(now, life)), value), this.#values.get(key));
+    this.#tidy();
+    refuseLarge(value, "a value");
+    this.#makeRoom([this.#values], [key], () => this.#values.get(key).length === 0, "values");
+    const piece = inOnePiece();
+    this.#values.set(piece(key), [{ text: piece(value), end: this.#endOf(life) }]);
   }
 
   async forget({ records = [], windows = [], sums = [], values = [] }: Forgotten): Promise<void> {
-    const keys = new Set(records.map(({ customer, id }) => this.#recordKey(customer, id)));
-    for (const key of keys) this.#records.delete(key);
-    if (keys.size > 0) this.#wakes.removeAll((key) => keys.has(key));
-    for (const window of windows) this.#windows.delete(this.#names.keyOf(window));
-    for (const sum of sums) this.#sums.delete(sum);
-    for (const key of values) this.#values.delete(key);
+    for (const { customer, id } of records) this.#records.remove(id, (kept) => kept.customer === customer);
+    for (const window of windows) this.#windows.remove(window);
+    for (const parts of sums) this.#sums.remove(parts.sum, ({ part }) => isCounted(part, { ...parts, ahead: true }));
+    for (const key of values) this.#values.remove(key);
   }
 
-  async inspect(until: number): Promise<StoreInspection> {
-    const due = new Set<string>();
-    for (let place = 0; place < this.#wakes.size; place++) {
-      const { order, item } = this.#wakes.at(place);
-      if (order <= until && wakeAtOf(this.#records.get(item)) === order) due.add(item);
-    }
-    return { kind: "memory", due: due.size };
+  async inspect(until: number) {
+    return { kind: "memory", due: this.#due(until) };
   }
 
   /** Lets the name go: the next `memoryStore` of it starts empty. Whoever still holds this one keeps its data. */
   async close(): Promise<void> {
-    this.#closed = true;
+    const { name = "" } = this.options;
+    if (stores().get(name) === this) stores().delete(name);
+    this.#isClosed = true;
     this.#stop();
-    this.release();
   }
 
-  #recordKey(customer: string, id: string): string {
-    return joined(this.#names.prefixOf(customer), id);
+  #kept({ customer, id }: Pick<StoredRecord, "customer" | "id">): Kept | undefined {
+    return this.#records.get(id).find((kept) => kept.customer === customer);
   }
 
-  #recordOf(key: string, { tokens, data, keepUntil }: Kept): StoredRecord {
-    const [customer, id] = this.#names.split(key);
-    return { customer, id, tokens, data, keepUntil };
+  /** What the parts of a sum that count hold. */
+  #total(parts: SumParts): number {
+    return this.#sums.get(parts.sum).reduce((total, { part, held }) => (isCounted(part, parts) ? total + held : total), 0);
   }
 
-  #keepRecord(key: string, record: RecordWrite, stored: string | undefined, now: number): void {
-    const before = wakeAtOf(stored);
-    const wakeAt = record.wakeAt === "unchanged" ? before : record.wakeAt;
-    this.#records.set(key, packRecord(record, wakeAt, endAfter(now, record)), stored);
-    if (wakeAt !== undefined && wakeAt !== before) this.#wake(key, wakeAt);
+  /** How many members of a window are newer than `since`, but for one. */
+  #newer({ window, since }: MemberClaim, except?: string): number {
+    return this.#windows.get(window).filter(({ member, at }) => at > since && member !== except).length;
   }
 
-  /** Looks at two entries for each that is added, so that those that mean nothing never outnumber the others for long. */
-  #wake(key: string, wakeAt: number): void {
-    this.#wakes.add({ order: wakeAt, item: key });
-    for (let i = 0; i < 2; i++) {
-      const place = this.#wakesSeen++ % this.#wakes.size;
-      const { order, item } = this.#wakes.at(place);
-      if (wakeAtOf(this.#records.get(item)) !== order) this.#wakes.remove(place);
+  /** What is held without a claim, and from when on it would be granted; undefined where it is. */
+  #refusal(claim: Claim): { readonly count: number; readonly roomSince?: number; readonly roomPart?: number } | undefined {
+    const { limit } = claim;
+    if (limit === undefined) return undefined;
+    if ("sum" in claim) {
+      const count = this.#total(claim);
+      if (claim.weight < 0 || raised(count, claim) <= limit) return undefined;
+      const later = Array.from({ length: claim.parts + 1 }, (_, i) => claim.part + 1 + i);
+      const roomPart = later.find((part) => raised(this.#total({ sum: claim.sum, part, parts: claim.parts }), claim) <= limit);
+      return roomPart === undefined ? { count } : { count, roomPart };
     }
+    const count = this.#newer(claim, claim.member);
+    if (claim.out || count < limit) return undefined;
+    const last = this.#windows.get(claim.window).filter(({ member }) => member !== claim.member)[limit - 1];
+    return last === undefined ? { count } : { count, roomSince: last.at };
   }
 
-  #ask(asks: readonly Ask[]): readonly number[] {
-    return asks.length === 0 ? none : asks.map(({ sum, since }) => total(this.#sums.get(sum), since));
+  /** Whether a claim makes a row more. */
+  #isNew(claim: Claim): boolean {
+    if ("sum" in claim) return !this.#sums.get(claim.sum).some(({ part }) => part === claim.part);
+    return !claim.out && !this.#windows.get(claim.window).some(({ member }) => member === claim.member);
   }
 
-  #count(claim: Claim): number {
-    return "sum" in claim ? total(this.#sums.get(claim.sum), claim.since) : newer(this.#windows.get(this.#names.keyOf(claim.window)), claim.since);
+  #enter({ window, member, now, keepUntil }: MemberClaim, token: string | undefined, claims: readonly Claim[], piece: Piece): void {
+    const rows = this.#windows.get(window);
+    const old = rows.find((row) => row.member === member);
+    const at = Math.max(now, old?.at ?? now);
+    const addedBy = token !== undefined && (old === undefined || old.addedBy === token) ? piece(token) : undefined;
+    const end = Math.max(this.#endOf({ now, keepUntil }), old?.end ?? 0);
+    const others = old === undefined ? rows.slice() : rows.filter((row) => row !== old);
+    const newer = others.findIndex((row) => row.at <= at);
+    others.splice(newer < 0 ? others.length : newer, 0, { member: piece(member), at, end, addedBy });
+    const limits = claims.map((other) => ("window" in other && other.window === window ? (other.limit ?? mostListed) : 0));
+    this.#windows.set(piece(window), others.slice(0, Math.max(...limits) + slack));
   }
 
-  #keepCounted(drafts: readonly Drafts[], now: number): void {
-    let more = 0;
-    for (const draft of drafts) more += draft.more;
-    const forgot = this.#makeRoom(this.#counted, more, this.maxRecords * countedPerRecord, "members of windows, parts of sums and counters", now);
-    for (const draft of drafts) draft.write(forgot);
+  #add(rows: Rows<Part>, key: string, part: number, by: number, life: Life, piece: Piece): void {
+    const end = this.#endOf(life);
+    const row = rows.get(key).find((other) => other.part === part);
+    if (row === undefined) rows.set(piece(key), [...rows.get(key), { part, held: by, end }]);
+    else Object.assign(row, { held: row.held + by, end: Math.max(row.end, end) });
   }
 
-  /** Answers whether it had to forget anything for it. */
-  #makeRoom(tables: readonly Bounded[], more: number, most: number, what: string, now: number): boolean {
-    let looked = 0;
-    for (; sizeOfAll(tables) + more > most; looked++) {
-      if (looked < lookedAtWhenFull && tables.some((table) => table.forgetOne(slotAt(now)))) continue;
-      throw new Error(
-        `${this.name === undefined ? "memoryStore" : `memoryStore "${this.name}"`} is full: it keeps at most ${most} ${what} with maxRecords ${this.maxRecords}, and forgets none before its end. ` +
-          "Raise maxRecords, or keep them in redisStore or mongoStore.",
-      );
+  #takeBack(claim: Claim, token: string): void {
+    if ("window" in claim) this.#windows.remove(claim.window, ({ member, addedBy }) => member === claim.member && addedBy === token);
+    else for (const row of this.#sums.get(claim.sum)) if (row.part === claim.part) row.held -= claim.weight;
+  }
+
+  #write(record: NonNullable<Change["record"]>, before: Kept | undefined, piece: Piece): void {
+    const { customer, keepUntil, wakeAt } = record;
+    const [id, data] = [before?.id ?? piece(record.id), piece(record.data)];
+    const [token = "", ...tokens] = record.tokens.map(piece);
+    const older = tokens.length === 0 ? none : tokens;
+    const kept: Kept = { customer, id, token, older, data, keepUntil, end: this.#endOf(record), wakeAt: undefined };
+    this.#records.set(id, [...this.#records.get(id).filter((row) => row !== before), kept]);
+    this.#wake(kept, wakeAt === "unchanged" ? before?.wakeAt : wakeAt);
+    if (before !== undefined) this.#wake(before, undefined);
+  }
+
+  #wake(kept: Kept, wakeAt: number | undefined): void {
+    if (kept.wakeAt !== undefined) this.#waking.splice(this.#waking.indexOf(kept, this.#due(kept.wakeAt - 1)), 1);
+    kept.wakeAt = wakeAt;
+    if (wakeAt !== undefined) this.#waking.splice(this.#due(wakeAt), 0, kept);
+  }
+
+  /** How many wake at `until` or before: times are whole milliseconds. */
+  #due(until: number): number {
+    let [from, to] = [0, this.#waking.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.#waking[middle]?.wakeAt as number) <= until) from = middle + 1;
+      else to = middle;
     }
-    return looked > 0;
+    return from;
   }
 
-  /** Frees a little before a write, and sees to it that a timer does. Answers what time it is. */
-  #tidy(): number {
-    const now = this.now();
-    for (const table of this.#tables) for (let i = 0; i < lookedAtPerWrite && table.forgetOne(slotAt(now)); i++);
-    if (this.#timer === undefined && !this.#closed) {
-      this.#timer = setInterval(() => this.#sweep(), sweepEvery);
-      this.#timer.unref?.();
-    }
-    return now;
+  /** When a life that begins now has ended. */
+  #endOf({ now, keepUntil }: Life): number {
+    return Math.ceil((this.options.now() + Math.max(0, keepUntil - now)) / 1_000);
   }
 
-  #sweep(): void {
-    const slot = slotAt(this.now());
-    const end = performance.now() + sweepFor;
-    for (const table of this.#tables) {
-      for (let freed = 1; table.forgetOne(slot); freed++) if (freed % 32 === 0 && performance.now() >= end) return;
-    }
-    if (this.#tables.every(({ size }) => size === 0)) this.#stop();
+  #makeRoom<T>(kinds: readonly Pick<Rows<never>, "size" | "sweep">[], adds: readonly T[], isNew: (add: T) => boolean, what: string): void {
+    const { name, maxRecords, now } = this.options;
+    const most = kinds === this.#counted ? maxRecords * countedPerRecord : maxRecords;
+    const size = () => kinds.reduce((size, kind) => size + kind.size, 0);
+    const isFull = () => size() + adds.length > most && size() + adds.filter(isNew).length > most;
+    if (isFull()) for (const kind of kinds) kind.sweep(looks.whenFull, now() / 1_000);
+    if (!isFull()) return;
+    const full = `${name === undefined ? "memoryStore" : `memoryStore "${name}"`} is full: it keeps at most ${most} ${what} with maxRecords ${maxRecords}`;
+    throw new Error(`${full}, and forgets none before its end. Raise maxRecords, or keep them in redisStore or mongoStore.`);
+  }
+
+  /** Forgets a little of what has ended, and sees to it that a timer does the rest. */
+  #tidy(keys = looks.perWrite): void {
+    for (const rows of this.#all) rows.sweep(keys, this.options.now() / 1_000);
+    if (this.#timer !== undefined || this.#isClosed) return;
+    this.#timer = setInterval(() => {
+      this.#tidy(looks.perSecond);
+      if (this.#all.every(({ size }) => size === 0)) this.#stop();
+    }, 1_000);
+    this.#timer.unref?.();
   }
 
   #stop(): void {
@@ -285,55 +277,43 @@ class MemoryStore implements Store {
   }
 }
 
-function sizeOfAll(tables: readonly Bounded[]): number {
-  let size = 0;
-  for (const table of tables) size += table.size;
-  return size;
+const none: readonly string[] = [];
+
+function readable({ customer, id, token, older, data, keepUntil }: Kept): StoredRecord {
+  return { customer, id, tokens: [token, ...older], data, keepUntil };
 }
 
-type Drafts = Pick<Draft<unknown>, "more" | "write">;
-
-interface Claimed {
-  readonly done: true;
-  readonly counts: readonly number[];
-  readonly drafts: readonly Drafts[];
+/** Whether a part of a sum counts. */
+function isCounted(at: number, { part, parts, ahead }: SumParts): boolean {
+  return at > part - parts && at <= (ahead ? part + 1 : part);
 }
 
-type Refused = Extract<CommitResult, { readonly done: false }>;
-
-const none: readonly never[] = [];
-const nothing: Claimed = { done: true, counts: none, drafts: none };
-
-function refusal(refusedBy: number, count: number, roomSince: number | undefined): Refused {
-  return roomSince === undefined ? { done: false, refusedBy, count } : { done: false, refusedBy, count, roomSince };
+/** What a sum that holds `held` comes to with a claim. */
+function raised(held: number, { weight, floor = Number.NEGATIVE_INFINITY }: { readonly weight: number; readonly floor?: number }): number {
+  return Math.max(floor, Math.max(floor, held) + weight);
 }
 
-/** How many members a window keeps: enough for the largest limit of all claims on it. */
-function mostMembers(window: string, claims: readonly Claim[]): number {
-  let most = 0;
-  for (const claim of claims)
-    if ("member" in claim && claim.window === window) most = Math.max(most, claim.limit === undefined ? mostListed : claim.limit + slack);
-  return most;
+type Piece = (text: string) => string;
+
+/** Makes the texts that are kept: equal ones once, each in one piece. Node.js puts a UUID together from twenty texts, which stay in memory with it. */
+function inOnePiece(): Piece {
+  const made = new Map<string, string>();
+  return (text) => {
+    const piece = made.get(text) ?? [text.slice(0, 1), text.slice(1)].join("");
+    made.set(text, piece);
+    return piece;
+  };
 }
 
-const maxBytes = 65_536;
-
-function atMost64KiB(text: string, what: string): void {
-  if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes) throw new Error(`memoryStore: ${what} is above 64 KiB.`);
+function refuseLarge(text: string, what: string): void {
+  if (Buffer.byteLength(text) > 65_536) throw new Error(`memoryStore: ${what} is above 64 KiB.`);
 }
 
-/** Where the stores of this process are, also for a second copy of this file in another bundle. */
+/** The stores of this process that have a name, also for a second copy of this file in another bundle. */
 const registry = Symbol.for("phoneproof.memory-store");
-
-function stores(): Map<string, { readonly store: Store; readonly maxRecords: number }> {
-  const home = globalThis as { [registry]?: ReturnType<typeof stores> };
-  home[registry] ??= new Map();
-  return home[registry];
-}
-
-/** Whether this is code of a server of Next.js, whose bundler puts its runtime in place of that very expression. */
-function isInNext(): boolean {
-  return typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
+function stores(): Map<string, MemoryStore> {
+  const home = globalThis as { [registry]?: Map<string, MemoryStore> };
+  return (home[registry] ??= new Map());
 }
 
 /**
@@ -344,25 +324,20 @@ function isInNext(): boolean {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   onlyOptions("memoryStore", options, { name: true, maxRecords: true, now: true });
-  const { name, maxRecords = 1_000_000, now = () => performance.now() } = options;
+  const { name, maxRecords = 100_000, now = () => performance.now() } = options;
   if (!Number.isInteger(maxRecords) || maxRecords < 1) throw new Error(`memoryStore: maxRecords must be an integer of 1 or more, got ${String(maxRecords)}.`);
   if (name === undefined) {
-    if (!isInNext()) return new MemoryStore(undefined, maxRecords, now, () => {});
+    // The bundler of Next.js puts its runtime in the place of this very expression.
+    const isInNext = typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
+    if (!isInNext) return new MemoryStore({ maxRecords, now });
     throw new Error(
       'memoryStore: Next.js loads this module once for each of its bundles, and each would have a store of its own. Give it a name, by which they share one: memoryStore({ name: "verifier" }).',
     );
   }
-  const all = stores();
-  const existing = all.get(name);
-  if (existing === undefined) {
-    const store = new MemoryStore(name, maxRecords, now, () => {
-      if (all.get(name)?.store === store) all.delete(name);
-    });
-    all.set(name, { store, maxRecords });
-    return store;
-  }
-  if (existing.maxRecords === maxRecords) return existing.store;
+  const store = stores().get(name) ?? new MemoryStore({ name, maxRecords, now });
+  stores().set(name, store);
+  if (store.options.maxRecords === maxRecords) return store;
   throw new Error(
-    `memoryStore "${name}" exists in this process with maxRecords ${existing.maxRecords}, and ${maxRecords} is asked for now. Use one maxRecords for it everywhere, or give the other store a name of its own.`,
+    `memoryStore "${name}" exists in this process with maxRecords ${store.options.maxRecords}, and ${maxRecords} is asked for now. Use one maxRecords for it everywhere, or give the other store a name of its own.`,
   );
 }

@@ -1,119 +1,127 @@
 import { randomBytes } from "node:crypto";
-import type { Ask, Change, Claim, CommitResult } from "../../../src/ports/store.js";
-import type { Counter, Held, Some } from "./counter.js";
-import type { Collections } from "./driver.js";
-import { createLists } from "./lists.js";
-import { CorruptRecord, writeRecord } from "./record.js";
-import { createSums } from "./sums.js";
-import { createWindows } from "./windows.js";
+import type { Change, Claim, CommitResult, MemberClaim, SumParts } from "../../../src/ports/store.js";
+import { look, maxTries, type Opened, type Statement, send, sendAll } from "./driver.js";
+import type { Adding, Entry, Giving, Placed, Refusal } from "./entry.js";
+import { listEntry, newerThan, outEntry, type Window, windowEntry } from "./members.js";
+import { parseRecord, recordKey, writeRecord } from "./record.js";
+import { heldIn, type Sum, sumEntry } from "./sums.js";
 
-type Kind = "window" | "list" | "sum";
+const local = { readConcern: { level: "local" } };
 
-/** What a commit wants of one window, list or sum. `places`: where in the answer each claim stands; asks stand after all claims. */
-interface Part<C = Claim> {
-  readonly kind: Kind;
-  readonly claims: Some<C>;
-  readonly places: readonly number[];
-}
+type Refused = Extract<CommitResult, { done: false }>;
 
-/** What is held at each place of the answer. */
-type Places = readonly (readonly [place: number, held: number])[];
-
-/** What became of a part that adds. */
-type Taken = { readonly part: Part; readonly held: Places } | { readonly refusedBy: number; readonly count: number; readonly roomSince?: number };
+/** A statement of a commit, and what it adds. */
+type Step = readonly [statement: Statement, adds?: Adding | undefined];
 
 /**
- * `commit` without transactions: first all that adds, each document in one conditional update, and the asks beside; then the record; then what takes out and gives back. What was added is undone when
- * something else that adds is refused or fails, and when this call does not write the record.
+ * `commit` without transactions: one ordered bulk write of what is added, the record, and what is taken out and given back. A statement that is not granted fails and ends it: then all is looked at, and
+ * what is left is sent once more, or what was added is undone.
  */
-export function createCommit({ authentications, windows, lists }: Collections): (change: Change) => Promise<CommitResult> {
-  const counters: Readonly<Record<Kind, Counter<Claim, Claim | Ask>>> = { window: createWindows(windows), list: createLists(lists), sum: createSums(windows) };
+export async function commit({ state, endOf }: Opened, change: Change): Promise<CommitResult> {
+  const { claims = [], asks = [], record, expected = null, revoke, counts } = change;
+  const token = record?.tokens[0] ?? randomBytes(9).toString("base64url");
+  const { adding, giving } = entriesOf(claims, token, endOf);
+  const key = record && recordKey(record);
+  const write = record === undefined ? [] : [writeRecord(record, expected, endOf(record))];
+  const added: Adding[] = [];
 
-  async function take(part: Part, ticket: string): Promise<Taken> {
-    const held = await counters[part.kind].take(part.claims, ticket);
-    const refused = held.findIndex(({ count }, at) => count > (part.claims[at]?.limit ?? Number.POSITIVE_INFINITY));
-    if (refused >= 0) {
-      const { others, roomSince } = held[refused] as Held;
-      return { refusedBy: part.places[refused] as number, count: others, ...(roomSince !== undefined && { roomSince }) };
+  const undone = () => added.map((entry) => entry.undo());
+  const undo = () => sendAll(state, undone());
+
+  async function judge(): Promise<readonly Step[] | Refused | "landed"> {
+    const ids = adding.map(({ _id }) => _id).concat(key ?? []);
+    // What stands in the way may not have reached the majority yet.
+    const found = await look(state, ids, local);
+    const document = key && found(key);
+    const current = document === undefined ? undefined : parseRecord(document);
+    if (current?.tokens.includes(token)) return "landed";
+    const lost = { done: false, ...(current && { current }) } as const;
+    if (record !== undefined && (current?.tokens[0] ?? null) !== expected) return lost;
+    const steps: Step[] = [];
+    const refusals: Refusal[] = [];
+    for (const entry of adding) {
+      const judged = added.includes(entry) ? {} : entry.judge(found(entry._id));
+      if ("isRevoked" in judged) return lost;
+      if ("refusedBy" in judged) refusals.push(judged);
+      else if (judged.send !== undefined) steps.push([judged.send, judged.adds && entry]);
     }
-    return { part, held: held.map(({ count }, at) => [part.places[at] as number, count]) };
+    const [first] = refusals.sort((a, b) => a.refusedBy - b.refusedBy);
+    return first ?? steps;
   }
 
-  async function release({ kind, claims, places }: Part): Promise<Places> {
-    const held = await counters[kind].release(claims);
-    return held.map((count, at) => [places[at] as number, count]);
-  }
-
-  async function read(parts: readonly Part<Claim | Ask>[]): Promise<Places> {
-    const readKind = async (kind: Kind): Promise<Places> => {
-      const own = parts.filter((part) => part.kind === kind);
-      const places = own.flatMap((part) => part.places);
-      const held = own.length === 0 ? [] : await counters[kind].read(own.flatMap(({ claims }) => claims));
-      return held.map((count, at) => [places[at] as number, count]);
-    };
-    return (await Promise.all([readKind("window"), readKind("list"), readKind("sum")])).flat();
-  }
-
-  return async ({ claims = [], asks = [], record, expected = null }) => {
-    const ticket = randomBytes(9).toString("base64url");
-    const { adding, giving, asking } = partsOf(claims, asks);
-    const done = (...held: Places[]): CommitResult => {
-      const answer = new Map(held.flat());
-      const at = (from: number, length: number) => Array.from({ length }, (_, i) => answer.get(from + i) ?? 0);
-      return { done: true, counts: at(0, claims.length), asked: at(claims.length, asks.length) };
-    };
-
-    const [told, ...settled] = await Promise.allSettled([read(asking), ...adding.map((part) => take(part, ticket))]);
-    const taken = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
-    const granted = taken.flatMap((one) => ("held" in one ? one : []));
-    const undo = () => Promise.all(granted.map(({ part: { kind, claims } }) => counters[kind].undo(claims, ticket)));
-
-    const failed = [told, ...settled].find((one) => one.status === "rejected");
-    if (failed !== undefined) {
-      await undo().catch(() => {});
-      throw failed.reason;
-    }
-    const [refused] = taken.flatMap((one) => ("held" in one ? [] : one)).sort((a, b) => a.refusedBy - b.refusedBy);
-    if (refused !== undefined) {
-      await undo();
-      return { done: false, ...refused };
-    }
-    if (record !== undefined) {
-      const lost = await writeRecord(authentications, record, expected).catch(async (error) => {
-        if (error instanceof CorruptRecord) await undo();
-        throw error;
-      });
-      if (lost !== undefined) {
-        await undo();
-        return lost.current?.tokens.includes(record.tokens[0] as string) ? done(await read([...adding, ...giving, ...asking])) : lost;
+  /** Whether it was this very call that did it. */
+  async function carryOut(): Promise<boolean | Refused> {
+    const blind = adding.flatMap((entry): Step[] => (entry.blind === undefined ? [] : [[entry.blind, entry]]));
+    let steps: readonly Step[] | undefined = blind.length < adding.length ? undefined : blind;
+    for (let tries = 0; ; tries++) {
+      if (steps !== undefined) {
+        const before = steps.map(([statement]) => statement).concat(write);
+        const [fault] = await send(state, [...before, ...giving.map((entry) => entry.blind ?? entry.sure())], true);
+        added.push(...steps.slice(0, fault?.index).flatMap(([, adds]) => adds ?? []));
+        if (fault === undefined) return true;
+        const left = giving.slice(Math.max(0, fault.index - before.length)).map((entry) => entry.sure());
+        if (fault.index >= before.length) return sendAll(state, left).then(() => true);
+        if (tries === maxTries) return undo().then(() => Promise.reject(fault.error));
       }
+      const verdict = await judge().catch((error) => undo().then(() => Promise.reject(error)));
+      if (verdict !== "landed" && !("done" in verdict)) {
+        steps = verdict;
+        continue;
+      }
+      await undo();
+      if (verdict !== "landed") return verdict;
+      const ids = giving.map(({ _id }) => _id);
+      const found = await look(state, ids, local);
+      const missing = giving.flatMap((entry) => (entry.isMissing(found(entry._id)) ? entry.sure() : []));
+      await sendAll(state, missing);
+      return false;
     }
-    return done((told as PromiseFulfilledResult<Places>).value, ...granted.map(({ held }) => held), ...(await Promise.all(giving.map(release))));
-  };
+  }
+
+  async function count(): Promise<{ readonly counts: (number | undefined)[]; readonly asked: number[] }> {
+    const wanted = claims.map((claim, place) => (counts === undefined || counts.includes(place) ? claim : undefined));
+    const named = [...wanted, ...asks].filter((one) => one !== undefined);
+    const ids = named.flatMap((one) => ("sum" in one ? { sum: one.sum } : one.limit === undefined ? [] : { window: one.window }));
+    const reading = look(state, ids);
+    const sumOf = async (asked: SumParts) => heldIn((await reading)({ sum: asked.sum }) as Sum | undefined, asked);
+    const windowOf = async ({ window, since, limit }: MemberClaim) => {
+      if (limit !== undefined) return ((await reading)({ window }) as Window | undefined)?.m?.filter(({ at }) => at > since).length ?? 0;
+      const [found] = await state.aggregate([{ $match: newerThan(window, since) }, { $count: "members" }], {}).toArray();
+      return (found as { readonly members: number } | undefined)?.members ?? 0;
+    };
+    const told = wanted.map((claim) => claim && ("sum" in claim ? sumOf(claim) : windowOf(claim)));
+    return { counts: await Promise.all(told), asked: await Promise.all(asks.map(sumOf)) };
+  }
+
+  const outcome = await carryOut();
+  if (typeof outcome === "object") return outcome;
+  if (revoke !== undefined) {
+    const landed = outcome ? expected === revoke.token || record?.tokens.includes(revoke.token) === true : undefined;
+    const revoked = entriesOf(revoke.claims, revoke.token, endOf);
+    const statements = [...revoked.adding, ...revoked.giving].flatMap((entry: Entry) => entry.revoke?.(landed) ?? []);
+    await sendAll(state, statements);
+  }
+  return { done: true, ...(await count()) };
 }
 
-/** The parts of a commit. Claims that are one addition stand together; an ask stands with the claim on its sum, whose document then tells both. */
-function partsOf(claims: readonly Claim[], asks: readonly Ask[]): { adding: readonly Part[]; giving: readonly Part[]; asking: readonly Part<Ask>[] } {
-  const parts = new Map<string, Part>();
-  const join = (key: string, kind: Kind, claim: Claim, place: number) => {
-    const part = parts.get(key);
-    if (part === undefined) parts.set(key, { kind, claims: [claim], places: [place] });
-    else parts.set(key, { kind: kind === "window" ? kind : part.kind, claims: [...part.claims, claim], places: [...part.places, place] });
-  };
+/** What claims do, document by document: those of one member together. */
+function entriesOf(claims: readonly Claim[], token: string, endOf: Opened["endOf"]): { readonly adding: Adding[]; readonly giving: Giving[] } {
+  const adding: Adding[] = [];
+  const giving: Giving[] = [];
+  const windows = new Map<string, readonly [Placed<MemberClaim>, ...Placed<MemberClaim>[]]>();
   for (const [place, claim] of claims.entries()) {
-    if ("sum" in claim) join(`${place}`, "sum", claim, place);
-    else join(JSON.stringify([claim.window, claim.member, claim.out]), claim.limit === undefined ? "list" : "window", claim, place);
-  }
-  const asking: Part<Ask>[] = [];
-  for (const [at, ask] of asks.entries()) {
-    const place = claims.length + at;
-    const own = claims.findIndex((claim) => "sum" in claim && claim.sum === ask.sum);
-    if (own < 0) asking.push({ kind: "sum", claims: [ask], places: [place] });
+    if ("sum" in claim) {
+      const entry = sumEntry({ ...claim, place }, token, endOf(claim));
+      if (claim.weight < 0) giving.push(entry);
+      else if (claim.weight > 0 || claim.limit !== undefined || claim.floor !== undefined) adding.push(entry);
+    } else if (claim.out) giving.push(outEntry(claim));
+    else if (claim.limit === undefined) adding.push(listEntry(claim, token, endOf(claim)));
     else {
-      const { limit, ...claim } = claims[own] as Claim;
-      join(`${own}`, "sum", { ...claim, since: ask.since }, place);
+      const member = JSON.stringify([claim.window, claim.member]);
+      windows.set(member, [...(windows.get(member) ?? []), { ...claim, place }] as [Placed<MemberClaim>]);
     }
   }
-  const isGiven = ({ claims: [claim] }: Part) => ("sum" in claim ? claim.weight < 0 : claim.out === true);
-  return { adding: [...parts.values()].filter((part) => !isGiven(part)), giving: [...parts.values()].filter(isGiven), asking };
+  for (const claims of windows.values()) adding.push(windowEntry(claims, token, endOf(claims[0])));
+  const inOrder = (a: Entry, b: Entry) => (a.key < b.key ? -1 : 1);
+  return { adding: adding.sort(inOrder), giving: giving.sort(inOrder) };
 }

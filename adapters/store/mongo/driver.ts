@@ -10,8 +10,6 @@ export interface MongoDb {
 /** The least of the driver's `Collection` that the store asks for. */
 export interface MongoCollection {
   findOne(filter: object, options: object): Promise<unknown>;
-  findOneAndUpdate(filter: object, update: object, options: object): Promise<unknown>;
-  updateOne(filter: object, update: object, options: object): Promise<unknown>;
   // `never`: the driver types what it is given by a type of documents, for which the store has no word.
   bulkWrite(statements: never, options: object): Promise<unknown>;
   find(filter: object, options: object): { toArray(): Promise<unknown[]> };
@@ -21,34 +19,45 @@ export interface MongoCollection {
 
 export type Document = Record<string, unknown>;
 
-/** The store's five collections. */
-export interface Collections {
-  /** Authentications, one document each. */
-  readonly authentications: MongoCollection;
-  /** Windows with limits, and sums, one document each. */
-  readonly windows: MongoCollection;
-  /** Windows without limits, one document for each member. */
-  readonly lists: MongoCollection;
-  /** Counters of statistics, one document each. */
-  readonly counters: MongoCollection;
-  /** Small values. */
-  readonly values: MongoCollection;
+/** One statement of a bulk write. */
+export type Statement = { readonly updateOne: Document } | { readonly deleteOne: Document };
+
+/** The collections of a server that is known, without their prefix: what commits write, statistics, and small values. */
+export const collectionNames = ["state", "counters", "values"] as const;
+
+export interface Opened extends Record<(typeof collectionNames)[number], MongoCollection> {
+  /** When MongoDB may clear away what has this life, by the server's clock. */
+  endOf(life: Life): Date;
 }
 
-/** How much longer than asked MongoDB keeps what has ended, in milliseconds: nothing is decided by it. */
-const grace = 10 * 60 * 1000;
+/** In milliseconds: how much longer than asked MongoDB keeps what has ended; the longest life, so that dates stay those of JavaScript; and what ends are rounded up to, so that indexes are seldom written. */
+const [grace, longestLife, minute] = [10 * 60_000, 100 * 365 * 86_400_000, 60_000];
 
-/** The longest life in milliseconds, a hundred years: a BSON date that is added to stays one that JavaScript can read. */
-const longestLife = 100 * 365 * 24 * 60 * 60 * 1000;
+/** How often a write is tried whose documents others make or change at the same time. */
+export const maxTries = 16;
 
-/** How often a write is tried that makes its document, while another makes it at the same time: the second try finds it. */
-const maxTries = 8;
+/** The server cannot do what the store asks of it. */
+export class OldServer extends Error {}
 
-/** The collections, with majority writes, majority reads from the primary, and plain JavaScript values, whatever the defaults of `db` and its client are. */
-export function openCollections(db: MongoDb, prefix: string): Collections {
-  const own = (db as { writeConcern?: { journal?: boolean; wtimeoutMS?: number } }).writeConcern;
+/** What the server says of itself. */
+export async function sayHello(db: MongoDb): Promise<{ readonly deployment: "sharded" | "replica set" | "standalone"; readonly time: number | undefined }> {
+  const notFound = (error: { code?: unknown }) => (error.code === 59 ? { maxWireVersion: 0 } : Promise.reject(error));
+  const { maxWireVersion, localTime, msg, setName } = (await db.command({ hello: 1 }).catch(notFound)) as Document;
+  // Of MongoDB 4.4, of which the first two releases do not know the command.
+  if ((maxWireVersion as number) < 9) throw new OldServer("mongoStore: the server behind option `db` is too old: use MongoDB 4.4.2 or newer");
+  const deployment = msg === "isdbgrid" ? "sharded" : typeof setName === "string" ? "replica set" : "standalone";
+  return { deployment, time: localTime instanceof Date ? localTime.getTime() : undefined };
+}
+
+/**
+ * The collections, with plain JavaScript values, reads from the primary, and writes that are acknowledged once a majority has them in its journal, whatever the defaults of `db` and its client are.
+ * A standalone server waits for its journal only under `w: 1`; elsewhere `wtimeoutMS` keeps writes from waiting on the server for ever.
+ */
+export async function open(db: MongoDb, prefix: string): Promise<Opened> {
+  const { deployment, time = Date.now() } = await sayHello(db);
+  const { journal, wtimeoutMS = 1_500 } = (db as { writeConcern?: { journal?: boolean; wtimeoutMS?: number } }).writeConcern ?? {};
   const options = {
-    writeConcern: { w: "majority", ...kept("journal", own?.journal), ...kept("wtimeoutMS", own?.wtimeoutMS) },
+    writeConcern: deployment === "standalone" ? { w: 1, journal: true } : { w: "majority", wtimeoutMS, ...(journal !== undefined && { journal }) },
     readConcern: { level: "majority" },
     readPreference: "primary",
     promoteValues: true,
@@ -57,86 +66,70 @@ export function openCollections(db: MongoDb, prefix: string): Collections {
     raw: false,
     ignoreUndefined: true,
   };
-  const open = (name: string) => db.collection(prefix + name, options);
-  return { authentications: open("authentications"), windows: open("windows"), lists: open("lists"), counters: open("counters"), values: open("values") };
-}
-
-/** The field by which MongoDB clears away what has ended, as an expression: by the server's clock, and never sooner than it said before. */
-export function expireAt({ now, keepUntil }: Life): Document {
-  return { $max: ["$expireAt", { $add: ["$$NOW", Math.min(Math.max(0, keepUntil - now), longestLife)] }] };
+  const collections = Object.fromEntries(collectionNames.map((name) => [name, db.collection(prefix + name, options)]));
+  // Where one clock stands still or is set back, the other goes on.
+  const [here, began] = [Date.now(), performance.now()];
+  const passed = () => Math.max(Date.now() - here, performance.now() - began);
+  const endOf = ({ now, keepUntil }: Life) => time + passed() + Math.min(Math.max(0, keepUntil - now), longestLife);
+  return { ...(collections as Omit<Opened, "endOf">), endOf: (life) => new Date(Math.ceil(endOf(life) / minute) * minute) };
 }
 
 /** The index on `expireAt`. */
 export const expiry = { key: { expireAt: 1 }, name: "expireAt", expireAfterSeconds: grace / 1000 };
 
-/**
- * The filter of a write that makes its document where there is none. Beside `_id` it names what every document has: with `_id` alone some servers tell two racers that each made it, or fail the second.
- */
+/** The filter of a write that makes its document where there is none. With `_id` alone some servers report to two racers that each made it. */
 export function made(_id: unknown): Document {
   return { _id, expireAt: { $exists: true } };
 }
 
-/** Runs a write that makes its document, again where another made it meanwhile. */
-export async function making<T>(write: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await write();
-    } catch (error) {
-      if (!isDuplicate(error) || tries === maxTries) throw error;
-    }
+/** An update that makes its document where there is none, and fails where the document is there and the filter does not hold for it. */
+export function upsert(filter: Document, update: Document | Document[]): Statement {
+  return { updateOne: { filter, update, upsert: true } };
+}
+
+/** Sends statements; returns with those that failed. Of an ordered bulk write that is one at most: those after it were not tried. */
+export async function send(collection: MongoCollection, statements: readonly Statement[], ordered: boolean): Promise<{ index: number; error: unknown }[]> {
+  if (statements.length === 0) return [];
+  try {
+    await collection.bulkWrite(statements as never, { ordered });
+    return [];
+  } catch (error) {
+    const { writeErrors, result } = error as { writeErrors?: unknown; result?: { getWriteConcernError?(): unknown } };
+    const faults = [writeErrors ?? []].flat() as { readonly index: number }[];
+    if (faults.length === 0 || result?.getWriteConcernError?.()) throw error;
+    return faults.map(({ index }) => ({ index, error }));
   }
 }
 
-/** Runs an unordered bulk of such writes, again those whose documents others made meanwhile. */
-export async function makingAll(collection: MongoCollection, statements: readonly Document[]): Promise<void> {
+/** Sends statements that only fail where others make their documents at the same time, and those that did again. */
+export async function sendAll(collection: MongoCollection, statements: readonly Statement[]): Promise<void> {
   let left = statements;
   for (let tries = 1; left.length > 0; tries++) {
-    try {
-      await collection.bulkWrite(left as never, { ordered: false });
-      return;
-    } catch (error) {
-      const { writeErrors, result } = error as { writeErrors?: Fault | Fault[]; result?: { getWriteConcernError?(): unknown } };
-      const faults = [writeErrors ?? []].flat();
-      if (faults.length === 0 || !faults.every(isDuplicate) || result?.getWriteConcernError?.() || tries === maxTries) throw error;
-      left = faults.map(({ index }) => left[index] as Document);
-    }
+    const faults = await send(collection, left, false);
+    if (faults.length > 0 && tries === maxTries) throw faults[0]?.error;
+    left = faults.map(({ index }) => left[index] as Statement);
   }
 }
 
-interface Fault {
-  readonly index: number;
-  readonly code: number;
-}
-
-/** A key was there already: the code is all that servers agree on. */
-export function isDuplicate(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === 11000;
+/** Reads documents by their `_id`, in one round trip; returns what finds each of them. */
+export async function look(collection: MongoCollection, ids: readonly unknown[], options: Document = {}): Promise<(_id: unknown) => Document | undefined> {
+  const found = ids.length === 0 ? [] : await collection.find({ _id: { $in: ids } }, { ...options, batchSize: ids.length }).toArray();
+  const byId = new Map((found as Document[]).map((document) => [JSON.stringify(document["_id"]), document]));
+  return (_id) => byId.get(JSON.stringify(_id));
 }
 
 /** A text in an expression, where one that begins with `$` would mean something else. */
-export function literal(value: unknown): Document {
-  return { $literal: value };
-}
+export const literal = (value: unknown): Document => ({ $literal: value });
 
-/** A field that holds a list, or may not be there yet. */
-export function list(field: string): Document {
-  return { $ifNull: [`$${field}`, []] };
-}
+/** What an expression comes to, or `otherwise` where there is nothing. */
+export const orElse = (expression: unknown, otherwise: unknown): Document => ({ $ifNull: [expression, otherwise] });
 
 /** The entries of a list for which `cond` holds, which calls each of them `$$this`. */
-export function where(input: unknown, cond: Document): Document {
-  return { $filter: { input, as: "this", cond } };
-}
+export const where = (input: unknown, cond: Document): Document => ({ $filter: { input, as: "this", cond } });
 
 /** An error of the driver without the documents in it: phone numbers and digests do not belong in a log. */
 export function withoutValues(error: unknown): Error {
-  const { name, message, code } = error as { name?: unknown; message?: unknown; code?: unknown };
-  const text = String(message ?? error)
-    .split("{")[0]
-    ?.trim();
-  return new Error(`mongoStore: ${name ?? "Error"}${code === undefined ? "" : ` ${code}`}: ${text}`);
-}
-
-function kept<T>(name: string, value: T | undefined): Record<string, T> {
-  return value === undefined ? {} : { [name]: value };
+  const { name = "Error", message, code } = error as { name?: unknown; message?: unknown; code?: unknown };
+  const text = String(message ?? error).replace(/\s*\{.*/s, "");
+  return new Error(`mongoStore: ${name}${code === undefined ? "" : ` ${code}`}: ${text.trim()}`);
 }

@@ -1,22 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
-import { createCommit } from "./commit.js";
-import {
-  type Document,
-  expireAt,
-  expiry,
-  literal,
-  type MongoCollection,
-  type MongoDb,
-  made,
-  making,
-  makingAll,
-  openCollections,
-  withoutValues,
-} from "./driver.js";
-import { inspect } from "./inspect.js";
-import { listed } from "./lists.js";
+import { commit } from "./commit.js";
+import { collectionNames, type Document, look, type MongoDb, made, OldServer, type Opened, open, sendAll, upsert, withoutValues } from "./driver.js";
+import { indexesOf, inspect } from "./inspect.js";
+import { type Member, newerThan, type Window } from "./members.js";
 import { CorruptRecord, parseRecord, recordKey } from "./record.js";
 
 export type { MongoCollection, MongoDb } from "./driver.js";
@@ -25,7 +13,7 @@ export type { MongoCollection, MongoDb } from "./driver.js";
 export interface MongoStoreOptions {
   /** The database, from your own `MongoClient` of the `mongodb` driver 6 or 7: `client.db()`. The store neither opens nor closes the client. */
   readonly db: MongoDb;
-  /** What the names of the five collections start with: letters, digits, `_`, `-` and `.`, 1 to 64 of them. Default `"phoneproof_"`. */
+  /** What the names of the three collections start with: letters, digits, `_`, `-` and `.`, 1 to 64 of them. Default `"phoneproof_"`. */
   readonly prefix?: string;
 }
 
@@ -43,29 +31,18 @@ export interface MongoStore extends Store {
 /** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
 const maxBytes = 64 * 1024;
 
-/** The index that `lease` reads along: it holds the records that need work, and no others. */
-const wake = { key: { wakeAt: 1 }, name: "wakeAt", partialFilterExpression: { wakeAt: { $exists: true } } };
-
-/** The indexes of a collection. */
-function indexesOf(collection: string): readonly { readonly name: string }[] {
-  return [...(collection === "authentications" ? [wake] : collection === "lists" ? [listed] : []), expiry];
-}
-
-/** `maxWireVersion` of MongoDB 4.4. */
-const oldestWire = 9;
-
 /**
- * Keeps authentications and what is counted in MongoDB 4.4 or newer: a standalone server, a replica set or a sharded cluster. No transaction is used.
+ * Keeps authentications and what is counted in MongoDB 4.4.2 or newer: a replica set (of one member, where there is one server), a sharded cluster (the shard key of each collection is
+ * `{ _id: "hashed" }`), or a standalone server. No transaction is used. It sets no timer; the verifier's own deadline bounds every request.
  *
- * `find`, `get`, `put` and `members` are one round trip each, `tally` two, `lease` three, and one where nothing is due. A commit is up to three: one for the claims that add and the asks (a command for
- * each window and sum, all at once), one for the record, one for what is taken out and given back. A lost race is one more, which reads what is stored; one more undoes what was added.
+ * A commit that is granted is one round trip: one command of plain conditional statements makes its claims, writes the record and gives back. One more reads counts and sums that are asked for, one more takes
+ * back another commit. What is not granted at once is looked at (one), and undone or sent again (one): so it is when a sum reaches a new part, and with a member that is there already. `find`, `get`, `put` and
+ * `members` are one, `tally` two, `lease` three, and one where nothing is due.
+ *
+ * Whatever the defaults of `db` are, decisions are read from the primary, and writes are acknowledged once a majority has them in its journal (a standalone server: its own), or fail after the `wtimeoutMS` of
+ * its write concern, default 1,500. A primary that was deposed and does not know it yet may answer `find`, `get` and `members` for some seconds with what stood before.
  *
  * A window is counted either with limits or without: a claim with a limit does not see members that were claimed without one.
- *
- * Writes are acknowledged by the majority and decisions read from the primary, whatever the defaults of `db` are; `journal` and `wtimeoutMS` of its write concern are kept. A standalone server
- * acknowledges before it writes its journal: set `journal: true` there, or lose up to the last 100 ms when it is killed.
- *
- * The store sets no timer; the verifier's own deadline bounds every request.
  *
  * @throws TypeError when an option is wrong; the message names it and the mend.
  */
@@ -86,147 +63,115 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
       "mongoStore: option `prefix` must be 1 to 64 letters, digits, `_`, `-` and `.`, and must not start with `system.`: collections are named with it",
     );
   }
-  const collections = openCollections(db, prefix);
-  const { authentications, windows, lists, counters, values } = collections;
-  const commit = createCommit(collections);
-  let known = false;
+  let opening: Promise<Opened> | undefined;
 
-  /** Sees to it, once, that the server is new enough; keeps what is stored out of errors. */
-  async function reach<T>(work: () => Promise<T>): Promise<T> {
+  /** Works with the server, once it is known; keeps what is stored out of errors. */
+  async function reach<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+    opening ??= open(db, prefix).catch((error) => {
+      opening = undefined;
+      throw error;
+    });
     try {
-      if (!known) await refuseOldServer(db);
-      known = true;
-      return await work();
+      return await work(await opening);
     } catch (error) {
       throw error instanceof CorruptRecord || error instanceof OldServer ? error : withoutValues(error);
     }
   }
 
-  /** Moves the records that are due where they have not been moved since they were read, and reads those that bear this call's ticket. */
-  async function lease(until: number, limit: number, leaseUntil: number): Promise<unknown[]> {
-    const options = { sort: { wakeAt: 1 }, limit, projection: { wakeAt: 1 } };
-    // The `_id` and the `wakeAt` of each: the filter of its update.
-    const due = (await authentications.find({ wakeAt: { $lte: until } }, options).toArray()) as Document[];
-    if (due.length === 0) return [];
-    const ticket = randomBytes(9).toString("base64url");
-    const moved = { $set: { wakeAt: leaseUntil, lease: ticket } };
-    await authentications.bulkWrite(due.map((filter) => ({ updateOne: { filter, update: moved } })) as never, { ordered: false });
-    const leased = { _id: { $in: due.map(({ _id }) => _id) }, lease: ticket };
-    const found = (await authentications.find(leased, {}).toArray()) as Document[];
-    const byId = new Map(found.map((document) => [JSON.stringify(document["_id"]), document]));
-    return due.flatMap(({ _id }) => byId.get(JSON.stringify(_id)) ?? []);
-  }
-
   return {
     async find(customer, id): Promise<StoredRecord | undefined> {
-      const document = await reach(() => authentications.findOne({ _id: recordKey(customer, id) }, {}));
+      const document = await reach(({ state }) => state.findOne({ _id: recordKey({ customer, id }) }, {}));
       return document === null ? undefined : parseRecord(document);
     },
 
     async commit(change) {
       if (change.record !== undefined) refuseLarge("data", change.record.data);
-      return reach(() => commit(change));
+      return reach((opened) => commit(opened, change));
     },
 
     async members(window, limit): Promise<string[]> {
       if (limit < 1) return [];
-      const projection = { "members.member": 1, "members.at": 1 };
-      const [kept, listed] = await reach(() =>
-        Promise.all([
-          windows.findOne({ _id: window }, { projection }) as Promise<{ members?: Member[] } | null>,
-          lists.find({ "_id.window": window }, { sort: { at: -1 }, limit, projection: { _id: 0, member: "$_id.member", at: 1 } }).toArray() as Promise<
-            Member[]
-          >,
-        ]),
+      const options = { sort: { at: -1 }, limit, batchSize: limit, projection: { _id: 0, member: "$_id.member", at: 1 } };
+      const [kept, members] = await reach(({ state }) =>
+        Promise.all([state.findOne({ _id: { window } }, {}) as Promise<Window | null>, state.find(newerThan(window), options).toArray() as Promise<Member[]>]),
       );
-      const all = [...(kept?.members ?? []), ...listed].sort((a, b) => b.at - a.at);
+      const all = [...(kept?.m ?? []), ...members].sort((a, b) => b.at - a.at);
       return [...new Set(all.map(({ member }) => member))].slice(0, limit);
     },
 
     async tally(adds, reads): Promise<number[]> {
-      const statements = adds.map(({ counter, by, ...life }) => {
-        const update = [{ $set: { count: { $add: [{ $ifNull: ["$count", 0] }, by] }, expireAt: expireAt(life) } }];
-        return { updateOne: { filter: made(counter), update, upsert: true } };
-      });
-      return reach(async () => {
-        await makingAll(counters, statements);
-        const found = reads.length === 0 ? [] : ((await counters.find({ _id: { $in: reads } }, {}).toArray()) as { _id: string; count: number }[]);
-        const counts = new Map(found.map(({ _id, count }) => [_id, count]));
-        return reads.map((counter) => counts.get(counter) ?? 0);
+      return reach(async ({ counters, endOf }) => {
+        const added = adds.map((add) => upsert(made(add.counter), { $inc: { count: add.by }, $max: { expireAt: endOf(add) } }));
+        await sendAll(counters, added);
+        const found = await look(counters, reads);
+        return reads.map((counter) => (found(counter)?.["count"] as number | undefined) ?? 0);
       });
     },
 
     async lease(until, limit, leaseUntil): Promise<StoredRecord[]> {
-      const records: StoredRecord[] = [];
+      if (limit < 1) return [];
+      const ticket = randomBytes(9).toString("base64url");
+      const leased = await reach(async ({ state }) => {
+        const options = { sort: { wakeAt: 1 }, limit, batchSize: limit, projection: { wakeAt: 1 } };
+        // The `_id` and the `wakeAt` of each: the filter of its update, which finds it where it has not been moved since.
+        const due = (await state.find({ wakeAt: { $lte: until } }, options).toArray()) as Document[];
+        const update = { $set: { wakeAt: leaseUntil, lease: ticket } };
+        await sendAll(
+          state,
+          due.map((filter) => ({ updateOne: { filter, update } })),
+        );
+        const ids = due.map(({ _id }) => _id);
+        const found = await look(state, ids);
+        return ids.map(found).filter((document) => document?.["lease"] === ticket);
+      });
       let fault: unknown;
-      for (const document of limit < 1 ? [] : await reach(() => lease(until, limit, leaseUntil))) {
+      const records = leased.flatMap((document) => {
         try {
-          records.push(parseRecord(document));
+          return parseRecord(document);
         } catch (error) {
           fault ??= error;
+          return [];
         }
-      }
+      });
       // A corrupt record has been moved like the others, and must not hold up the work on them: it is told when nothing else came with it.
       if (records.length === 0 && fault !== undefined) throw fault;
       return records;
     },
 
     async get(key): Promise<string | undefined> {
-      const document = await reach(() => values.findOne({ _id: key }, {}));
+      const document = await reach(({ values }) => values.findOne({ _id: key }, {}));
       return document === null ? undefined : (document as { value: string }).value;
     },
 
     async put(key, value, life): Promise<void> {
       refuseLarge("value", value);
-      const update = [{ $set: { value: literal(value), expireAt: expireAt(life) } }];
-      await reach(() => making(() => values.updateOne(made(key), update, { upsert: true })));
+      await reach(({ values, endOf }) => sendAll(values, [upsert(made(key), { $set: { value }, $max: { expireAt: endOf(life) } })]));
     },
 
-    async forget({ records = [], windows: windowNames = [], sums = [], values: keys = [] }): Promise<void> {
-      const named = (_id: readonly unknown[]) => ({ _id: { $in: _id } });
-      const run = (collection: MongoCollection, ...statements: Document[]) => collection.bulkWrite(statements as never, {});
-      // A window and a sum of one name are one document.
-      const without = (names: readonly string[], field: string) => ({ updateMany: { filter: named(names), update: { $unset: { [field]: "" } } } });
-      const empty = { ...named([...windowNames, ...sums]), members: { $exists: false }, slots: { $exists: false } };
-      const some = (list: readonly unknown[], work: () => Promise<unknown>) => (list.length === 0 ? [] : [work()]);
-      await reach(() =>
-        Promise.all([
-          ...some(records, () => run(authentications, { deleteMany: { filter: named(records.map(({ customer, id }) => recordKey(customer, id))) } })),
-          ...some([...windowNames, ...sums], () => run(windows, without(windowNames, "members"), without(sums, "slots"), { deleteMany: { filter: empty } })),
-          ...some(windowNames, () => run(lists, { deleteMany: { filter: { "_id.window": { $in: windowNames } } } })),
-          ...some(keys, () => run(values, { deleteMany: { filter: named(keys) } })),
-        ]),
-      );
+    // One statement for each name: on a sharded cluster one for many documents can miss one that is moving just then.
+    async forget({ records = [], windows = [], sums = [], values: keys = [] }): Promise<void> {
+      const gone = (ids: readonly unknown[]) => ids.map((_id) => ({ deleteOne: { filter: { _id } } }));
+      await reach(async ({ state, values }) => {
+        const named = [...records.map(recordKey), ...windows.map((window) => ({ window })), ...sums.map(({ sum }) => ({ sum }))];
+        await Promise.all([sendAll(state, gone(named)), sendAll(values, gone(keys))]);
+        const members = { "_id.window": { $in: windows }, at: { $gte: 0 } };
+        const found = windows.length === 0 ? [] : await state.find(members, { batchSize: 10_000, projection: { _id: 1 } }).toArray();
+        await sendAll(state, gone((found as Document[]).map(({ _id }) => _id)));
+      });
     },
-    inspect: (until) => reach(() => inspect(db, prefix, authentications, indexesOf, until)),
+
+    inspect: (until) => reach(({ state }) => inspect(db, prefix, state, until)),
 
     async ensureIndexes(): Promise<void> {
-      for (const [name, collection] of Object.entries(collections)) {
+      for (const name of collectionNames) {
         try {
-          await reach(() => collection.createIndexes(indexesOf(name) as never));
+          await reach((opened) => opened[name].createIndexes(indexesOf(name) as never));
         } catch (error) {
           throw new Error(`${(error as Error).message} (creating the indexes of ${prefix}${name})`);
         }
       }
     },
   };
-}
-
-interface Member {
-  readonly member: string;
-  readonly at: number;
-}
-
-/** The server cannot do what the store asks of it. */
-class OldServer extends Error {}
-
-async function refuseOldServer(db: MongoDb): Promise<void> {
-  const notFound = (error: unknown) => {
-    if ((error as { code?: unknown }).code === 59) return { maxWireVersion: 0 };
-    throw error;
-  };
-  const { maxWireVersion } = (await db.command({ hello: 1 }).catch(notFound)) as { maxWireVersion: number };
-  if (maxWireVersion < oldestWire) throw new OldServer("mongoStore: the server behind option `db` is too old: use MongoDB 4.4 or newer");
 }
 
 function refuseLarge(what: string, text: string): void {

@@ -1,53 +1,44 @@
 import type { StoreInspection } from "../../../src/ports/store.js";
-import type { MongoCollection, MongoDb } from "./driver.js";
+import { collectionNames, type Document, expiry, type MongoCollection, type MongoDb, sayHello } from "./driver.js";
+import { listed } from "./members.js";
 
-/** How many records that are due are counted. */
-const mostCounted = 10_000;
+/** The index that `lease` reads along: it holds the records that need work, and no others. */
+const wake = { key: { wakeAt: 1 }, name: "wakeAt", partialFilterExpression: { wakeAt: { $exists: true } } };
 
-/** The names of the collections, without their prefix. */
-const names = ["authentications", "windows", "lists", "counters", "values"];
+/** The indexes that a collection should have. */
+export function indexesOf(collection: string): readonly { readonly name: string }[] {
+  return collection === "state" ? [wake, listed, expiry] : [expiry];
+}
 
 /** What the server and the collections tell. */
-export async function inspect(
-  db: MongoDb,
-  prefix: string,
-  authentications: MongoCollection,
-  indexesOf: (collection: string) => readonly { readonly name: string }[],
-  until: number,
-): Promise<StoreInspection> {
-  const due = authentications.aggregate([{ $match: { wakeAt: { $lte: until } } }, { $limit: mostCounted }, { $count: "due" }], {}).toArray();
-  const [hello, [counted], absent] = await Promise.all([
-    db.command({ hello: 1 }) as Promise<{ localTime?: unknown; setName?: unknown; msg?: unknown }>,
-    due as Promise<{ due: number }[]>,
-    Promise.all(
-      names.map(async (name) => {
-        const there = await indexNames(db, prefix + name);
-        return indexesOf(name).flatMap((index) => (there?.includes(index.name) === false ? [`${prefix}${name}.${index.name}`] : []));
-      }),
-    ),
-  ]);
-  const missing = absent.flat();
+export async function inspect(db: MongoDb, prefix: string, state: MongoCollection, until: number): Promise<StoreInspection> {
+  const due = state.aggregate([{ $match: { wakeAt: { $lte: until } } }, { $limit: 10_000 }, { $count: "due" }], {}).toArray() as Promise<{ due: number }[]>;
+  const absent = collectionNames.map(async (name) => {
+    const isBuilt = await indexesIn(db, prefix + name);
+    const others = indexesOf(name).filter((index) => isBuilt !== undefined && isBuilt.get(index.name) !== true);
+    return others.map((index) => `${prefix}${name}.${index.name}${isBuilt?.has(index.name) ? " (still being built)" : ""}`);
+  });
+  const [{ deployment, time }, [counted], ...lists] = await Promise.all([sayHello(db), due, ...absent]);
+  const missing = lists.flat().join(", ");
+  const mend = "so that nothing that has ended is cleared away, numbers included: call await store.ensureIndexes() once";
   return {
     kind: "mongodb",
     due: counted?.due ?? 0,
-    ...(hello.localTime instanceof Date && { time: hello.localTime.getTime() }),
-    settings: { deployment: hello.msg === "isdbgrid" ? "sharded" : typeof hello.setName === "string" ? "replica set" : "standalone" },
-    ...(missing.length > 0 && {
-      missing: [
-        `the indexes ${missing.join(", ")} are missing, so that nothing that has ended is cleared away, numbers included: call await store.ensureIndexes() once`,
-      ],
-    }),
+    ...(time !== undefined && { time }),
+    settings: { deployment },
+    ...(missing !== "" && { missing: [`the indexes ${missing} are missing, ${mend}`] }),
   };
 }
 
-/** Those that are there; `undefined` where the client is not allowed to ask. A collection that is not there has none. */
-async function indexNames(db: MongoDb, collection: string): Promise<readonly string[] | undefined> {
+/** The indexes of a collection, and whether each is built; `undefined` where the client is not allowed to ask. A collection that is not there has none. */
+async function indexesIn(db: MongoDb, collection: string): Promise<ReadonlyMap<unknown, boolean> | undefined> {
+  const list = (options: Document) => db.command({ listIndexes: collection, ...options }) as Promise<{ cursor: { firstBatch: readonly Document[] } }>;
   try {
-    const { cursor } = (await db.command({ listIndexes: collection })) as { cursor: { firstBatch: readonly { name: string }[] } };
-    return cursor.firstBatch.map(({ name }) => name);
+    // Under the strict API the option is refused.
+    const { cursor } = await list({ includeBuildUUIDs: true }).catch(() => list({}));
+    return new Map(cursor.firstBatch.map(({ name, spec }) => [name ?? (spec as Document)["name"], name !== undefined]));
   } catch (error) {
-    const { code } = error as { code?: unknown };
     // NamespaceNotFound
-    return code === 26 ? [] : undefined;
+    return (error as { code?: unknown }).code === 26 ? new Map() : undefined;
   }
 }

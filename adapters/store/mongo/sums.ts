@@ -1,81 +1,121 @@
-import type { Ask, SumClaim } from "../../../src/ports/store.js";
-import { adding, type Counter, heldIn, heldOf } from "./counter.js";
-import { type Document, list, type MongoCollection, made, making, where } from "./driver.js";
+import type { SumClaim, SumParts } from "../../../src/ports/store.js";
+import { type Document, literal, made, orElse, type Statement, upsert, where } from "./driver.js";
+import { type Adding, type Giving, type Placed, reliedOn } from "./entry.js";
 
 /*
- * A sum is one document: { _id: sum, slots: [{ end, weight }], expireAt }, the newest slot first.
+ * A sum is one document: { _id: { sum }, head, s, p: { <part>: weight, … }, t, r, expireAt }.
  *
- * A slot is a part of a twelfth of the sum's length, named by its end, which is later than all that it holds.
+ * `head` is the newest part that anything was added to, and `s` what the parts hold that count as of it. So where a claim's part is the head, one plain conditional update decides and adds; where it is
+ * not, a pipeline counts part by part.
+ *
+ * `t` has the tokens of the last commits that changed the sum since it reached its head. While it is not full, it knows them all; once it is, a commit that was cut short before its record can count twice,
+ * or is not taken back, which refuses more. `r` has tokens that were revoked: as they are where what `t` knew of was taken back, and then no call undoes its own, else with `=`; and those relied on.
  */
+export interface Sum {
+  readonly head: number;
+  readonly p: Readonly<Record<string, number>>;
+  readonly t?: readonly string[];
+  readonly r?: readonly string[];
+}
 
-/** "A sum may be kept in twelve parts of its length that are summed whole" (src/ports/store.ts). */
-const parts = 12;
+/** How many tokens `t` and `r` have. */
+const [keptTokens, keptRevoked] = [16, 256];
 
-/** How many slots a sum keeps, the newest. */
-const maxSlots = 32;
+/** The numbers of the parts that count. */
+function numbersOf({ part, parts, ahead }: SumParts): number[] {
+  const newest = ahead ? part + 1 : part;
+  return Array.from({ length: newest - part + parts }, (_, i) => newest - i).filter((number) => number >= 0);
+}
 
-/** Sums. The first claim of a call is the addition, or what is given back; further ones only count. */
-export function createSums(windows: MongoCollection): Counter<SumClaim, Ask> {
-  function giveBack(claim: SumClaim, weight: number, options: Document): Promise<unknown> {
-    const lowered = { end: "$$this.end", weight: { $max: [0, { $subtract: ["$$this.weight", weight] }] } };
-    const slots = { $map: { input: list("slots"), as: "this", in: { $cond: [{ $eq: ["$$this.end", endOf(claim)] }, lowered, "$$this"] } } };
-    return windows.findOneAndUpdate({ _id: claim.sum }, [{ $set: { slots } }], options);
+/** What the parts that count hold. */
+export function heldIn(found: Sum | undefined, asked: SumParts): number {
+  return numbersOf(asked).reduce((held, number) => held + (found?.p[number] ?? 0), 0);
+}
+
+/** Whether a list has one of the tokens. */
+const hasAny = (list: string, ...tokens: string[]): Document => ({ $ne: [{ $setIntersection: [orElse(list, []), literal(tokens)] }, []] });
+
+/** A list with one token more, of which the last ones stay. */
+const pushed = (list: unknown, token: string, kept: number): Document => ({ $slice: [{ $concatArrays: [list, [literal(token)]] }, -kept] });
+
+/** What a claim does to its sum: it adds where its weight is 0 or more, else it gives back. */
+export function sumEntry(claim: Placed<SumClaim>, token: string, end: Date): Adding & Giving {
+  const { sum, part, parts, weight, limit, floor = Number.NEGATIVE_INFINITY, place } = claim;
+  const _id = { sum };
+  const own = `p.${part}`;
+  const taken = `${token}=`;
+  /** What the sum may hold for the claim to be granted, and to add just its weight. */
+  const [least, most] = [floor - Math.min(weight, 0), limit === undefined || weight < 0 ? Number.POSITIVE_INFINITY : limit - weight];
+  const fits = (held: number) => held >= least && held <= most;
+  const range = { ...(least > Number.NEGATIVE_INFINITY && { $gte: least }), ...(most < Number.POSITIVE_INFINITY && { $lte: most }) };
+  const isOpen = Object.keys(range).length === 0;
+  const unmarked = { t: { $ne: token }, r: { $nin: [token, taken, reliedOn(token)] } };
+  const isComplete = (found: Sum) => found.head === part && (found.t?.length ?? 0) < keptTokens;
+
+  function plain(): Statement {
+    // A weight of 0 adds nothing and needs no document: this fails where it may be refused.
+    if (weight === 0) return { updateOne: { filter: { _id, $or: [{ head: { $ne: part } }, { s: { $not: range } }] }, update: { $set: { _id: null } } } };
+    const added = { $inc: { s: weight, [own]: weight }, $push: { t: { $each: [token], $slice: -keptTokens } }, $max: { expireAt: end } };
+    if (weight > 0 || !isOpen) return upsert({ _id, head: part, ...(!isOpen && { s: range }), ...unmarked }, added);
+    return upsert({ _id, head: { $gte: part, $lt: part + parts }, ...unmarked }, { ...added, $setOnInsert: { head: part } });
+  }
+  const blind = fits(0) ? plain() : undefined;
+
+  /** Adds to the part whatever the head is, moves the head, and lets go of the parts that were made first: callers' clocks may be apart, so not of the oldest. */
+  function moved(by: unknown, fields: Document): Document[] {
+    const first = { ...fields, [own]: { $add: [orElse(`$${own}`, 0), by] }, head: { $max: ["$head", part] }, expireAt: { $max: ["$expireAt", end] } };
+    const newest = where({ $objectToArray: "$p" }, { $lt: [{ $subtract: ["$head", { $toLong: "$$this.k" }] }, parts] });
+    const p = { $arrayToObject: { $slice: [{ $objectToArray: "$p" }, -(2 * parts + 4)] } };
+    return [{ $set: first }, { $set: { s: { $sum: { $map: { input: newest, as: "this", in: "$$this.v" } } }, p } }];
   }
 
+  /** Part by part. What is given back does nothing where it was done before; what is added fails where it is refused, since MongoDB lets no `_id` be changed. */
+  function partByPart(filter: Document): Statement {
+    const held = { $add: [0, ...numbersOf(claim).map((number) => orElse(`$p.${number}`, 0))] };
+    const counted = claim.floor === undefined ? held : { $max: [floor, held] };
+    const added = claim.floor === undefined ? weight : { $subtract: [{ $max: [floor, { $add: [counted, weight] }] }, held] };
+    const t = pushed({ $cond: [{ $lt: ["$head", part] }, [], orElse("$t", [])] }, token, keptTokens);
+    const refused = most < Number.POSITIVE_INFINITY && { _id: { $cond: [{ $gt: [counted, most] }, null, "$_id"] } };
+    const isDone = weight < 0 && { $or: [hasAny("$t", token), hasAny("$r", token, taken)] };
+    return upsert({ ...made(_id), ...filter }, moved({ $cond: [isDone, 0, added] }, { ...refused, t: { $cond: [isDone, "$t", t] } }));
+  }
+
+  const without = { $map: { input: orElse("$t", []), as: "this", in: { $cond: [{ $eq: ["$$this", literal(token)] }, "", "$$this"] } } };
+
   return {
-    async take(claims) {
-      const [claim] = claims;
-      const { sum, weight, since, limit } = claim;
-      const end = endOf(claim);
-      const [later, earlier] = [where(list("slots"), { $gt: ["$$this.end", end] }), where(list("slots"), { $lt: ["$$this.end", end] })];
-      const slots = { $slice: [{ $concatArrays: [later, [{ end, weight: { $add: [weightOf({ $eq: ["$$this.end", end] }), weight] } }], earlier] }, maxSlots] };
-      const full = limit === undefined ? false : { $gt: [{ $add: [total(since), weight] }, limit] };
-      // A sum that is refused what does not fit into an empty one is not made.
-      const upsert = limit === undefined || weight <= limit;
-      // The slots are wanted where there is no room among them.
-      const projection = { _id: 0, held: claims.map((one) => total(one.since)), slots: { $cond: [full, list("slots"), []] } };
-      const before = await making(() => windows.findOneAndUpdate(made(sum), adding(full, { slots }, claim), { upsert, returnDocument: "before", projection }));
-      const oldestFirst = ((before as { slots?: Slot[] } | null)?.slots ?? []).filter((slot) => slot.end > since).reverse();
-      const roomSince = limit === undefined ? undefined : roomSinceOf(oldestFirst, limit - weight);
-      return heldOf(before, claims).map((others, at) => ({ others, count: others + (end > (claims[at] as SumClaim).since ? weight : 0), roomSince }));
+    _id,
+    key: `sum ${sum}`,
+    blind,
+    sure: () => partByPart({}),
+    isMissing: (found?: Sum) => found === undefined || (isComplete(found) && !found.t?.includes(token) && !found.r?.includes(token)),
+
+    judge(found?: Sum) {
+      const { t, r } = { t: found?.t ?? [], r: found?.r ?? [] };
+      if (r.includes(token) || r.includes(taken)) return { isRevoked: true };
+      if (r.includes(reliedOn(token))) return {};
+      const isMarked = t.includes(token);
+      if (isMarked && isComplete(found as Sum)) {
+        const $push = { r: { $each: [reliedOn(token)], $slice: -keptRevoked } };
+        return { send: upsert({ _id, t: token, [`t.${keptTokens - 1}`]: { $exists: false } }, { $push, $setOnInsert: { _id: null } }) };
+      }
+      const count = heldIn(found, claim);
+      if (Math.max(floor, count) > most) {
+        const room = numbersOf({ sum, part: part + parts, parts }).findLast((part) => Math.max(floor, heldIn(found, { sum, part, parts })) <= most);
+        return { done: false, refusedBy: place, count, ...(room !== undefined && { roomPart: room }) };
+      }
+      const isPlain = blind !== undefined && !isMarked && (found === undefined || (found.head === part && fits(count)));
+      return { send: isPlain ? blind : partByPart(isMarked ? { r: unmarked.r } : unmarked), adds: true };
     },
 
-    undo: ([claim]) => giveBack(claim, claim.weight, { projection: { _id: 1 } }),
+    undo: () => ({ updateOne: { filter: { _id }, update: moved({ $cond: [hasAny("$r", token, reliedOn(token)), 0, 0 - weight] }, { t: without }) } }),
 
-    async release(claims) {
-      const projection = { _id: 0, held: claims.map(({ since }) => total(since)) };
-      return heldOf(await giveBack(claims[0], -claims[0].weight, { returnDocument: "after", projection }), claims);
-    },
-
-    async read(asked) {
-      const names = asked.map(({ sum }) => sum);
-      return heldIn(await windows.find({ _id: { $in: names } }, { projection: { held: asked.map(({ since }) => total(since)) } }).toArray(), names);
+    revoke(landed) {
+      const isRevoked = hasAny("$r", token, taken);
+      const knows = { $and: [{ $eq: [orElse("$head", part), part] }, { $lt: [{ $size: orElse("$t", []) }, keptTokens] }] };
+      const isThere = { $and: [{ $not: [isRevoked] }, { $cond: [knows, hasAny("$t", token), landed === true] }] };
+      const blocked = landed === undefined ? orElse("$r", []) : pushed(orElse("$r", []), taken, keptRevoked);
+      const r = { $cond: [isRevoked, "$r", { $cond: [knows, pushed(orElse("$r", []), token, keptRevoked), blocked] }] };
+      return upsert(made(_id), moved({ $cond: [isThere, 0 - weight, 0] }, { r, t: without }));
     },
   };
-}
-
-interface Slot {
-  readonly end: number;
-  readonly weight: number;
-}
-
-/** The end of the first slot after which no more than `room` is left. */
-function roomSinceOf(oldestFirst: readonly Slot[], room: number): number | undefined {
-  let left = oldestFirst.reduce((sum, slot) => sum + slot.weight, 0);
-  return oldestFirst.find((slot) => (left -= slot.weight) <= room)?.end;
-}
-
-/** The end of the slot that a claim counts in. */
-function endOf({ now, since }: SumClaim): number {
-  const width = Math.max(1, Math.floor((now - since) / parts));
-  return (Math.floor(now / width) + 1) * width;
-}
-
-/** What the slots hold that end after `since`. */
-function total(since: number): Document {
-  return weightOf({ $gt: ["$$this.end", since] });
-}
-
-function weightOf(cond: Document): Document {
-  return { $sum: { $map: { input: where(list("slots"), cond), as: "this", in: "$$this.weight" } } };
 }

@@ -37,10 +37,7 @@ export type RedisClient = UpstashClient | NodeRedisClient | IoredisClient | Glid
 
 /** For an `@upstash/redis` client behind a wrapper. */
 export function fromUpstash(client: UpstashClient): RunScript {
-  return bySha(
-    (sha, keys, args) => client.evalsha(sha, keys, args),
-    (script, keys, args) => client.eval(script, keys, args),
-  );
+  return bySha(client.evalsha.bind(client), client.eval.bind(client));
 }
 
 /** For a node-redis client behind a wrapper; a cluster behind one also wants `cluster: true`. */
@@ -91,13 +88,11 @@ const shas = new Map<string, string>();
 /** Sends the script's SHA-1, and its text only to a server that does not know it yet: NOSCRIPT means that nothing was run. */
 function bySha(evalsha: RunScript, byText: RunScript): RunScript {
   return async (script, keys, args) => {
-    let sha = shas.get(script);
-    if (sha === undefined) shas.set(script, (sha = createHash("sha1").update(script).digest("hex")));
-    try {
-      return await evalsha(sha, keys, args);
-    } catch (error) {
-      if (!/NOSCRIPT|NoScriptError/.test(String(error))) throw error;
-      return byText(script, keys, args);
-    }
+    const sha = shas.get(script) ?? createHash("sha1").update(script).digest("hex");
+    shas.set(script, sha);
+    return evalsha(sha, keys, args).catch((error) => {
+      if (/NOSCRIPT|NoScriptError/.test(String(error))) return byText(script, keys, args);
+      throw error;
+    });
   };
 }

@@ -1,245 +1,197 @@
--- Writes a record, adds members to windows and weights to sums: all of it, or nothing.
--- A window is a sorted set, a member's score the time of its claim; ".5" more where it had been there before, so that taking back a claim leaves it.
--- A sum is a hash: of each of its parts the end, in base 36, and the weight.
--- Numbers stay the strings that they come as, where they can: Redis writes and reads each that is none by way of a decimal fraction.
--- KEYS     for a record its key and the wake index of its shard, or the key of a ticket; the window or sum of each claim; the sum of each ask
--- ARGV[1]  "record"; or "ticket" where sums change without one; or ""
--- ARGV[2]  the newest token of the new record
--- ARGV[3]  the token that the stored one must have, or "" for no record
--- ARGV[4]  the new record: its tokens, separated by ","; "|", and what is not read here. It is kept with "w" before it when it is to wake, else with "s"
--- ARGV[5]  milliseconds that it must be kept
--- ARGV[6]  when it is due, "" for never, or "unchanged"
--- ARGV[7]  seven words for each claim, a space after each: "in", "out", "back" (out, unless it had been there before), "look" or "sum"; the member, or the weight; the first time that counts;
---          the time of the claim, or the end of the part; the limit, or "-"; milliseconds that the window or sum is kept when its life is set: `spare` less will do; the largest limit on the window, or "0"
--- ARGV[8]… for each ask the first time that counts
--- Returns  the counts of the claims, separated by ",", ";" and those of the asks, after "+"; or after "*" or "?" when this had landed before, by another call or by one that cannot be told
---          "!", the index of the first claim refused, from 0, ",", its count, and, where there is one, "," and the earliest time since when it would have been granted
---          "=" and the stored record, or "-" when there is none: it is not the one expected
-local call, number, floor, max, KEYS, ARGV = redis.call, tonumber, math.floor, math.max, KEYS, ARGV
-local spare, mostParts, wholeUpTo, room = 600000, 32, 64, 16
+-- Makes claims, takes claims back, writes a record: all of it, or nothing. One MGET reads everything; sorted sets, which wake indexes and lists are, read as nothing there.
+-- A record has "w" before it when it is to wake, else "s". A part of a sum is a number, a list (a window without limits) a sorted set: a member's score is its time, and ".5" more where its newest claim only moved it.
+-- A window with limits is a text: milliseconds that it is kept, "/", how many members, a line break; then a line for each, the newest first: "+", or "=" where its newest claim only moved it; the time in 13 digits; a space; the member.
+-- A ticket says what was done under a token: "a" and a call: that call made its claims; "b": then it gave back; "x": they must not be made.
+-- KEYS     "record": its key and the wake index of its shard. "make", "give", "undo", "revoke": the ticket. Then windows, lists and parts, those of one sum from the oldest on; or, where ARGV[6] names these, what all of them begin with
+-- ARGV[1]  five words, a space between them: what to do; the token that the stored record must have, or nothing, or the ticket; milliseconds that record or ticket must be kept; when the record is due, "unchanged", or nothing; the token whose claims are to be taken back, or nothing.
+--          "record"; "make": claims, unless the ticket says that they were made; "give": claims, unless it says that it gave back; "undo": takes claims back, if the ticket is this one; "revoke": takes claims back that were made, and none can be made any more; "plain": claims
+-- ARGV[2]  the new record: its tokens, separated by ","; "|"; its end; "|"; what is not read here
+-- ARGV[3]  eight words for each claim, a space after each; a place is that of a key, from 1:
+--          "sum", the places of its oldest and its newest part, and of the part that is added to, the weight, the limit or "-", the floor or "-", milliseconds that the part is kept;
+--          "in", "again" (a claim before added the member) or "out", the place, the member, the first time that counts, the time of the claim, the limit, or "-" on a list, the largest limit on the window, milliseconds that it is kept
+-- ARGV[4]  three words for each ask, a space after each: the places of its oldest and its newest part, "-", or "again" where a part has two places
+-- ARGV[5]  four words for each claim to be taken back, a space after each: "sum", the place of its part, what is added to it, "-"; or "window" or "list", the place, the member, the time of the claim
+-- ARGV[6]  nothing, or what further keys end with, a space after each
+-- Returns  "+", the counts of the claims, separated by ",", ";" and those of the asks;
+--          "!", the index of the first claim refused, from 0, ",", its count, and, where there is one, ",": of a window the earliest time after which it would have been granted, of a sum how many parts later;
+--          "=" and the stored record, or "-" when there is none: not the one expected. "-" also: the claims must not be made
+local call, number, max, huge, find, match, sub, gmatch = redis.call, tonumber, math.max, math.huge, string.find, string.match, string.sub, string.gmatch
+local spare, mostListed, room = "600000", "10000", 16
 
-local at, stored, landed = 0, false, false
-if ARGV[1] == "ticket" then
-  at = 1
-  landed = call("EXISTS", KEYS[1]) == 1 and "*"
-elseif ARGV[1] == "record" then
-  at = 2
-  stored = redis.pcall("GET", KEYS[1])
-  if type(stored) == "table" then
-    return "="
+local keys = KEYS
+if ARGV[6] ~= "" then
+  local base, places = KEYS[#KEYS], #KEYS - 1
+  keys = { unpack(KEYS, 1, places) }
+  for name in gmatch(ARGV[6], "[^ ]+") do
+    places = places + 1
+    keys[places] = base .. name
   end
-  local tokens, newest = nil, ""
+end
+local held = call("MGET", unpack(keys))
+local verb, token, ttl, wakeAt, revoked = match(ARGV[1], "^([^ ]+) ([^ ]*) ([^ ]*) ([^ ]*) ([^ ]*)$")
+local stored, landed, back, keep, kept = held[1], false, false, nil, nil
+if verb == "record" then
+  local tokens, newest, own
+  own, keep = match(ARGV[2], "^([^,|]+)[^|]*|([^|]*)")
   if stored then
-    tokens, newest = string.match(stored, "^[sw](([^,|]+)[^|]*)|")
+    tokens, newest, kept = match(stored, "^[sw](([^,|]+)[^|]*)|([^|:]*)")
+    tokens = "," .. (tokens or "") .. ","
+    landed = find(tokens, "," .. own .. ",", 1, true)
+    if not landed and newest ~= token then return "=" .. stored end
+    back = find(tokens, "," .. revoked .. ",", 1, true)
+  elseif token ~= "" then
+    return call("EXISTS", keys[1]) == 1 and "=" or "-"
   end
-  if newest == ARGV[2] then
-    landed = string.sub(stored, 2) == ARGV[4] and "+" or "*"
-  elseif tokens and string.find(tokens .. ",", "," .. ARGV[2] .. ",", 1, true) then
-    landed = "?"
-  elseif newest ~= ARGV[3] then
-    return stored and "=" .. stored or "-"
-  end
+elseif verb == "make" then
+  if stored == "x" then return "-" end
+  landed = stored
+else
+  landed = verb == "give" and (stored == "b" or stored == "x")
+  back = verb == "undo" and stored == token or verb == "revoke" and stored and stored ~= "x"
 end
 
 -- A whole number as text.
-local function text(value)
-  return value < 1e14 and value or string.format("%.0f", value)
+local function text(value) return value < 1e14 and value > -1e14 and value or string.format("%.0f", value) end
+-- What a sum comes to with a weight.
+local function sum(count, weight, least) return least == "-" and count + weight or max(least, max(least, count) + weight) end
+-- The first line of a window that is earlier than a time, or has `most` before it; and how many it has.
+local function skip(lines, time, most)
+  local line, count = 1, 0
+  while count < most and sub(lines, line + 1, line + 13) >= time do
+    line, count = find(lines, "\n", line + 15, true) + 1, count + 1
+  end
+  return line, count
+end
+-- Of a window how long it is kept, how many members it has, their lines without that of one member, its time, and "+" or "=".
+local function read(window, member)
+  local life, members, lines = match(window or "0/0\n", "^(%d+)/(%d+)\n(.*)$")
+  local space, stop = find(lines, " " .. member .. "\n", 1, true)
+  if not space then return life, members, lines end
+  return life, members, sub(lines, 1, space - 15) .. sub(lines, stop + 1), sub(lines, space - 13, space - 1), sub(lines, space - 14, space - 14)
 end
 
--- What the parts of a sum come to, each an end followed by its weight.
-local function total(parts, from)
-  local sum = 0
-  for i = 1, #parts, 2 do
-    if number(parts[i], 36) >= from then
-      sum = sum + parts[i + 1]
+-- What is to be written: of windows how long each is kept, by place; commands that add; and those that take out, which come last: Redis refuses the first when memory is full, and none after it.
+local windows, adds, removals = {}, {}, {}
+local function write(place, life, members, lines)
+  held[place], windows[place] = life .. "/" .. members .. "\n" .. lines, life
+end
+local function add(place, weight, life)
+  adds[#adds + 1] = held[place] and { "INCRBY", keys[place], weight } or { "SET", keys[place], weight, "PX", life }
+  held[place] = (held[place] or 0) + weight
+end
+
+if back and not landed then
+  for kind, place, what, time in gmatch(ARGV[5], "([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ") do
+    place = place + 0
+    if kind == "list" then
+      if number(call("ZSCORE", keys[place], what)) == number(time) then removals[#removals + 1] = { "ZREM", keys[place], what } end
+    elseif kind == "window" then
+      local life, members, lines, own, how = read(held[place], what)
+      if own == time and how == "+" then write(place, life, members - 1, lines) end
+    elseif held[place] and (sub(what, 1, 1) == "-" or sub(stored, 1, 1) ~= "a") then
+      add(place, what)
     end
   end
-  return sum
 end
 
--- The parts of a sum, read once: `read` holds those of each claim.
-local read, claims = { 0, 0, 0, 0 }, 0
-local function partsOf(key)
-  for i = 1, claims do
-    if KEYS[at + i] == key and read[i] then
-      return read[i]
-    end
-  end
-  return call("HGETALL", key)
-end
-
--- Tables that begin with zeros have room from the start: each doubling costs more than what is put there.
-local counts = { 0, 0, 0, 0 }
-local writes, size, takes = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, false -- seven for each: the claim's place, what it does, and its member, new time, life and largest limit; or its part, what is added to that, and its life
-local key, members -- of a window that is to hold few, read whole: members with their times, the newest first; of others false
-for does, what, from, time, limit, ttl, most in string.gmatch(ARGV[7], "([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ") do
+local counts, claims = {}, 0
+for does, place, what, from, time, limit, most, life in gmatch(ARGV[3], "([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ") do
   local count = 0
+  place = place + 0
   if does == "sum" then
-    from, key = number(from), KEYS[at + claims + 1]
-    local parts = partsOf(key)
-    count = total(parts, from)
-    claims = claims + 1
-    read[claims] = parts
+    for i = place, what do count = count + (held[i] or 0) end
     if not landed then
-      if limit ~= "-" and number(what) >= 0 and count + what > number(limit) then
-        -- The end of the first part after which no more than the rest is left.
-        local since
-        for i = 1, #parts, 2 do
-          local partEnd = number(parts[i], 36)
-          if partEnd >= from and (not since or partEnd < since) and total(parts, partEnd + 1) <= limit - what then
-            since = partEnd
-          end
-        end
-        return "!" .. claims - 1 .. "," .. text(count) .. (since and string.format(",%.0f", since) or "")
+      local total = sum(count, time, most)
+      if limit ~= "-" and total > limit + 0 and time + 0 >= 0 then
+        local left, passed, fits = count, place, false
+        repeat
+          left = left - (held[passed] or 0)
+          fits, passed = sum(left, time, most) <= limit + 0, passed + 1
+        until fits or passed > what + 0
+        return "!" .. claims .. "," .. text(count) .. (fits and "," .. passed - place or "")
       end
-      local i = 1
-      while parts[i] and parts[i] ~= time do
-        i = i + 2
-      end
-      local held = parts[i + 1] or 0
-      -- A part does not fall below 0.
-      if held + what < 0 then
-        what = string.format("%.0f", 0 - held)
-      end
-      if what ~= "0" then
-        parts[i], parts[i + 1] = time, held + what
-        count = count + what
-        writes[size + 1], writes[size + 2], writes[size + 3], writes[size + 4], writes[size + 5] = claims, does, time, what, ttl
-        size = size + 7
-      end
+      if total ~= count then add(from + 0, most == "-" and time or text(total - count), life) end
+      count = total
+    end
+  elseif limit == "-" then
+    local key = keys[place]
+    local own = call("ZSCORE", key, what)
+    count, own = call("ZCOUNT", key, from, "+inf"), own and math.floor(own)
+    local others = own and own >= from + 0 and count - 1 or count
+    if does ~= "out" and not landed then
+      local now = max(own or time, time)
+      count = now >= from + 0 and others + 1 or others
+      adds[#adds + 1] = { "ZADD", key, own and now + 0.5 or now, what, list = key, life = life }
+    elseif own == time + 0 and not landed then
+      count, removals[#removals + 1] = others, { "ZREM", key, what }
     end
   else
-    claims = claims + 1
-    read[claims] = false
-    -- Several limits on one window follow one another.
-    if key ~= KEYS[at + claims] then
-      key = KEYS[at + claims]
-      members = most ~= "0" and number(most) <= wholeUpTo and call("ZREVRANGE", key, "0", "80", "WITHSCORES")
-    end
-    local own
-    if not members then
-      count, own = call("ZCOUNT", key, from, "+inf"), number(call("ZSCORE", key, what))
-      from = number(from)
-    elseif members[1] then
-      from = number(from)
-      for i = 2, #members, 2 do
-        local score = number(members[i])
-        if score >= from then
-          count = count + 1
-        end
-        if members[i - 1] == what then
-          own = score
-        end
+    local kept, members, lines, own, how = read(held[place], what)
+    local _, others = skip(lines, from, huge)
+    count = own and own >= from and others + 1 or others
+    if does ~= "out" and not landed then
+      if others >= limit + 0 then
+        local line = skip(lines, "", limit - 1)
+        return "!" .. claims .. "," .. others .. "," .. sub(lines, line + 1, line + 13)
       end
-    end
-    local counted = own and own >= from and 1 or 0
-    if does == "in" and not landed then
-      count = count - counted
-      if limit ~= "-" and count >= number(limit) then
-        -- The time of the newest member but `limit - 1`, the claim's own left out: without what is as old there is room.
-        local since
-        if members then
-          local left = number(limit)
-          for i = 2, #members, 2 do
-            left = members[i - 1] == what and left or left - 1
-            since = since or left == 0 and members[i]
-          end
-        else
-          local place = call("ZREVRANK", key, what)
-          place = place and place < number(limit) and limit or limit - 1
-          since = call("ZREVRANGE", key, place, place, "WITHSCORES")[2]
-        end
-        return "!" .. claims - 1 .. "," .. count .. (since and string.format(",%.0f", floor(since)) or "")
+      local now = own and own > time and own or time
+      local line = skip(lines, now, huge)
+      count = now >= from and others + 1 or others
+      lines = sub(lines, 1, line - 1) .. (not own and "+" or does == "again" and how or "=") .. now .. " " .. what .. "\n" .. sub(lines, line)
+      members = own and members or members + 1
+      if members + 0 > most + room then
+        members = most + room / 2
+        lines = sub(lines, 1, skip(lines, "", members) - 1)
       end
-      local score = own and max(floor(own), time) + 0.5 or time
-      if number(score) >= number(from) then
-        count = count + 1
-      end
-      writes[size + 1], writes[size + 2], writes[size + 3], writes[size + 4], writes[size + 5], writes[size + 6], writes[size + 7] = claims, does, what, score, ttl, most, members and #members / 2
-      size = size + 7
-    elseif own and not landed and (does == "out" and floor(own) == number(time) or does == "back" and own == number(time)) then
-      writes[size + 1], writes[size + 2], writes[size + 3] = claims, "out", what
-      size = size + 7
-      takes = true
-      count = count - counted
+      write(place, max(kept, life), members, lines)
+    elseif own == time and not landed then
+      count = others
+      write(place, kept, members - 1, lines)
     end
   end
+  claims = claims + 1
   counts[claims] = text(count)
 end
-local answer = "+" .. table.concat(counts, ",", 1, claims) .. ";"
-for i = 8, #ARGV do
-  answer = answer .. text(total(partsOf(KEYS[at + claims + i - 7]), number(ARGV[i]))) .. (i < #ARGV and "," or "")
-end
-if landed then
-  return landed .. string.sub(answer, 2)
-end
 
-local function keep(key, ttl, new)
-  if new or call("PTTL", key) < ttl - spare then
-    call("PEXPIRE", key, ttl)
-  end
+local function live(key, life)
+  if call("PTTL", key) < life + 0 then call("PEXPIRE", key, life + spare) end
 end
-
--- The first write must be one that adds: Redis refuses it when memory is full, and none after the first.
-if ARGV[1] == "ticket" then
-  call("SET", KEYS[1], "", "PX", "60000")
-elseif ARGV[1] == "record" then
-  local ttl, wakeAt, woke = ARGV[5], ARGV[6], stored and string.sub(stored, 1, 1) == "w"
-  local left = stored and call("PTTL", KEYS[1])
+if verb == "record" and not landed then
+  local woke = stored and sub(stored, 1, 1) == "w"
   local wakes = wakeAt == "unchanged" and woke or wakeAt ~= "unchanged" and wakeAt ~= ""
-  call("SET", KEYS[1], (wakes and "w" or "s") .. ARGV[4], "PX", left and left > number(ttl) and left or ttl)
-  if wakes or woke then
-    local name = string.sub(KEYS[1], #KEYS[2] + 1)
-    if not wakes then
-      call("ZREM", KEYS[2], name)
-    else
-      if wakeAt ~= "unchanged" then
-        call("ZADD", KEYS[2], wakeAt, name)
-      end
-      keep(KEYS[2], ttl + spare)
-    end
+  local record, name = (wakes and "w" or "s") .. ARGV[2], sub(keys[1], #keys[2] + 1)
+  if not stored then
+    -- Where it is not written, something is there that is no text.
+    if not call("SET", keys[1], record, "PX", ttl, "NX") then return "=" end
+  elseif kept == keep then
+    call("SET", keys[1], record, "KEEPTTL")
+  else
+    call("SET", keys[1], record, "PX", max(call("PTTL", keys[1]), ttl))
+  end
+  if wakes then
+    if wakeAt ~= "unchanged" then call("ZADD", keys[2], wakeAt, name) end
+    live(keys[2], ttl)
+  elseif woke then
+    call("ZREM", keys[2], name)
+  end
+elseif verb == "revoke" or (verb == "make" or verb == "give") and not landed then
+  call("SET", keys[1], token, "PX", ttl)
+end
+for place, life in pairs(windows) do call("SET", keys[place], held[place], "PX", life) end
+for _, command in ipairs(adds) do
+  call(unpack(command))
+  if command.list then
+    call("ZREMRANGEBYRANK", command.list, 0, -1 - mostListed - room)
+    live(command.list, command.life)
   end
 end
-for i = 1, size, 7 do
-  local key, does, what, new, ttl = KEYS[at + writes[i]], writes[i + 1], writes[i + 2], writes[i + 3], writes[i + 4]
-  if does == "sum" then
-    local parts = read[writes[i]]
-    call("HINCRBY", key, what, new)
-    if #parts > 2 * mostParts then
-      local oldest = 1
-      for part = 3, #parts, 2 do
-        if number(parts[part], 36) < number(parts[oldest], 36) then
-          oldest = part
-        end
-      end
-      call("HDEL", key, parts[oldest])
-    end
-    keep(key, ttl)
-  elseif does == "in" then
-    local seen, again, kept = false, false, false -- the window before, the member in it, and that with the same life
-    for before = 1, i - 7, 7 do
-      if KEYS[at + writes[before]] == key then
-        seen, again = true, again or writes[before + 2] == what
-        kept = kept or writes[before + 2] == what and writes[before + 4] == ttl
-      end
-    end
-    local held, most = writes[i + 6], writes[i + 5] + room
-    if not again then
-      call("ZADD", key, new, what)
-      if not held or held >= most then
-        call("ZREMRANGEBYRANK", key, "0", -1 - most)
-      end
-    end
-    if not kept then
-      keep(key, ttl, held == 0 and not seen)
-    end
-  end
+if verb == "undo" and back then removals[#removals + 1] = { "DEL", keys[1] } end
+for _, command in ipairs(removals) do call(unpack(command)) end
+
+local asked = {}
+for oldest, newest, again in gmatch(ARGV[4], "([^ ]+) ([^ ]+) ([^ ]+) ") do
+  local total, fresh = 0, again == "again" and call("MGET", unpack(keys, oldest, newest))
+  for i = oldest, newest do total = total + (fresh and fresh[i - oldest + 1] or held[i] or 0) end
+  asked[#asked + 1] = text(total)
 end
-if takes then
-  for i = 1, size, 7 do
-    if writes[i + 1] == "out" then
-      call("ZREM", KEYS[at + writes[i]], writes[i + 2])
-    end
-  end
-end
-return answer
+return "+" .. table.concat(counts, ",") .. ";" .. table.concat(asked, ",")

@@ -1,145 +1,182 @@
 import { randomBytes } from "node:crypto";
-import type { Change, Claim, CommitResult, Life, RecordWrite, Store } from "../../../src/ports/store.js";
+import type { Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store } from "../../../src/ports/store.js";
 import commitScript from "./commit.lua";
 import { refuseLarge } from "./faults.js";
-import { type Keys, packMember } from "./keys.js";
-import readScript from "./read.lua";
-import { packRecord, packToken, parseRecord, wasWritten } from "./record.js";
+import { customerOf, type Keys, listName, packMember, partName, windowName } from "./keys.js";
+import { packRecord, packToken, parseRecord } from "./record.js";
 
 /** Runs a script; its reply's kind is the first character, which also keeps every client from reading it as a number or as JSON. */
 export type Ask = (script: string, keys: string[], args: string[]) => Promise<string>;
 
-/** What is to become of claims: they are made, taken back, or only looked at. */
-type Purpose = "make" | "back" | "look";
-
-type Outcome =
-  /** `landed`: it had before, by another call (`*`) or by one that cannot be told (`?`). */
-  | { readonly done: true; readonly counts: readonly number[]; readonly asked: readonly number[]; readonly landed?: string | undefined }
-  | { readonly done: false; readonly refusedBy: number; readonly count: number; readonly roomSince?: number }
-  | { readonly done: false; readonly refusedBy?: undefined; readonly stored?: string };
-
 /** How much longer than asked Redis keeps what it keeps, in milliseconds: callers' clocks may be put right meanwhile. */
 const grace = 10 * 60 * 1000;
 
-/** How much longer still the life of a window or a sum is set, so that not every claim has to set it anew. As in `commit.lua`. */
-const spare = 10 * 60 * 1000;
-
-/** The newest members that a window without a limit keeps. */
-const mostListed = 10_000;
+/** How long a ticket is kept, in milliseconds: clients and the engine send again for less than a minute. Of a change without a record, which only a client sends again, a tenth of it. */
+const ticketLife = 10 * 60 * 1000;
 
 /** Milliseconds that Redis must keep what lives so long. */
-export function ttl({ now, keepUntil }: Life, more = 0): string {
-  return String(Math.max(keepUntil - now, 0) + grace + more);
+export function ttl({ now, keepUntil }: Life): number {
+  return Math.max(keepUntil - now, 0) + grace;
 }
 
+/** A result, or another record than the one expected, as it is stored. */
+type Outcome = CommitResult | { readonly done: false; readonly refusedBy?: undefined; readonly stored: string };
+
 /**
- * One script where all keys are on one server. On a cluster the claims of a customer are in one slot and the record is in another: claims that add come first, all or none; then the record; then claims that take out or give back.
- * What a call added before it found that it had landed before, or that the record is another's, is taken back; what is left after a crash in between refuses more, never less.
+ * One script where all keys are on one server. On a cluster the claims of a customer are in one slot and the record is in another: claims that add come first, all or none; then the record; then what is revoked, and claims that give back.
+ * A ticket beside the claims, named after the record's newest token, says which of it was done: sent again, a change completes what is missing.
  */
 export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"] {
-  function step({ claims = [], asks = [], record, expected }: Change, purpose: Purpose = "make"): Outcome | Promise<Outcome> {
-    if (record === undefined && claims.length + asks.length === 0) return { done: true, counts: [], asked: [] };
-    const sum = purpose === "look" ? undefined : claims.find((claim) => "sum" in claim)?.sum;
-    const scriptKeys: string[] = [];
-    let args = ["", "", "", "", "", ""];
-    if (record !== undefined) {
-      const { record: key, wake } = keys.record(record.customer, record.id);
-      scriptKeys.push(key, wake);
-      const packed = packRecord(record, cluster ? newCall() : "");
-      args = ["record", packToken(record.tokens[0]), packToken(expected), packed, ttl(record), String(record.wakeAt ?? "")];
-    } else if (sum !== undefined) {
-      scriptKeys.push(keys.ticket(sum, newCall()));
-      args[0] = "ticket";
-    }
-    let claimed = "";
-    for (const claim of claims) {
-      scriptKeys.push("sum" in claim ? keys.sum(claim.sum) : keys.window(claim.window));
-      claimed += wordsOf(claim, claims, purpose);
-    }
-    args.push(claimed);
-    for (const { sum, since } of asks) {
-      scriptKeys.push(keys.sum(sum));
-      args.push(String(since + 1));
-    }
-    return ask(commitScript, scriptKeys, args).then(outcomeOf);
+  /** The names of a customer's keys are sent as one text: keys of their own cost a client a tenth of a create and its check. A cluster must know them, also while it moves slots. */
+  async function run(head: string, own: string[], change: Change, record = ""): Promise<Outcome> {
+    const { customer, names, words } = writtenWith(keys, own.length, change);
+    if (cluster) for (const name of names.split(" ").slice(0, -1)) own.push(customer + name);
+    else if (names !== "") own.push(customer);
+    const reply = await ask(commitScript, own, [head, record, ...words, cluster ? "" : names]);
+    return outcomeOf(reply, change.claims ?? []);
   }
 
-  async function steps({ claims = [], asks = [], expected }: Change, record: RecordWrite): Promise<Outcome> {
+  function runUnder(of: string, name: string, head: string, change: Change): Promise<Outcome> {
+    return run(`${head}  `, [`${keys.customer(name)}!${of}`], change);
+  }
+
+  function writeRecord(change: Change, record: RecordWrite): Promise<Outcome> {
+    const { record: key, wake } = keys.record(record.customer, record.id);
+    const head = `record ${packToken(change.expected)} ${ttl(record)} ${record.wakeAt ?? ""} ${packToken(change.revoke?.token)}`;
+    return run(head, [key, wake], change, packRecord(record));
+  }
+
+  async function steps({ claims = [], asks = [], expected = null, revoke }: Change, record: RecordWrite): Promise<Outcome> {
+    const [token, call] = [packToken(record.tokens[0]), newCall()];
     const adding = claims.filter((claim) => !givesBack(claim));
     const giving = claims.filter(givesBack);
-    const askedLast = giving.length > 0 || adding.length === 0;
-    const [added, stored] =
-      adding.length === 0
-        ? [{ done: true, counts: [], asked: [] } as const, "-"]
-        : await Promise.all([step({ claims: adding, asks: askedLast ? [] : asks }), ask(readScript, [keys.record(record.customer, record.id).record], [])]);
-    if (wasWritten(record, stored.slice(1))) {
-      if (added.done) await step({ claims: adding }, "back");
-      return step({ claims, asks }, "look");
+    const asksLast = giving.length > 0 || adding.length === 0;
+    const name = nameOf(claims[0] ?? asks[0]);
+
+    let added: Outcome = { done: true, counts: [], asked: [] };
+    if (adding.length > 0) added = await runUnder(token, name, `make a${call} ${ticketLife}`, { claims: adding, asks: asksLast ? [] : asks });
+    if (!added.done && added.refusedBy !== undefined) return { ...added, refusedBy: claims.indexOf(adding[added.refusedBy] as Claim) };
+    // Where they were revoked this change landed before, or must not land any more: its own token is the newest of no other record.
+    const stored = await writeRecord({ expected: added.done ? expected : (record.tokens[0] ?? "") }, record);
+    if (!stored.done) {
+      if (adding.length > 0) await runUnder(token, name, `undo a${call} ${ticketLife}`, { revoke: { token, claims: adding } });
+      return stored;
     }
-    if (!added.done) return added.refusedBy === undefined ? added : { ...added, refusedBy: claims.indexOf(adding[added.refusedBy] as Claim) };
-    const written = await step({ record, expected: expected ?? null });
-    if (!written.done || written.landed === "*") await step({ claims: adding }, "back");
-    if (!written.done) return written;
-    if (written.landed) return step({ claims, asks }, "look");
-    if (!askedLast) return added;
-    const given = await step({ claims: giving, asks });
+    if (revoke?.claims[0]) await runUnder(packToken(revoke.token), nameOf(revoke.claims[0]), `revoke x ${ticketLife}`, { revoke });
+    if (!added.done) return runUnder(token, name, `give b ${ticketLife}`, { claims, asks });
+    if (!asksLast || name === "") return added;
+    const given = await runUnder(token, name, `give b ${ticketLife}`, { claims: giving, asks });
     if (!given.done) return given;
-    const countOf = (claim: Claim) => (givesBack(claim) ? given.counts[giving.indexOf(claim)] : added.counts[adding.indexOf(claim)]) ?? 0;
-    return { done: true, counts: claims.map(countOf), asked: given.asked };
+    const [first, last] = [added.counts.values(), given.counts.values()];
+    return { ...given, counts: claims.map((claim) => (givesBack(claim) ? last : first).next().value ?? 0) };
   }
 
   return async (change): Promise<CommitResult> => {
-    const { record } = change;
-    if (record !== undefined) refuseLarge("data", record.data);
-    const outcome = cluster && record ? await steps(change, record) : await step(change);
-    if (outcome.done) return { done: true, counts: outcome.counts, asked: outcome.asked };
-    if (outcome.refusedBy !== undefined) return outcome;
-    return outcome.stored === undefined || record === undefined
-      ? { done: false }
-      : { done: false, current: parseRecord(record.customer, record.id, outcome.stored) };
+    const { claims = [], asks = [], record, revoke } = change;
+    if (record === undefined) {
+      if (cluster && revoke?.claims[0]) await runUnder(packToken(revoke.token), nameOf(revoke.claims[0]), `revoke x ${ticketLife}`, { revoke });
+      if (claims.length + asks.length === 0) return { done: true, counts: [], asked: [] };
+      const sum = claims.find((claim) => "sum" in claim);
+      // A ticket of its own keeps what a client sends twice from counting twice; members count once anyway.
+      return sum === undefined ? run("plain    ", [], { claims, asks }) : runUnder(newCall(), sum.sum, `make a ${ticketLife / 10}`, { claims, asks });
+    }
+    refuseLarge("data", record.data);
+    const outcome = await (cluster ? steps(change, record) : writeRecord(change, record));
+    return "stored" in outcome ? { done: false, current: parseRecord(record.customer, record.id, outcome.stored) } : outcome;
   };
 }
 
-/** Tells one call from every other. */
-function newCall(): string {
-  return randomBytes(6).toString("base64url");
-}
+const newCall = () => randomBytes(6).toString("base64url");
+const givesBack = (claim: Claim) => ("sum" in claim ? claim.weight < 0 : claim.out === true);
+const nameOf = (named?: { readonly sum: string } | { readonly window: string }) => (named === undefined ? "" : "sum" in named ? named.sum : named.window);
 
-function givesBack(claim: Claim): boolean {
-  return "sum" in claim ? claim.weight < 0 : claim.out === true;
-}
+/** The words for claims, asks, and claims that are taken back, and the names of their keys, each with a space after it, whose places come after `places` others: as `commit.lua` reads it. */
+function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revoke }: Change) {
+  const revoked = revoke?.claims ?? [];
+  const named = nameOf(claims[0] ?? revoked[0] ?? asks[0]);
+  const [customer, owner] = [keys.customer(named), customerOf(named)];
+  const windows = new Map<string, number>();
+  /** The numbers of a sum's parts, and the place of the oldest. */
+  const sums = new Map<string, { readonly oldest: number; readonly newest: number; readonly place: number }>();
+  let names = "";
+  let [member, packed] = ["", packMember("")];
 
-/** A claim as the script reads it: seven words, a space after each. */
-function wordsOf(claim: Claim, claims: readonly Claim[], purpose: Purpose): string {
-  const { since, now, limit = "-" } = claim;
-  if ("sum" in claim) {
-    const weight = purpose === "make" ? claim.weight : purpose === "back" ? -claim.weight : 0;
-    return `sum ${weight} ${since + 1} ${partEnd(since, now).toString(36)} ${purpose === "make" ? limit : "-"} ${ttl(claim, spare)} 0 `;
+  function check(name: string): void {
+    if (customerOf(name) !== owner) throw new TypeError("redisStore: windows and sums of one commit must belong to one customer");
   }
-  const does = purpose !== "make" ? purpose : claim.out ? "out" : "in";
-  return `${does} ${packMember(claim.member)} ${since + 1} ${now} ${limit} ${ttl(claim, spare)} ${does === "in" ? mostMembers(claim.window, claims) : 0} `;
+  /** The place of a claim's window, and its member. */
+  function whereOf(claim: MemberClaim): string {
+    const { window, limit } = claim;
+    let place = windows.get(window);
+    if (place === undefined) {
+      check(window);
+      windows.set(window, (place = ++places));
+      names += `${limit === undefined ? listName(window) : windowName(window)} `;
+    }
+    if (claim.member !== member) packed = packMember((member = claim.member));
+    return `${place} ${packed}`;
+  }
+  function rangeOf(sum: string, oldest: number, newest: number) {
+    const known = sums.get(sum);
+    if (known?.oldest === oldest && known.newest === newest) return known;
+    check(sum);
+    const range = { oldest, newest, place: places + 1 };
+    if (known === undefined) sums.set(sum, range);
+    const name = partName(sum);
+    for (let part = oldest; part <= newest; part++) names += `${name}${part} `;
+    places += newest - oldest + 1;
+    return range;
+  }
+
+  let [made, asked, back, added] = ["", "", "", ""];
+  for (const claim of claims) {
+    if ("sum" in claim) {
+      const { sum, part, parts, ahead, weight, limit = "-", floor = "-" } = claim;
+      const { oldest, newest, place } = rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
+      made += `sum ${place} ${place + newest - oldest} ${place + part - oldest} ${weight} ${limit} ${floor} ${ttl(claim)} `;
+      continue;
+    }
+    const { window, limit = "-", since, now, out } = claim;
+    const where = whereOf(claim);
+    // Several limits may hold one member in one window: it is added once.
+    const does = out ? "out" : added.includes(` ${where} `) ? "again" : "in";
+    if (does === "in") added += ` ${where} `;
+    made += `${does} ${where} ${stamp(since + 1)} ${stamp(now)} ${limit} ${largestLimit(claims, window)} ${ttl(claim)} `;
+  }
+  for (const claim of revoked) {
+    if ("sum" in claim) {
+      const { sum, part, weight } = claim;
+      const known = sums.get(sum);
+      const { place, oldest } = known !== undefined && known.oldest <= part && part <= known.newest ? known : rangeOf(sum, part, part);
+      back += `sum ${place + part - oldest} ${-weight} - `;
+    } else if (!claim.out) {
+      back += `${claim.limit === undefined ? "list" : "window"} ${whereOf(claim)} ${stamp(claim.now)} `;
+    }
+  }
+  for (const { sum, part, parts, ahead } of asks) {
+    const range = rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
+    asked += `${range.place} ${range.place + range.newest - range.oldest} ${range === sums.get(sum) ? "-" : "again"} `;
+  }
+  return { customer, names, words: [made, asked, back] };
 }
 
-/** The largest limit of those that add to a window. */
-function mostMembers(window: string, claims: readonly Claim[]): number {
+/** A time as texts are compared: in 13 digits, from 1970 up to the year 2286. */
+const stamp = (time: number) => String(Math.min(Math.max(time, 0), 9_999_999_999_999)).padStart(13, "0");
+
+function largestLimit(claims: readonly Claim[], window: string): number {
   let most = 0;
-  for (const claim of claims) if ("window" in claim && claim.window === window && !claim.out) most = Math.max(most, claim.limit ?? mostListed);
+  for (const claim of claims) if ("window" in claim && claim.window === window) most = Math.max(most, claim.limit ?? 0);
   return most;
 }
 
-/** The end of the part that `now` is in, of twelve that a sum's length has. */
-function partEnd(since: number, now: number): number {
-  const width = Math.max(1, Math.floor((now - since) / 12));
-  return (Math.floor(now / width) + 1) * width;
-}
-
-function outcomeOf(reply: string): Outcome {
-  const kind = reply.charAt(0);
+function outcomeOf(reply: string, claims: readonly Claim[]): Outcome {
   const text = reply.slice(1);
-  if (kind === "-") return { done: false };
-  if (kind === "=") return { done: false, stored: text };
+  if (reply.startsWith("-")) return { done: false };
+  if (reply.startsWith("=")) return { done: false, stored: text };
   const [counts = [], asked = []] = text.split(";").map((list) => (list === "" ? [] : list.split(",").map(Number)));
-  if (kind !== "!") return { done: true, counts, asked, landed: kind === "+" ? undefined : kind };
-  const [refusedBy = 0, count = 0, roomSince] = counts;
-  return { done: false, refusedBy, count, ...(roomSince !== undefined && { roomSince }) };
+  if (reply.startsWith("+")) return { done: true, counts, asked };
+  const [refusedBy = 0, count = 0, room] = counts;
+  if (room === undefined) return { done: false, refusedBy, count };
+  const claim = claims[refusedBy] as Claim;
+  return "sum" in claim ? { done: false, refusedBy, count, roomPart: claim.part + room } : { done: false, refusedBy, count, roomSince: room };
 }

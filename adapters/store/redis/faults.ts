@@ -1,39 +1,24 @@
-/**
- * What the store throws for a client's error. Clients put the command into theirs, and with it phone numbers and digests, which do not belong in a log;
- * and some say nothing at all but by the name of their class.
- */
+/** What an error of the client's says, and what it means. */
+const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
+  [/CROSSSLOT|same slot/i, "is a cluster", "set option `cluster: true`"],
+  [/\bMOVED\W+\d+/i, "is one node of a cluster", "pass a client of the whole cluster"],
+  [/unknown (redis )?command/i, "is too old or has commands disabled", "use Redis 6.2 or newer, Valkey, or Upstash"],
+];
+
+/** What the store throws for a client's error. Clients put the command into theirs, and with it phone numbers and digests, which do not belong in a log; and some say nothing at all but by the name of their class. */
 export function faultOf(error: unknown): Error {
   const text = wordsOf(error);
-  if (/CROSSSLOT|same slot/i.test(text)) {
-    return new Error(`redisStore: the server behind option \`client\` is a cluster (${text}): set option \`cluster: true\``);
-  }
-  if (/\bMOVED\W+\d+/i.test(text)) {
-    return new Error(`redisStore: the server behind option \`client\` is one node of a cluster (${text}): pass a client of the whole cluster`);
-  }
-  if (/unknown (redis )?command/i.test(text)) {
-    return new Error(
-      `redisStore: the server behind option \`client\` is too old or has commands disabled (${text}): use Redis 6.2 or newer, Valkey, or Upstash`,
-    );
-  }
-  return new Error(`redisStore: ${text}`);
-}
-
-/** The client, or what is around it, makes something else of a reply. */
-export function mangledReply(): TypeError {
-  return new TypeError("redisStore: option `client` does not give a script's reply as it came");
+  const [, what, fix] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
+  return new Error(what === undefined ? `redisStore: ${text}` : `redisStore: the server behind option \`client\` ${what} (${text}): ${fix}`);
 }
 
 /** Its message, or its code, or the name of its class; and those of what caused it. */
 function wordsOf(error: unknown): string {
-  if (typeof error !== "object" || error === null) return withoutCommand(String(error));
-  const { message, code, name, cause } = error as { message?: unknown; code?: unknown; name?: unknown; cause?: unknown };
-  const named = error.constructor?.name;
-  const text = withoutCommand(String(message || code || (named === undefined || named === "Object" ? (name ?? "an error without a message") : named)));
+  const thrown = typeof error === "object" && error !== null ? error : new Error(String(error));
+  const { message, code, name, cause } = thrown as { message?: unknown; code?: unknown; name?: unknown; cause?: unknown };
+  const named = thrown.constructor?.name ?? "Object";
+  const [text = ""] = String(message || code || (named === "Object" ? (name ?? "an error without a message") : named)).split(/,? command was:/);
   return cause === undefined || cause === error ? text : `${text} (${wordsOf(cause)})`;
-}
-
-function withoutCommand(text: string): string {
-  return text.split(/,? command was:/)[0] ?? "";
 }
 
 /** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */

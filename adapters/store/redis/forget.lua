@@ -1,15 +1,8 @@
--- Lets go of keys that share a slot, and of their names in a wake index.
--- KEYS     the keys; where names are given, the wake index first
--- ARGV     the names
+-- Lets go of keys that share a slot.
+-- KEYS     the keys; where a name is given, the wake index first
+-- ARGV[1]  a name in the wake index, if any
 -- Returns  "+"
-local first = 1
-if #ARGV > 0 then
-  first = 2
-  for i = 1, #ARGV do
-    redis.call("ZREM", KEYS[1], ARGV[i])
-  end
-end
-for i = first, #KEYS do
-  redis.call("DEL", KEYS[i])
-end
+local first = ARGV[1] and 2 or 1
+if ARGV[1] then redis.call("ZREM", KEYS[1], ARGV[1]) end
+redis.call("DEL", unpack(KEYS, first))
 return "+"

@@ -1,19 +1,17 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
-import { gathers } from "../../kit/turn.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
-import { faultOf, mangledReply, refuseLarge } from "./faults.js";
+import { faultOf, refuseLarge } from "./faults.js";
 import forgetScript from "./forget.lua";
-import { inspectionOf } from "./inspect.js";
-import { keysUnder, parseMember } from "./keys.js";
+import inspectScript from "./inspect.lua";
+import { keysUnder, listName, parseMember, partName, windowName } from "./keys.js";
 import { leaseFrom } from "./lease.js";
 import membersScript from "./members.lua";
 import putScript from "./put.lua";
 import readScript from "./read.lua";
 import { corruptRecord, parseRecord } from "./record.js";
 import tallyScript from "./tally.lua";
-import { together } from "./together.js";
 
 export type { GlideClient, IoredisClient, NodeRedisClient, RedisClient, RunScript, UpstashClient } from "./clients.js";
 export { fromGlide, fromIoredis, fromNodeRedis, fromUpstash } from "./clients.js";
@@ -37,9 +35,8 @@ export interface RedisStoreOptions {
 const mostForgetting = 50;
 
 /**
- * Keeps authentications and what is counted in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a cluster. Every method is one script, so one round trip;
- * after a turn of the event loop in which several were called, those of the next go together, a script for each kind. On a cluster each goes by itself, `commit` is two where it has claims and a record (three, where it is refused by the record),
- * and `lease` two, each to all shards at once.
+ * Keeps authentications and what is counted in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a cluster. Every method is one script, so one round trip.
+ * On a cluster `commit` is two where it has claims and a record (three where the record refuses it, or where it also gives back or revokes), and `lease` two, each to all shards at once.
  *
  * What Redis acknowledged is as safe as Redis keeps it: set `appendonly yes` (and `appendfsync always` to lose nothing at all), and know that a replica
  * promoted before it caught up has forgotten the last writes, what was counted among them (`min-replicas-to-write 1` narrows that). Set `maxmemory-policy noeviction`:
@@ -67,7 +64,7 @@ export function redisStore(options: RedisStoreOptions): Store {
   }
   const keys = keysUnder(prefix, shards);
 
-  async function askAlone(script: string, scriptKeys: string[], args: string[]): Promise<string> {
+  async function ask(script: string, scriptKeys: string[], args: string[]): Promise<string> {
     let reply: unknown;
     try {
       reply = await run(script, scriptKeys, args);
@@ -75,10 +72,12 @@ export function redisStore(options: RedisStoreOptions): Store {
       throw faultOf(error);
     }
     const text = reply instanceof Uint8Array ? new TextDecoder().decode(reply) : reply;
-    if (typeof text !== "string" || !/^[-+*?=!]/.test(text)) throw mangledReply();
+    if (typeof text !== "string" || !/^[-+=!]/.test(text)) throw new TypeError("redisStore: option `client` does not give a script's reply as it came");
     return text;
   }
-  const ask = gathers && !cluster ? together(askAlone) : askAlone;
+
+  /** A window has limits, or it is a list. */
+  const windowKeys = (window: string) => [windowName, listName].map((name) => keys.customer(window) + name(window));
 
   return {
     async find(customer, id): Promise<StoredRecord | undefined> {
@@ -92,14 +91,14 @@ export function redisStore(options: RedisStoreOptions): Store {
 
     async members(window, limit): Promise<string[]> {
       if (limit < 1) return [];
-      const reply = await ask(membersScript, [keys.window(window)], [String(limit)]);
+      const reply = await ask(membersScript, windowKeys(window), [String(limit)]);
       return reply === "-" ? [] : (JSON.parse(reply.slice(1)) as string[]).map(parseMember);
     },
 
     async tally(adds, reads): Promise<number[]> {
       if (adds.length + reads.length === 0) return [];
       const counters = [...adds.map(({ counter }) => counter), ...reads].map(keys.counter);
-      const args = adds.flatMap((add) => [String(add.by), ttl(add)]);
+      const args = adds.flatMap((add) => [String(add.by), String(ttl(add))]);
       const reply = await ask(tallyScript, counters, args);
       return reads.length === 0 ? [] : reply.slice(1).split(",").map(Number);
     },
@@ -111,35 +110,32 @@ export function redisStore(options: RedisStoreOptions): Store {
       return reply === "-" ? undefined : reply.slice(1);
     },
 
-    inspect: inspectionOf(ask, keys),
+    /** What the server tells a script, so that every client can ask, and none needs to be allowed CONFIG. On a cluster time and settings are those of the node of the first shard. */
+    async inspect(until) {
+      const answers = await Promise.all(keys.wakes.map(async (wake) => (await ask(inspectScript, [wake], [String(until)])).slice(1).split("\n")));
+      const [time = "", , aof = "", policy = ""] = answers[0] ?? [];
+      const settings = { ...(aof !== "" && { appendonly: aof === "1" ? "yes" : "no" }), ...(policy !== "" && { "maxmemory-policy": policy }) };
+      return { kind: "redis", due: answers.reduce((sum, [, due]) => sum + Number(due), 0), ...(time !== "" && { time: Number(time) }), settings };
+    },
 
     async put(key, value, life): Promise<void> {
       refuseLarge("value", value);
-      await ask(putScript, [keys.value(key)], [value, ttl(life)]);
+      await ask(putScript, [keys.value(key)], [value, String(ttl(life))]);
     },
 
-    async forget({ records = [], windows = [], sums = [], values = [] }): Promise<void> {
-      /** Keys that share a slot, by what names it. */
-      const slots = new Map<string, { readonly keys: string[]; readonly names: string[] }>();
-      const slotOf = (slot: string, ...first: string[]) => {
-        let found = slots.get(slot);
-        if (found === undefined) slots.set(slot, (found = { keys: first, names: [] }));
-        return found;
-      };
+    async forget({ records = [], windows = [], sums = [], values = [] }) {
+      const work: [keys: string[], names: string[]][] = values.map((key) => [[keys.value(key)], []]);
       for (const { customer, id } of records) {
         const { record, wake, name } = keys.record(customer, id);
-        const slot = slotOf(wake, wake);
-        slot.keys.push(record);
-        slot.names.push(name);
+        work.push([[wake, record], [name]]);
       }
-      const counted = [...windows.map((name) => [name, keys.window(name)] as const), ...sums.map((name) => [name, keys.sum(name)] as const)];
-      for (const [name, key] of counted) slotOf(`of ${name.split(":", 1)}`).keys.push(key);
-      for (const key of values) slotOf(`value ${key}`).keys.push(keys.value(key));
-      const waiting = slots.values();
-      const work = async () => {
-        for (const slot of waiting) await ask(forgetScript, slot.keys, slot.names);
+      for (const window of windows) work.push([windowKeys(window), []]);
+      for (const { sum, part, parts } of sums)
+        work.push([Array.from({ length: parts + 1 }, (_, at) => keys.customer(sum) + partName(sum) + (part + 1 - at)), []]);
+      const worker = async () => {
+        for (let next = work.pop(); next !== undefined; next = work.pop()) await ask(forgetScript, ...next);
       };
-      await Promise.all(Array.from({ length: Math.min(mostForgetting, slots.size) }, work));
+      await Promise.all(Array.from({ length: mostForgetting }, worker));
     },
   };
 }

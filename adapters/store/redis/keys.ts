@@ -2,45 +2,44 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const beginsWithUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 const nameOfRecord = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/;
 
-/** Names everything the store keeps. `prefix` holds no brace, so the first brace of a key opens its hash tag. */
-export interface Keys {
-  /** The record, its wake index and its name there; the two keys share a slot. */
-  record(customer: string, id: string): { readonly record: string; readonly wake: string; readonly name: string };
-  /** The wake index of every shard. */
-  readonly wakes: readonly string[];
-  /** A window or a sum: all of a customer share a slot. */
-  window(window: string): string;
-  sum(sum: string): string;
-  /** What tells that a call has been made, beside the sums of the customer that `sum` names. */
-  ticket(sum: string, call: string): string;
-  /** A counter: all share a slot. */
-  counter(counter: string): string;
-  /** A value, in a slot of its own: an empty hash tag is none. */
-  value(key: string): string;
-}
+export type Keys = ReturnType<typeof keysUnder>;
 
-/** `prefix{0}r…` is a record, `prefix{0}w` the wake index of shard 0, `prefix{customer}:…` a window, `prefix{customer}+…` a sum, `prefix{customer}!…` a ticket, `prefix{t}…` a counter, `prefix{}…` a value. */
-export function keysUnder(prefix: string, shards: number): Keys {
-  /** The customer's tag in front of `rest`, by default of what follows the customer in `name`. */
-  function tagged(name: string, mark: string, rest?: string): string {
-    const colon = name.indexOf(":");
-    const end = colon === -1 ? name.length : colon;
-    return `${prefix}{${pack(name.slice(0, end))}}${mark}${rest ?? name.slice(end)}`;
-  }
+/**
+ * Names everything the store keeps: `prefix{0}r…` is a record, `prefix{0}w` the wake index of shard 0, `prefix{t}…` a counter, `prefix{}…` a value. Of a customer: `prefix{customer}:…` is a list, `prefix{customer}.…` a window with limits,
+ * `prefix{customer}#…#17` part 17 of a sum, `prefix{customer}!…` a ticket. (Sums were `prefix{customer}+…`, and windows with limits stood where lists are.) `prefix` holds no brace, so the first brace of a key opens its hash tag.
+ */
+export function keysUnder(prefix: string, shards: number) {
   return {
-    record(customer, id) {
+    /** The record, its wake index and its name there; the two keys share a slot. */
+    record(customer: string, id: string) {
       // What is no authentication is found however many shards there are.
       const shard = `${prefix}{${shards > 1 && uuid.test(id) ? hash(id) % shards : 0}}`;
       const name = pack(customer) + pack(id);
       return { record: `${shard}r${name}`, wake: `${shard}w`, name };
     },
+    /** The wake index of every shard. */
     wakes: Array.from({ length: shards }, (_, shard) => `${prefix}{${shard}}w`),
-    window: (window) => tagged(window, ""),
-    sum: (sum) => tagged(sum, "+"),
-    ticket: (sum, call) => tagged(sum, "!", call),
-    counter: (counter) => `${prefix}{t}${counter}`,
-    value: (key) => `${prefix}{}${key}`,
+    /** What a customer's keys begin with, which share a slot. `name`: of one of the customer's windows or sums. */
+    customer: (name: string) => `${prefix}{${pack(customerOf(name))}}`,
+    /** A counter: all share a slot. */
+    counter: (counter: string) => `${prefix}{t}${counter}`,
+    /** A value, in a slot of its own: an empty hash tag is none. */
+    value: (key: string) => `${prefix}{}${key}`,
   };
+}
+
+// What the key of a window with limits, of a list and of a part of a sum, whose number follows, have after what `customer` gives, without a space.
+export const windowName = (window: string) => `.${listName(window)}`;
+export const partName = (sum: string) => `#${listName(sum)}#`;
+export function listName(list: string): string {
+  const rest = list.slice(customerOf(list).length);
+  return /[ %]/.test(rest) ? rest.replace(/[ %]/g, encodeURIComponent) : rest;
+}
+
+/** The customer in the name of a window or sum. */
+export function customerOf(name: string): string {
+  const colon = name.indexOf(":");
+  return colon === -1 ? name : name.slice(0, colon);
 }
 
 /** Customer and id from a record's name in the wake index. */
@@ -49,17 +48,9 @@ export function parseName(name: string): { readonly customer: string; readonly i
   return { customer: unpack(customer), id: unpack(id) };
 }
 
-/** A member as it stands in a window, without a space: after a tilde, a UUID that it begins with takes 22 characters. */
+/** A member as it stands in a window, without a space or line break: after a tilde, a UUID that it begins with takes 22 characters. */
 export function packMember(member: string): string {
-  // Several limits on one window follow one another, with one member.
-  if (member !== newestMember.text) newestMember = { text: member, packed: packMemberAnew(member) };
-  return newestMember.packed;
-}
-
-let newestMember = { text: "-", packed: "-" };
-
-function packMemberAnew(member: string): string {
-  if (member === "" || member.includes(" ")) return `~=${member.replace(/[ %]/g, encodeURIComponent)}`;
+  if (member === "" || /[ \n]/.test(member)) return `~=${member.replace(/[ \n%]/g, encodeURIComponent)}`;
   if (beginsWithUuid.test(member)) return `~${pack(member.slice(0, 36))}${member.slice(36)}`;
   return member.startsWith("~") ? `~${member}` : member;
 }
@@ -71,20 +62,8 @@ export function parseMember(packed: string): string {
   return packed.startsWith("~~") ? packed.slice(1) : unpack(packed.slice(1, 23)) + packed.slice(23);
 }
 
-/** The two that were packed last: the keys and members of one call name one customer and one authentication over and over. */
-let newest = { text: "", packed: "::" };
-let other = newest;
-
 /** A UUID in lower case as 22 characters; any other text escaped between colons. */
 function pack(text: string): string {
-  if (text === newest.text) return newest.packed;
-  const older = newest;
-  newest = text === other.text ? other : { text, packed: packAnew(text) };
-  other = older;
-  return newest.packed;
-}
-
-function packAnew(text: string): string {
   return uuid.test(text) ? Buffer.from(text.replaceAll("-", ""), "hex").toString("base64url") : `:${encodeURIComponent(text)}:`;
 }
 

@@ -50,33 +50,14 @@ export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
 }
 
 /** What those answer that do so within `patience` of the first; why the others do not goes to `faults`. */
-function answersOf<T>(asked: readonly Promise<readonly T[]>[], faults: unknown[]): Promise<T[]> {
-  return new Promise((resolve) => {
-    const answers: T[] = [];
-    let open = asked.length;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const end = () => {
-      clearTimeout(timer);
-      resolve(answers);
-    };
-    const settled = () => {
-      if (--open === 0) end();
-    };
-    const late = () => {
-      faults.push(new Error(`redisStore: ${open} of ${asked.length} shards do not answer`));
-      end();
-    };
-    if (open === 0) end();
-    for (const one of asked) {
-      one
-        .then(
-          (found) => {
-            answers.push(...found);
-            timer ??= setTimeout(late, patience);
-          },
-          (error) => faults.push(error),
-        )
-        .then(settled);
-    }
-  });
+async function answersOf<T>(asked: readonly Promise<readonly T[]>[], faults: unknown[]): Promise<T[]> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = Promise.any(asked).then(
+    () => new Promise<never>((_, reject) => (timer = setTimeout(reject, patience, new Error("redisStore: a shard does not answer")))),
+  );
+  late.catch(() => undefined);
+  const settled = await Promise.allSettled(asked.map((one) => Promise.race([one, late])));
+  clearTimeout(timer);
+  for (const result of settled) if (result.status === "rejected") faults.push(result.reason);
+  return settled.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
 }

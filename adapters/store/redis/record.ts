@@ -2,9 +2,9 @@ import type { StoredRecord } from "../../../src/ports/store.js";
 
 const packed = /^[sw]([^|]+)\|([^|]+)\|(.*)$/s;
 
-/** A record as Redis holds it but for the first letter, which says whether it is to wake: the tokens separated by commas; `keepUntil` in base 36, `:` and what tells the call that wrote it from others; the data; separated by bars. */
-export function packRecord({ tokens, keepUntil, data }: StoredRecord, call: string): string {
-  return `${tokens.map(packToken).join(",")}|${keepUntil.toString(36)}:${call}|${data}`;
+/** A record as Redis holds it but for the first letter, which says whether it is to wake: the tokens separated by commas; `keepUntil` in base 36; the data; separated by bars. */
+export function packRecord({ tokens, keepUntil, data }: StoredRecord): string {
+  return `${tokens.map(packToken).join(",")}|${keepUntil.toString(36)}|${data}`;
 }
 
 /** One token as it stands in a packed record; empty for none. */
@@ -22,11 +22,6 @@ export function parseRecord(customer: string, id: string, text: string): StoredR
   } catch {
     throw corruptRecord(customer, id);
   }
-}
-
-/** Whether the newest write of `record` is among those that the packed text tells of. */
-export function wasWritten(record: StoredRecord, text: string): boolean {
-  return (packed.exec(text)?.[1] ?? "").split(",").includes(packToken(record.tokens[0]));
 }
 
 /** What stands under the record's key cannot be read. */

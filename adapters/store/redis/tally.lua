@@ -2,14 +2,18 @@
 -- KEYS     those that are added to, then those that are read
 -- ARGV     two for each that is added to: by how much, and milliseconds that it must be kept
 -- Returns  "=" and what was read, separated by ","
-for i = 1, #ARGV / 2 do
-  redis.call("INCRBY", KEYS[i], ARGV[2 * i - 1])
-  if redis.call("PTTL", KEYS[i]) < tonumber(ARGV[2 * i]) then
-    redis.call("PEXPIRE", KEYS[i], ARGV[2 * i])
+local added = #ARGV / 2
+for i = 1, added do
+  local by, ttl = ARGV[2 * i - 1], tonumber(ARGV[2 * i])
+  if redis.call("INCRBY", KEYS[i], by) == tonumber(by) or redis.call("PTTL", KEYS[i]) < ttl then
+    redis.call("PEXPIRE", KEYS[i], ttl)
   end
 end
-local totals = {}
-for i = #ARGV / 2 + 1, #KEYS do
-  totals[#totals + 1] = redis.call("GET", KEYS[i]) or "0"
+if added == #KEYS then
+  return "="
+end
+local totals = redis.call("MGET", unpack(KEYS, added + 1))
+for i = 1, #totals do
+  totals[i] = totals[i] or "0"
 end
 return "=" .. table.concat(totals, ",")

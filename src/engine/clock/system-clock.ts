@@ -43,6 +43,7 @@ export function systemClock(): Clock {
 
   return {
     now: () => Date.now(),
+    elapsed: () => performance.now(),
     after(ms, run, kind) {
       if (kind === "background") return inBackground(ms, run);
       const deadline = { at: performance.now() + ms, run, place: deadlines.length };

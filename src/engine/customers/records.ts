@@ -5,8 +5,7 @@ import type { Clock } from "../../ports/clock.js";
 import type { Life, Store, StoredRecord } from "../../ports/store.js";
 import type { StoreBudget } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
-import type { Held, RecordsOf } from "../records/records.js";
-import { keptTokens } from "../records/write.js";
+import { type Held, keptTokens, type RecordsOf } from "../records/records.js";
 import { decodeCustomer, encodeCustomer } from "./codec.js";
 
 /*
@@ -67,16 +66,12 @@ export function createCustomerRecords({
         return stored && heldOf(stored);
       }),
 
-    commit(budget, { next, before, claims = [] }, read) {
+    async commit(budget, { next, before, claims = [] }) {
       const tokens = [codes.newToken(), ...(before?.tokens ?? [])].slice(0, keptTokens);
       const record = { customer: next.uuid, id: customerRecord, tokens, data: encodeCustomer(next), ...keptForGood(clock.now()) };
-      return budget.ask({
-        ask: () => store.commit({ claims, record, expected: before?.tokens[0] ?? null }),
-        read(result) {
-          if (result.done || result.refusedBy !== undefined) return read(result);
-          return read(result.current === undefined ? { done: false } : { done: false, held: heldOf(result.current) });
-        },
-      });
+      const result = await budget.call(() => store.commit({ claims, counts: [], record, expected: before?.tokens[0] ?? null }));
+      if (result.done || result.refusedBy !== undefined) return result;
+      return { done: false, held: result.current && heldOf(result.current) };
     },
 
     recall: () => undefined,

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { type CustomerKey, isUsable, type KeptCustomer } from "../../domain/customers.js";
-import { hour } from "../../domain/time.js";
+import { day, hour } from "../../domain/time.js";
 import type { Settings } from "../../options.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Customer, Customers } from "../../ports/customers.js";
@@ -8,7 +8,7 @@ import type { Logger } from "../../ports/logger.js";
 import type { Store } from "../../ports/store.js";
 import { storeBudget, withTimeout } from "../clock/budget.js";
 import type { Outage } from "../eyes/outages.js";
-import { lastUsed } from "../records/last-used.js";
+import { agedCache } from "../records/aged-cache.js";
 import type { RecordsOf } from "../records/records.js";
 import { transition } from "../transition.js";
 import { decodeCustomer } from "./codec.js";
@@ -69,10 +69,10 @@ export interface StoredCustomersParts {
 
 /** The customers that the store keeps. A store that fails or hangs rejects (docs/contract.md#customer-source-fails): nobody is let in by what was known longer ago than a second. */
 export function storedCustomers({ settings: { storeTimeout }, store, clock, logger, outage, records, seals, beside }: StoredCustomersParts): StoredCustomers {
-  const known = lastUsed<Entry>(remembered);
-  const owners = lastUsed<Owner | undefined>(remembered);
-  const strangers = lastUsed<number>(strangersRemembered);
-  const sealed = lastUsed<number>(remembered);
+  const known = agedCache<Entry>(clock, remembered, day);
+  const owners = agedCache<Owner | undefined>(clock, remembered, day);
+  const strangers = agedCache<number>(clock, strangersRemembered, day);
+  const sealed = agedCache<number>(clock, remembered, day);
 
   /** Clocks that are put back make nothing live longer. */
   const isWithin = (ms: number, since: number) => {

@@ -92,7 +92,7 @@ async function charge(
   const held = price ?? 0;
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const charges = [...lookupCharges(customer, randomUUID(), policy, moment), ...spendCharges(customer, held > 0 ? held : "free", ceilings, moment)];
-  const counted = await budget.call(() => store.commit({ claims: charges.map(({ claim }) => claim) }));
+  const counted = await budget.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts: [] }));
   if (!counted.done) {
     const { rule } = charges[counted.refusedBy ?? 0] ?? {};
     logger.warn({ rule, customer_uuid: customer }, "the ceiling of lookups is reached; the numbering plan alone answers");
@@ -102,7 +102,7 @@ async function charge(
     held,
     async settle(spent) {
       const claims = spendCorrection(customer, held, spent, ceilings, { at: moment.now, skew: moment.skew });
-      return claims.length === 0 ? undefined : store.commit({ claims });
+      return claims.length === 0 ? undefined : store.commit({ claims, counts: [] });
     },
   };
 }

@@ -4,7 +4,7 @@ import { type Authentication, blankOf, withoutNumber } from "../../domain/authen
 import type { Claim } from "../../domain/claim.js";
 import { milliseconds, type Policy } from "../../domain/policy.js";
 import { movedClaims, nobody, readMember, takenOut } from "../../domain/quota.js";
-import { trustSums } from "../../domain/spam-rules.js";
+import { verifiedWindow } from "../../domain/spam-rules.js";
 import { day } from "../../domain/time.js";
 import { listing } from "../callbacks/dead-letters.js";
 import type { Account } from "../door/account.js";
@@ -43,7 +43,7 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   const own = ownNumber(parts, account, phone_number);
   const { listed, ids } = await membersOfNumber(parts, own);
   const call = (work: () => Promise<unknown>) => newBudget(parts).call(work);
-  const commit = (claims: readonly Claim[]) => call(() => store.commit({ claims }));
+  const commit = (claims: readonly Claim[]) => call(() => store.commit({ claims, counts: [] }));
 
   let erased = 0;
   for (const some of chunksOf(ids, parallel)) {
@@ -64,8 +64,9 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
     await commit([...movedClaims(own.names, nameless, now, keptFor), ...some.map((member) => takenOut(own.names.sends, member, now, 1))]);
   }
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
-  const lookups = factsKey(customer, codes.mask(own.number));
-  await call(() => store.forget({ windows: [own.names.refused], sums: trustSums(customer, own.number, codes.mask), values: [lookups] }));
+  const { number } = own.phone;
+  const windows = [own.names.refused, verifiedWindow(customer, number, codes.mask)];
+  await call(() => store.forget({ windows, values: [factsKey(customer, codes.mask(number))] }));
   return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 2 * settings.clockSkew) };
 }
 
@@ -85,10 +86,13 @@ async function emptyRecord(parts: Parts, customer: string, id: string): Promise<
   }
 }
 
-/** Milliseconds for which something is counted under a number's hash, or beside it: caps of numbers, devices and addresses, sums among them for twice their length, and when caps were lifted. */
+/** How long a wrong code counts at most, in milliseconds: a day, and a part of a twelfth. */
+const wrongCodes = (13 / 12) * day;
+
+/** Milliseconds for which something is counted under a number's hash, or with it: caps of numbers, devices and addresses, sums among them for twice their length, wrong codes, and when caps were lifted. */
 function countedFor({ limits, lifetime, tombstone }: Policy): number {
   const caps = Math.max(longest(limits.numbersPerDevice), longest(limits.numbersPerIp), 2 * longest(limits.perNumber));
-  return Math.max(day, caps, milliseconds(lifetime) + milliseconds(tombstone));
+  return Math.max(wrongCodes, caps, milliseconds(lifetime) + milliseconds(tombstone));
 }
 
 /** The longest window of some caps, in milliseconds. */

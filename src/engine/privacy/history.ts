@@ -10,6 +10,7 @@ export type HistoryEntry = Explanation;
 
 /** "Every decision … can be asked for by authentication id or by number (`explain`, `history`)" (docs/contract.md#explain): the newest first, refused ones too, out of the windows that are named after the number (docs/contract.md#history). Those whose record has ended are left out. */
 export async function historyOf(parts: Parts, account: Account, { phone_number, limit }: z.output<typeof HistoryRequest>): Promise<readonly HistoryEntry[]> {
+  await parts.records.written();
   const { ids } = await membersOfNumber(parts, ownNumber(parts, account, phone_number));
   const found = await recordsOf(parts, account, ids, limit);
   return found

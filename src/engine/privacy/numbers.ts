@@ -1,5 +1,10 @@
+import type { Moment } from "../../domain/claim.js";
 import type { PhoneNumber } from "../../domain/phone-number.js";
+import type { Policy } from "../../domain/policy.js";
 import { type NumberNames, namesOfNumber, nobody, readMember } from "../../domain/quota.js";
+import type { Store } from "../../ports/store.js";
+import type { StoreBudget } from "../clock/budget.js";
+import type { Codes } from "../codes.js";
 import type { Account } from "../door/account.js";
 import { readAgain, readNumber } from "../door/destination.js";
 import { newBudget, type Parts } from "../parts.js";
@@ -7,14 +12,19 @@ import type { Held } from "../records/records.js";
 
 /** A number of a customer, and all that is named after it. */
 export interface OwnNumber {
-  readonly number: string;
+  readonly phone: PhoneNumber;
   readonly names: NumberNames;
 }
 
 /** The number, also one that could be sent to by an older numbering plan alone. Throws `invalid_phone_number`. */
 export function ownNumber(parts: Parts, { customer, policy }: Account, phoneNumber: string): OwnNumber {
-  const { number }: PhoneNumber = readAgain(parts, phoneNumber) ?? readNumber(parts, phoneNumber);
-  return { number, names: namesOfNumber(customer, parts.codes.mask(number), policy) };
+  const { clock, codes, settings } = parts;
+  const phone: PhoneNumber = readAgain(parts, phoneNumber) ?? readNumber(parts, phoneNumber);
+  return { phone, names: namesOf(codes, customer, phone.number, policy, { now: clock.now(), skew: settings.clockSkew }) };
+}
+
+export function namesOf({ mask }: Codes, customer: string, number: string, policy: Policy, moment: Moment): NumberNames {
+  return namesOfNumber(customer, mask(number), policy, moment);
 }
 
 /** "the window may keep its newest 10,000 only" (domain/claim.ts); one with limits keeps fewer. */
@@ -22,7 +32,12 @@ const mostMembers = 10_000;
 
 /** What stands in a window, the newest first. */
 export function membersOf(parts: Parts, window: string): Promise<string[]> {
-  return newBudget(parts).call(() => parts.store.members(window, mostMembers));
+  return membersWithin(newBudget(parts), parts.store, window);
+}
+
+/** The same within the time of a request. */
+export function membersWithin(budget: StoreBudget, store: Store, window: string): Promise<string[]> {
+  return budget.call(() => store.members(window, mostMembers));
 }
 
 /** What the windows of a number hold. */

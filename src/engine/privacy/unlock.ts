@@ -2,12 +2,14 @@ import type * as z from "zod";
 import type { NumberRequest } from "../../contract/operator.js";
 import { type MemberClaim, sinceOf } from "../../domain/claim.js";
 import { liftedClaims, movedClaims, readMember } from "../../domain/quota.js";
+import { uncountClaims } from "../../domain/spam-rules.js";
 import { day } from "../../domain/time.js";
 import { insist } from "../clock/insist.js";
 import type { Account } from "../door/account.js";
 import { newBudget, type Parts } from "../parts.js";
 import { timestamp } from "../timestamp.js";
-import { membersOf, ownNumber } from "./numbers.js";
+import { type Decided, transition } from "../transition.js";
+import { membersOf, membersOfNumber, ownNumber } from "./numbers.js";
 
 /** What became of the caps of a number. */
 export interface Unlocking {
@@ -20,36 +22,44 @@ export interface Unlocking {
 /** How often the caps of one number can be lifted: once in so many milliseconds. */
 const onceIn = day;
 
+/** Records read and written at a time. */
+const parallel = 16;
+
 /**
- * Lifts what `perNumber` has counted of a number, for a user who is locked out (docs/contract.md#unlock): once in 24 hours, however many ask and however often an ask is repeated, by the one commit that says so. Where it breaks off that commit is taken back, and the next call lifts them.
- * Wrong codes, retries and cool-downs of its authentications stay as they are, and so do the caps of devices, addresses and the customer.
+ * Lifts what `perNumber` has counted of a number, its wrong codes, and its messages in the cells of the spam rules, for a user who is locked out (docs/contract.md#unlock): once in 24 hours, however many ask and however often an ask is repeated.
+ * Where it breaks off, the claim that allows it once is taken back, and the next call lifts the rest. Wrong codes, retries and cool-downs of each authentication stay as they are, and so do the caps of devices, addresses and the customer.
  *
  * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (docs/contract.md#guess-budget): on a day on which it was lifted a number can get twice the sends, so the odds to guess one of its codes are at most twice `maxGuessOdds`.
  */
 export async function unlockNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Unlocking> {
   const { clock, codes, logger, settings, store } = parts;
   const { customer } = account;
-  const { names } = ownNumber(parts, account, phone_number);
+  await parts.records.written();
+  const own = ownNumber(parts, account, phone_number);
+  const { names } = own;
   const now = clock.now();
   const moment = { now, skew: settings.clockSkew };
   const member = `${codes.newToken()}/${now.toString(36)}`;
   const lift: MemberClaim = { window: names.lifted, member, limit: 1, now, since: sinceOf(moment, onceIn), keepUntil: now + onceIn + 2 * moment.skew };
   const nextAfter = (at: number) => timestamp(at + onceIn + 2 * moment.skew);
   try {
-    const lifted = await newBudget(parts).call(() => store.commit({ claims: [lift] }));
+    const lifted = await newBudget(parts).call(() => store.commit({ claims: [lift], counts: [] }));
     if (!lifted.done) {
       const [last = member] = await membersOf(parts, names.lifted);
       return { unlocked: false, next_unlock_at: nextAfter(readMember(last).at) };
     }
+    const { ids } = await membersOfNumber(parts, own);
+    for (let at = 0; at < ids.length; at += parallel)
+      await Promise.all(ids.slice(at, at + parallel).map((id) => uncount(parts, account, id, own.phone.number)));
     const sends = await membersOf(parts, names.sends);
     if (sends.length > 0) {
-      await newBudget(parts).call(() => store.commit({ claims: movedClaims(names, sends, now, onceIn) }));
-      await newBudget(parts).call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, moment) }));
+      await newBudget(parts).call(() => store.commit({ claims: movedClaims(names, sends, now, onceIn), counts: [] }));
+      await newBudget(parts).call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, moment), counts: [] }));
     }
-    if (names.sendSums.length > 0) await newBudget(parts).call(() => store.forget({ sums: names.sendSums }));
+    await newBudget(parts).call(() => store.forget({ sums: [...names.sendSums, names.guesses] }));
   } catch (err) {
     // It may not have lifted all: the next call is to.
-    const takenBack = insist(clock, () => store.commit({ claims: [{ ...lift, out: true }] }));
+    const takenBack = insist(clock, () => store.commit({ claims: [{ ...lift, out: true }], counts: [] }));
     parts.beside(
       takenBack.catch((cause) =>
         logger.warn({ err: cause, customer_uuid: customer }, "an unlocking that broke off could not be taken back: the number can be unlocked again in a day"),
@@ -58,4 +68,17 @@ export async function unlockNumber(parts: Parts, account: Account, { phone_numbe
     throw err;
   }
   return { unlocked: true, next_unlock_at: nextAfter(now) };
+}
+
+/** Takes the messages of an authentication out of its cells, in the commit that writes so down. */
+async function uncount(parts: Parts, { customer, policy }: Account, id: string, number: string): Promise<void> {
+  const { codes, records, settings } = parts;
+  const token = codes.newToken();
+  await transition(records, newBudget(parts), customer, id, (auth): Decided<void> => {
+    const messages = auth.sent - auth.uncounted;
+    if (auth.status !== "pending" || auth.validated || messages <= 0) return { result: undefined };
+    const moment = { now: auth.createdAt, skew: settings.clockSkew };
+    const claims = uncountClaims({ ...auth, number }, policy.spam, settings.ownCells, messages, moment, codes.mask);
+    return { result: undefined, next: { ...auth, uncounted: auth.sent }, claims, token };
+  });
 }

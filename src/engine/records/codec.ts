@@ -134,6 +134,7 @@ const fields: Table<Kept> = {
   outbox: objects<OutboxEvent>("q"),
   events: count("m"),
   origin: maybe(origin("g")),
+  uncounted: count("j"),
   request: maybe(text("f")),
   checks: objects<KeyedCheck>("k"),
   keptIds: texts("z"),

@@ -1,26 +1,18 @@
-import { type Authentication, isExpired, isForgotten, needsNumber, withoutNumber } from "../../domain/authentication.js";
-import type { Answer } from "../../domain/cells.js";
-import type { Ask, Claim } from "../../domain/claim.js";
+import { type Authentication, isForgotten, needsNumber, withoutNumber } from "../../domain/authentication.js";
+import type { Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
-import type { CommitResult, RecordWrite, Store, StoredRecord } from "../../ports/store.js";
+import type { CommitResult, RecordWrite, Revocation, Store, StoredRecord } from "../../ports/store.js";
 import { type StoreBudget, unavailable } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
-import type { Soon } from "../soon.js";
+import { agedCache } from "./aged-cache.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
-import { lastUsed } from "./last-used.js";
-import { type Shelf, Write } from "./write.js";
 
 /** An authentication, or what else is kept in a record, as it was read or written last, with the tokens that a commit needs. */
 export interface Held<T = Authentication> {
   readonly auth: T;
   readonly tokens: readonly string[];
-}
-
-/** With the text that a store keeps of it. */
-export interface Remembered extends Held {
-  readonly data: string;
 }
 
 /** What is to be written together. */
@@ -29,26 +21,31 @@ export interface Writing<T = Authentication> {
   /** What `next` was decided on; absent: there was no record. */
   readonly before?: Held<T> | undefined;
   readonly claims?: readonly Claim[] | undefined;
-  readonly asks?: readonly Ask[] | undefined;
-  /** Of this write, to know it again. Default: a new one. */
+  /** The indexes of the claims whose counts are read. Default: of none. */
+  readonly counts?: readonly number[] | undefined;
+  readonly revoke?: Revocation | undefined;
+  /** Identifies this write. Default: a new token. */
   readonly token?: string | undefined;
 }
 
-/** Which claim was refused, what is counted without it, and since when there would be room for it. */
+/** Which claim was refused, what is counted without it, and when there would be room for it. */
 export type RefusedClaim = Extract<CommitResult, { readonly refusedBy: number }>;
 
+/** All claims were granted. */
+export type Granted = Extract<CommitResult, { readonly done: true }>;
+
 export type Committed<T = Authentication> =
-  | ({ readonly done: true } & Answer)
+  | Granted
   | RefusedClaim
   /** What is stored instead, if anything is. */
-  | { readonly done: false; readonly refusedBy?: undefined; readonly held?: Held<T> };
+  | { readonly done: false; readonly refusedBy?: undefined; readonly held?: Held<T> | undefined };
 
 /** Records of one kind in the store: what the loop of `transition.ts` works on. */
 export interface RecordsOf<T> {
   /** What is stored; a record past its end counts as none. */
   find(budget: StoreBudget, customer: string, id: string): Promise<Held<T> | undefined>;
-  /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. Answers what `read` makes of it. */
-  commit<R>(budget: StoreBudget, writing: Writing<T>, read: (committed: Committed<T>) => Soon<R>): Promise<R>;
+  /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. */
+  commit(budget: StoreBudget, writing: Writing<T>): Promise<Committed<T>>;
   /** What this process held last, if it still does: perhaps stale, so good only to start a commit from. */
   recall(customer: string, id: string): Held<T> | undefined;
 }
@@ -59,7 +56,11 @@ export interface Records extends RecordsOf<Authentication> {
   lease(budget: StoreBudget, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
   /** Changes what this process holds of a record, for its next write: nothing is written for it alone. */
   note(from: Authentication, to: Authentication): void;
-  /** What this process holds of a record goes with it. */
+  /** A write that goes on after the answer. Reads of that record by this process wait for it. */
+  pending(id: string, write: Promise<unknown>): void;
+  /** Ends when all such writes have. */
+  written(): Promise<unknown>;
+  /** Drops what this process holds of a record. */
   forget(id: string): void;
 }
 
@@ -70,49 +71,34 @@ export interface RecordsOptions {
   readonly logger: Logger;
   /** Whether this process delivers the events that it writes; then it holds them from the write on, for so many milliseconds. */
   readonly holdsEvents: number | undefined;
-  /** Milliseconds from a creation to its end: nothing is remembered for longer than three times that. */
+  /** Milliseconds from a creation to its end: nothing is remembered for longer than twice that. */
   readonly lifetime: number;
   /** Whether callbacks tell the whole number. */
   readonly fullNumber: boolean;
 }
 
-/** What the remembered texts take, and up to twice that: those of more than 100,000 authentications. */
-const rememberedBytes = 64 * 1024 * 1024;
+/** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
+export const keptTokens = 16;
 
-/** What a text takes beside its length: its id, and its place in a map. */
-const besideText = 160;
+/** Records remembered, and up to as many again. */
+const mostRemembered = 20_000;
 
-/** A record as one string: an object for each would take more than what it holds. Neither tokens nor data of ours have a line break in them. */
-function inOnePiece({ auth, tokens, data }: Remembered): string {
-  return [auth.customer, auth.keepUntil, tokens.join(), data].join("\n");
-}
-
-function heldIn(id: string, text: string | undefined, { unseal }: Codes): Held | undefined {
-  if (text === undefined) return undefined;
-  const [customer = "", keepUntil, written = "", data = ""] = text.split("\n");
-  const tokens = written.split(",");
-  return { auth: decodeRecord({ customer, id, keepUntil: Number(keepUntil), tokens, data }, unseal), tokens };
-}
+/** How often an ended record, or one that vanishes just then, is got out of the way of a new one. */
+const maxRounds = 10;
 
 export function createRecords({ store, codes, clock, logger, holdsEvents, lifetime, fullNumber }: RecordsOptions): Records {
-  const age = lifetime;
   const now = () => clock.now();
-  const texts = lastUsed<string>(rememberedBytes, age, now);
-  /** Ready for use, which most are used soon. Of what was not, and can still be checked, the text takes less. */
-  const recent = lastUsed<Remembered>(1_024, age, now, (held, id) => {
-    if (held.auth.status !== "pending" || held.auth.validated || isExpired(held.auth, now())) return texts.delete(id);
-    const text = inOnePiece(held);
-    texts.set(id, text, besideText + text.length);
-  });
+  const remembered = agedCache<Held>(clock, mostRemembered, lifetime);
+  const pending = new Map<string, Promise<unknown>>();
 
   const heldOf = (record: StoredRecord): Held => {
     try {
-      const { id, tokens, data } = record;
-      const known = recent.get(id);
+      const { id, tokens } = record;
+      const known = remembered.get(id);
       // The same write, with what was noted since.
       if (known !== undefined && known.tokens[0] === tokens[0]) return known;
-      const read = { auth: decodeRecord(record, codes.unseal), tokens, data };
-      recent.set(id, read);
+      const read = { auth: decodeRecord(record, codes.unseal), tokens };
+      remembered.set(id, read);
       return read;
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
@@ -138,33 +124,36 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);
   };
 
-  const forget = (id: string): void => {
-    recent.delete(id);
-    texts.delete(id);
-  };
-
-  const shelf: Shelf = { store, now, heldOf, keep: (held, at) => recent.set(held.auth.id, held, 1, at) };
-
   return {
-    forget,
-
-    find(budget, customer, id) {
-      return budget.ask({
-        ask: () => store.find(customer, id),
-        read(record) {
-          if (record !== undefined && !isForgotten(record, now())) return heldOf(record);
-          // It ended, or was erased by another process.
-          if (recent.get(id)?.auth.customer === customer) forget(id);
-          return undefined;
-        },
-      });
+    async find(budget, customer, id) {
+      await pending.get(id);
+      const record = await budget.call(() => store.find(customer, id));
+      if (record !== undefined && !isForgotten(record, now())) return heldOf(record);
+      // It ended, or was erased by another process.
+      if (remembered.get(id)?.auth.customer === customer) remembered.delete(id);
+      return undefined;
     },
 
-    commit(budget, writing, read) {
-      const { next, before, token = codes.newToken() } = writing;
+    async commit(budget, { next, before, claims = [], counts = [], revoke, token = codes.newToken() }) {
       const at = now();
       const auth = next.sealed === undefined || needsNumber(next, fullNumber, at) ? next : withoutNumber(next);
-      return budget.ask(new Write(shelf, budget, writing, auth, wakeOf(auth, before, at), token, at, read));
+      const { customer, id, keepUntil } = auth;
+      const wakeAt = wakeOf(auth, before, at);
+      const data = encodeRecord(auth);
+      let over = before?.tokens ?? [];
+      for (let round = 0; ; round++) {
+        const tokens = [token, ...over].slice(0, keptTokens);
+        const record: RecordWrite = { customer, id, keepUntil, now: at, tokens, data, ...(wakeAt !== undefined && { wakeAt }) };
+        const change = { claims, counts, record, expected: over[0] ?? null, ...(revoke !== undefined && { revoke }) };
+        const result = await budget.call(() => store.commit(change));
+        if (result.done) remembered.set(id, { auth, tokens });
+        if (result.done || result.refusedBy !== undefined) return result;
+        const { current } = result;
+        if (current !== undefined && !isForgotten(current, now())) return { done: false, held: heldOf(current) };
+        if (before !== undefined || round === maxRounds) return { done: false };
+        // A record past its end that the store has not cleared away yet counts as none, so the new one takes its place; unless it is cleared away just then.
+        over = current?.tokens ?? [];
+      }
     },
 
     async lease(budget, until, limit, leaseUntil) {
@@ -173,13 +162,21 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
     },
 
     note(from, to) {
-      const held = recent.get(from.id);
-      if (held?.auth !== from) return;
-      recent.set(to.id, { auth: to, tokens: held.tokens, data: encodeRecord(to) });
+      const held = remembered.get(from.id);
+      if (held?.auth === from) remembered.set(to.id, { auth: to, tokens: held.tokens });
     },
 
+    pending(id, write) {
+      const ended = write.catch(() => undefined).finally(() => pending.delete(id));
+      pending.set(id, ended);
+    },
+
+    written: () => Promise.all(pending.values()),
+
+    forget: (id) => remembered.delete(id),
+
     recall(customer, id) {
-      const held = recent.get(id) ?? heldIn(id, texts.get(id), codes);
+      const held = remembered.get(id);
       return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, now()) ? undefined : held;
     },
   };

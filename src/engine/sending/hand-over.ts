@@ -1,16 +1,17 @@
 import { type Authentication, isVoid } from "../../domain/authentication.js";
+import { givenBack, type SumClaim } from "../../domain/claim.js";
 import type { Decision } from "../../domain/decision.js";
 import { maskNumber } from "../../domain/phone-number.js";
-import type { Policy } from "../../domain/policy.js";
+import type { SpendCeiling } from "../../domain/policy.js";
 import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../../domain/send.js";
 import { soundPrice, spendCorrection } from "../../domain/spend.js";
 import type { TestNumber } from "../../options.js";
 import type { Clock } from "../../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
-import { askWithin, type StoreBudget, TimedOut } from "../clock/budget.js";
+import { type StoreBudget, TimedOut, withTimeout } from "../clock/budget.js";
 import { insist } from "../clock/insist.js";
+import type { Account } from "../door/account.js";
 import { newBudget, type Parts } from "../parts.js";
-import type { Soon } from "../soon.js";
 import { type Decided, transition } from "../transition.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./kept-ids.js";
 import { type Sending, toMessage } from "./next-send.js";
@@ -25,62 +26,69 @@ const none: readonly never[] = [];
  *
  * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time). "Once a message may have been handed over, no store fault turns the answer into an error" (docs/contract.md#no-error-after-hand-over).
  */
-export function handOver(parts: Parts, budget: StoreBudget, policy: Policy, sending: Sending): Promise<HandedOver> {
-  const began = parts.clock.now();
-  const test = parts.settings.testNumbers.get(sending.next.number);
-  return test === undefined
-    ? send(parts, toMessage(parts, sending), began).then((report) => sent(parts, budget, policy, sending, began, report))
-    : pretend(parts, test).then((report) => settled(parts, budget, policy, sending, report, test));
+export async function handOver(parts: Parts, budget: StoreBudget, account: Account, sending: Sending): Promise<HandedOver> {
+  const { clock, settings } = parts;
+  const began = clock.now();
+  const test = settings.testNumbers.get(sending.next.number);
+  if (test !== undefined) return settled(parts, budget, account, sending, await pretend(parts, test), test);
+  const report = await send(parts, toMessage(parts, sending), began);
+  record(parts, sending, began, report);
+  return settled(parts, budget, account, sending, report);
 }
 
 /** What came of a send, and its record afterwards. */
-interface HandedOver {
+export interface HandedOver {
   readonly result: SendResult;
   readonly auth: Authentication;
 }
 
-function sent(parts: Parts, budget: StoreBudget, policy: Policy, sending: Sending, began: number, report: SentReport): Soon<HandedOver> {
-  const { clock, eyes, statistics } = parts;
-  const { next: auth, price } = sending;
+function record({ clock, eyes, statistics }: Parts, { next: auth, price }: Sending, began: number, report: SentReport): void {
   const { result, reason } = report;
   const route = report.route ?? auth.sends.at(-1)?.route;
   if (result !== "rejected") statistics.sent(auth.customer, auth.country, route, report.price ?? price);
   eyes.sent(auth, { attempt: auth.attempts, outcome: result, route, took: Math.max(0, clock.now() - began), reason });
-  return settled(parts, budget, policy, sending, report);
 }
 
-function settled(parts: Parts, budget: StoreBudget, policy: Policy, sending: Sending, report: SentReport, test?: TestNumber): Soon<HandedOver> {
+/** Writes what came of a send, where there is something to write. */
+async function settled(parts: Parts, budget: StoreBudget, { policy }: Account, sending: Sending, report: SentReport, test?: TestNumber): Promise<HandedOver> {
   const { next: auth } = sending;
+  const { result, indexed } = report;
   const attempt = auth.attempts;
   const now = parts.clock.now();
-  const correction = correctionOf(parts, policy, sending, report);
-  const marked = correction.length > 0 ? { ...report, marks: true } : report;
-  if (test === undefined && report.indexed === undefined && settleSend(auth, attempt, marked, policy, now) === undefined)
-    return { result: report.result, auth };
-  const settle = (current: Authentication): Decided<Authentication> => {
+  const returned = returnedClaims(parts, policy.limits.spend, sending, report);
+  // An unlocking in the meantime has taken the message out of its cells already.
+  const returnedBy = ({ sent, uncounted }: Authentication) =>
+    uncounted >= sent ? returnedClaims(parts, policy.limits.spend, { ...sending, cells: [] }, report) : returned;
+  const marked = returned.length > 0 ? { ...report, marks: true } : report;
+  const token = parts.codes.newToken();
+  const settle = (current: Authentication, tokens: readonly string[]): Decided<Authentication> => {
     const known = settleSend(current, attempt, marked, policy, now);
     const next =
       test?.outcome === "undeliverable" ? (settleReceipt(known ?? current, attempt, { status: "undeliverable", error: "test number" }, now) ?? known) : known;
-    // What was settled before, by a write whose answer was lost, is not settled again.
-    return { result: next ?? current, next, claims: known === undefined ? [] : correction };
+    // A store that writes in two steps may have written the record alone: then the same write completes it.
+    if (known === undefined && tokens.includes(token)) return { result: current, next: current, claims: returned, token };
+    return { result: next ?? current, next, claims: known === undefined ? [] : returnedBy(current), token };
   };
-  return keep(parts, budget, auth, report, settle);
+  const local = settle(auth, []);
+  if (local.next === undefined && indexed === undefined) return { result, auth };
+  // The id first: a process that dies in between leaves a message that its receipts find.
+  const listening = indexed === undefined ? undefined : listen(parts, budget, indexed, { customer: auth.customer, id: auth.id, attempt });
+  const after = local.next === undefined ? auth : await store(parts, budget, auth, local.result, settle);
+  await listening;
+  return { result, auth: after };
 }
 
-/** Writes down what came of a send. */
-async function keep(
-  parts: Parts,
-  budget: StoreBudget,
-  auth: Authentication,
-  { result, indexed }: SentReport,
-  settle: (current: Authentication) => Decided<Authentication>,
-): Promise<HandedOver> {
-  const local = settle(auth);
-  // The id first: a process that dies in between leaves a message that its receipts find.
-  const listening = indexed === undefined ? undefined : listen(parts, budget, indexed, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
-  const after = local.next === undefined ? auth : await store(parts, budget, auth, local.result, settle);
-  if (listening !== undefined) await listening;
-  return { result, auth: after };
+/** What a message that is surely not sent gives back to its cells, and what it did not cost: "goes back with the write that settles it" (docs/contract.md#spend-ceiling). */
+function returnedClaims(
+  { settings }: Parts,
+  ceilings: readonly SpendCeiling[],
+  { next, maxPrice, cells = [] }: Sending,
+  { result, price }: SentReport,
+): SumClaim[] {
+  const counted = result === "rejected" ? cells.map(givenBack) : [];
+  if (maxPrice === undefined) return counted;
+  const spent = result === "rejected" ? 0 : (price ?? maxPrice);
+  return [...counted, ...spendCorrection(next.customer, maxPrice, spent, ceilings, { at: next.lastSendAt, skew: settings.clockSkew })];
 }
 
 /** Keeps the carrier's id for the receipts to come, and settles those that were quicker. A store fault costs the request nothing: it is insisted on beside it. */
@@ -118,24 +126,17 @@ async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise
   }
 }
 
-/** "what it did not cost goes back with the write that settles it" (docs/contract.md#spend-ceiling): a message surely not sent is free, one that may have been sent is paid. */
-function correctionOf({ settings }: Parts, { limits }: Policy, { next, maxPrice }: Sending, { result, price }: SentReport) {
-  if (maxPrice === undefined) return none;
-  const spent = result === "rejected" ? 0 : (price ?? maxPrice);
-  return spendCorrection(next.customer, maxPrice, spent, limits.spend, { at: next.lastSendAt, skew: settings.clockSkew });
-}
-
 /** Settles on what is stored. A store fault costs the request nothing: the record as it should be comes back all the same, and the write is insisted on beside it. */
 async function store(
   parts: Parts,
   budget: StoreBudget,
   auth: Authentication,
   local: Authentication,
-  settle: (current: Authentication) => Decided<Authentication>,
+  settle: (current: Authentication, tokens: readonly string[]) => Decided<Authentication>,
 ): Promise<Authentication> {
   const { clock, eyes, records, outbox } = parts;
   const write = async (within: StoreBudget) => {
-    const stored = await transition(records, within, auth.customer, auth.id, settle);
+    const stored = await transition(records, within, auth.customer, auth.id, (current, { tokens }) => settle(current, tokens));
     // Nothing is told of a message whose record was erased meanwhile.
     if (stored !== undefined) outbox.deliverSoon(stored);
     return stored;
@@ -168,26 +169,21 @@ async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: Tes
 }
 
 /** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
-function send(parts: Parts, message: SmsMessage, now: number): Promise<SentReport> {
+async function send(parts: Parts, message: SmsMessage, now: number): Promise<SentReport> {
   const { sender, clock, eyes, settings } = parts;
   const context = new TimeToSend(now, settings.sendTimeout);
-  const failed = (error: unknown): SentReport => {
+  try {
+    const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
+    // An answer may be an object that throws when it is read.
+    const outcome = outcomeOf(answer);
+    const report = reportOf(outcome ?? "unknown", answer, clock);
+    if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
+    if (eyes.outages.sender.on) eyes.outages.sender.worked();
+    return report;
+  } catch (error) {
     if (error instanceof TimedOut) context.abort(error);
     return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, clock));
-  };
-  const answered = (answer: unknown): SentReport => {
-    try {
-      const outcome = outcomeOf(answer);
-      const report = reportOf(outcome ?? "unknown", answer, clock);
-      if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
-      if (eyes.outages.sender.on) eyes.outages.sender.worked();
-      return report;
-    } catch (error) {
-      // An answer may be an object that throws when it is looked at.
-      return failed(error);
-    }
-  };
-  return askWithin(clock, settings.sendTimeout, { ask: () => sender.send(message, context), read: answered, failed });
+  }
 }
 
 /** With the reason, told to the operator, and kept where the sender gives no steps of its own. */

@@ -1,5 +1,6 @@
 import type { Authentication, Send } from "../../domain/authentication.js";
 import { withSend } from "../../domain/authentication.js";
+import type { SumClaim } from "../../domain/claim.js";
 import type { Decision } from "../../domain/decision.js";
 import { messageText, registeredText, textFault } from "../../domain/message.js";
 import type { Policy } from "../../domain/policy.js";
@@ -10,6 +11,7 @@ import { defaultText } from "../../options.js";
 import type { Network, Plan, RegisteredIds, SmsMessage } from "../../ports/sms-sender.js";
 import type { Parts } from "../parts.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
+import type { Tried } from "./roll-back.js";
 
 /** A send that is about to be made. */
 export interface Sending {
@@ -23,6 +25,10 @@ export interface Sending {
   readonly maxPrice?: number | undefined;
   /** What a spend ceiling claims for it, with the write. */
   readonly charges: readonly Charge[];
+  /** The commit that wrote it. */
+  readonly tried?: Tried;
+  /** The cells that hold it. */
+  readonly cells?: readonly SumClaim[];
   /** There is a ceiling, and the sender told no price. */
   readonly unpriced?: Decision | undefined;
 }

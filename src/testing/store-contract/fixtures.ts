@@ -1,7 +1,7 @@
 import { AssertionError } from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { inspect, isDeepStrictEqual } from "node:util";
-import type { Ask, Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim } from "../../ports/store.js";
+import type { Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, SumParts } from "../../ports/store.js";
 
 /** A case before `storeContract` fills in the default peer. */
 export interface StoreCase {
@@ -12,14 +12,8 @@ export interface StoreCase {
 /** Half an hour, in milliseconds. What must be kept is kept so long. */
 export const halfHour = 1_800_000;
 
-/** How far a member window reaches back unless told otherwise. Milliseconds. */
+/** How far a member window reaches back unless a case says otherwise. Milliseconds. */
 export const minute = 60_000;
-
-/** How far a sum reaches back unless told otherwise. Milliseconds. */
-export const length = 1_200_000;
-
-/** How much longer a sum may count what it holds: a twelfth of its length. Milliseconds. */
-export const twelfth = length / 12;
 
 /** A life that ends in half an hour. */
 export function life(now: number = Date.now()): Life {
@@ -120,17 +114,21 @@ export function member(window: string, fields: Partial<MemberClaim> = {}): Membe
   return { window, member: randomUUID(), since: now - minute, ...life(now), ...fields };
 }
 
-/** A claim of `weight` on `sum`, over the last twenty minutes. */
+/** The parts of `sum` that count: three, of which 700,000 is the newest, unless a case says otherwise. */
+export function partsOf(sum: string, fields: Partial<SumParts> = {}): SumParts {
+  return { sum, part: 700_000, parts: 3, ...fields };
+}
+
+/** A claim of `weight` on `sum`, on the parts that `partsOf` names. */
 export function weight(sum: string, weight: number, fields: Partial<SumClaim> = {}): SumClaim {
-  const now = fields.now ?? Date.now();
-  return { sum, weight, since: now - length, ...life(now), ...fields };
+  return { ...partsOf(sum), weight, ...life(fields.now), ...fields };
 }
 
 /** Commits claims, which must be granted with exactly these counts. */
 export async function granted(store: Store, claims: readonly Claim[], counts: readonly number[], what: string): Promise<void> {
   const result = await commit(store, { claims }, what);
   same(result.counts, counts, `${what}: the counts`);
-  same(result.asked, [], `${what}: what is told where nothing was asked`);
+  same(result.asked, [], `${what}: what is returned where nothing was asked`);
 }
 
 /** Commits claims, of which the one at `refusedBy` must be the first refused, with what is held without it. */
@@ -140,18 +138,21 @@ export async function refused(store: Store, claims: readonly Claim[], refusedBy:
   same({ refusedBy: result.refusedBy, count: result.refusedBy === undefined ? undefined : result.count }, { refusedBy, count }, what);
 }
 
-/** Commits a claim, which must be refused; where the store tells since when there would be room, that must be the earliest `since` under which it is granted, and is answered. */
+/** Commits a claim, which must be refused. Where the store says when there would be room, that must be the earliest such `since` or `part`, and is returned. */
 export async function roomFor(store: Store, claim: Claim, what: string): Promise<number | undefined> {
   const result = await store.commit({ claims: [claim] });
   if (result.done || result.refusedBy === undefined) throw new AssertionError({ message: `${what}: expected the claim refused, got ${show(result)}` });
-  const { roomSince } = result;
-  if (roomSince === undefined) return undefined;
-  ensure(roomSince > claim.since, `${what}: expected room after ${claim.since}, got ${roomSince}`);
-  const before = await store.commit({ claims: [{ ...claim, since: roomSince - 1 }] });
-  if (before.done) throw new AssertionError({ message: `${what}: expected room since ${roomSince}, and there was a millisecond before` });
-  const then = await store.commit({ claims: [{ ...claim, since: roomSince }] });
-  if (!then.done) throw new AssertionError({ message: `${what}: expected room since ${roomSince}, and the claim was refused: ${show(then)}` });
-  return roomSince;
+  const room = "sum" in claim ? result.roomPart : result.roomSince;
+  if (room === undefined) return undefined;
+  const own = "sum" in claim ? claim.part : claim.since;
+  ensure(Number.isSafeInteger(room) && room > own, `${what}: expected room after ${own}, got ${room}`);
+  const at = (place: number): Claim => ("sum" in claim ? { ...claim, part: place } : { ...claim, since: place });
+  for (const place of "sum" in claim ? Array.from({ length: room - own - 1 }, (_, i) => own + 1 + i) : [room - 1]) {
+    const before = await store.commit({ claims: [at(place)] });
+    if (before.done) throw new AssertionError({ message: `${what}: expected room from ${room} on, and there was at ${place}` });
+  }
+  await commit(store, { claims: [at(room)] }, `${what}: a claim at ${room}, where there would be room`);
+  return room;
 }
 
 /** Claims new members one after another, each of which must be granted. */
@@ -159,7 +160,7 @@ export async function fill(store: Store, window: string, members: number, fields
   for (let i = 0; i < members; i++) await commit(store, { claims: [member(window, fields)] }, `member ${i + 1} of ${members} under a limit of ${fields.limit}`);
 }
 
-/** How many members of `window` are newer than `since`: taking out a member that is not there tells it. */
+/** How many members of `window` are newer than `since`: taking out a member that is not there returns it. */
 export async function countOf(store: Store, window: string, since: number, list = false): Promise<number | undefined> {
   const taken = member(window, { since, now: since + 1, out: true, ...(list ? {} : { limit: 1_000 }) });
   return (await commit(store, { claims: [taken] }, "taking out a member that is not there")).counts[0];
@@ -171,13 +172,13 @@ export async function holds(store: Store, window: string, since: number, expecte
 }
 
 /** What the sums hold. */
-export async function ask(store: Store, asks: readonly Ask[]): Promise<readonly number[]> {
+export async function ask(store: Store, asks: readonly SumParts[]): Promise<readonly number[]> {
   return (await commit(store, { asks }, "a commit that only asks")).asked;
 }
 
-/** Fails unless `sum` holds `expected` since `since`. */
-export async function sums(store: Store, sum: string, since: number, expected: number, what: string): Promise<void> {
-  same(await ask(store, [{ sum, since }]), [expected], what);
+/** Fails unless the parts of `sum` that count hold `expected`. */
+export async function sums(store: Store, sum: string, expected: number, what: string, fields: Partial<SumParts> = {}): Promise<void> {
+  same(await ask(store, [partsOf(sum, fields)]), [expected], what);
 }
 
 /** Writes over a record that was handed out, as a careless caller might. */
@@ -192,79 +193,11 @@ export function spoil(handedOut: StoredRecord): void {
   }
 }
 
-/** Names that stores and their clients are known to change. */
-export const oddNames: readonly string[] = [
-  ":",
-  "::a",
-  "a:b",
-  "$where",
-  "$",
-  ".",
-  "a.b",
-  "{}",
-  "{a}",
-  "*",
-  "__proto__",
-  "constructor",
-  "toString",
-  "1",
-  "01",
-  "1.0",
-  "1e0",
-  "null",
-  "é",
-  "e\u0301",
-  "日本",
-  "😀",
-  "'",
-  '"',
-  "\n",
-  "a\0b",
-  " ",
-  "a ",
-  "x".repeat(256),
-];
-
 /** Texts that stores and their clients are known to change. */
-export const awkwardTexts: readonly string[] = [
-  "0",
-  "123456",
-  "0123456",
-  "-1",
-  "1.0",
-  "1e5",
-  "0x10",
-  "9007199254740993",
-  "12345678901234567890",
-  "Infinity",
-  "NaN",
-  "null",
-  "nil",
-  "undefined",
-  "true",
-  "false",
-  "",
-  " ",
-  " 1 ",
-  "\n",
-  "[]",
-  "{}",
-  "[1,2]",
-  '"quoted"',
-  '{"code":123456,"a.b":1,"$set":{"x":null},"__proto__":{"y":1}}',
-  "$where",
-  "$inc",
-  "a.b.c",
-  "it's",
-  "back\\slash",
-  "two\r\nlines",
-  "nul\0inside",
-  "\0",
-  "tab\tbell\u0007",
-  "line\u2028paragraph\u2029",
-  "\ufeffbom",
-  "é e\u0301 ß ñ",
-  "日本語",
-  "😀👩‍👩‍👧",
-  "\u007f\u0080\u00ff\u0100",
+export const oddTexts: readonly string[] = [
+  ...["0", "1", "01", "-1", "1.0", "1e0", "1e5", "0x10", "0123456", "9007199254740993", "12345678901234567890", "Infinity", "NaN"],
+  ...["null", "nil", "undefined", "true", "false", "__proto__", "constructor", "toString", "$", "$where", "$inc", ".", "a.b", "*"],
+  ...[":", "::a", "a:b", "[]", "{}", "{a}", "[1,2]", '"quoted"', "it's", "back\\slash", '{"code":123456,"a.b":1,"$set":{"x":null},"__proto__":{"y":1}}'],
+  ...[" ", "a ", " a", "\n", "two\r\nlines", "\0", "nul\0inside", "tab\tbell\u0007", "line\u2028paragraph\u2029", "\ufeffbom"],
+  ...["é", "e\u0301", "ß ñ", "日本語", "😀👩‍👩‍👧", "\u007f\u0080\u00ff\u0100", "x".repeat(256)],
 ];

@@ -5,13 +5,13 @@ import {
   following,
   granted,
   holds,
-  length,
   life,
   member,
   minute,
   newest,
   newName,
   newRecord,
+  partsOf,
   refusedWith,
   type StoreCase,
   same,
@@ -24,70 +24,77 @@ import {
 /** `forget`. */
 export const forgetCases: readonly StoreCase[] = [
   {
-    name: "forget: of records, windows, lists, sums and values nothing is left, and of others all",
+    name: "forget: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share",
     async run(store, peer) {
       const now = Date.now();
       const customer = randomUUID();
       const [record, other, foreign] = [newRecord({ customer, now }), newRecord({ customer, now }), newRecord({ now })];
       for (const one of [record, other, foreign]) await write(store, one, null);
-      await write(store, { ...newRecord({ now }), id: record.id }, null);
+      const twin = await write(store, newRecord({ now, id: record.id }), null);
       const [window, list, sum, value, kept] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
       for (const name of [window, kept]) await fill(store, name, 3, { now, limit: 9 });
       await granted(store, [member(list, { now }), member(`${list}+`, { now }), weight(sum, 5, { now }), weight(kept, 7, { now })], [1, 1, 5, 7], "more");
+      await granted(
+        store,
+        [member(sum, { now, limit: 9 }), weight(window, 4, { now })],
+        [1, 4],
+        "a window with the name of a sum, and a sum with that of a window",
+      );
       for (const key of [value, kept]) await store.put(key, "value", life());
 
-      await store.forget({ records: [record, foreign], windows: [window, list], sums: [sum], values: [value] });
+      await store.forget({ records: [record, foreign], windows: [window, list], sums: [partsOf(sum)], values: [value] });
       for (const one of [record, foreign]) same(await peer.find(one.customer, one.id), undefined, "a record that was let go of");
       await stored(peer, other, "another record of the customer");
+      await stored(peer, twin, "the record of the same id of another customer");
+      await holds(peer, sum, now - minute, 1, "the window with the name of a sum");
+      await sums(peer, window, 4, "the sum with the name of a window");
       same(await peer.members(window, 9), [], "the window that was let go of");
       same(await peer.members(list, 9), [], "the list that was let go of");
       await holds(peer, window, now - minute, 0, "the window that was let go of");
-      await sums(peer, sum, now - length, 0, "the sum that was let go of");
+      await sums(peer, sum, 0, "the sum that was let go of");
       same(await peer.get(value), undefined, "the value that was let go of");
       await holds(peer, kept, now - minute, 3, "another window");
       same((await peer.members(`${list}+`, 9)).length, 1, "another list");
-      await sums(peer, kept, now - length, 7, "another sum");
+      await sums(peer, kept, 7, "another sum");
       same(await peer.get(kept), "value", "another value");
       await store.forget({});
     },
   },
   {
-    name: "forget: the same id under another customer stays, and so does a sum with the name of a window, and a window with that of a sum",
-    async run(store) {
-      const now = Date.now();
-      const record = await write(store, newRecord({ now }), null);
-      const twin = await write(store, newRecord({ now, id: record.id }), null);
-      const [one, two] = [newName(record.customer), newName(record.customer)];
-      for (const name of [one, two])
-        await granted(store, [member(name, { now, limit: 5 }), weight(name, 4, { now })], [1, 4], "a window and a sum of one name");
-      await store.forget({ records: [record], windows: [one], sums: [two] });
-      await stored(store, twin, "the record of the other customer");
-      await holds(store, one, now - minute, 0, "the window that was let go of");
-      await sums(store, one, now - length, 4, "the sum of its name");
-      await holds(store, two, now - minute, 1, "the window whose name a sum had");
-      await sums(store, two, now - length, 0, "the sum that was let go of");
+    name: "forget: of a sum the parts that count are let go of, the next one too, and those of another sum stay",
+    async run(store, peer) {
+      const customer = randomUUID();
+      const [gone, kept] = [newName(customer), newName(customer)];
+      const parts = [-2, -1, 0, 1].map((offset) => partsOf("").part + offset);
+      for (const sum of [gone, kept]) for (const part of parts) await commit(store, { claims: [weight(sum, 5, { part })] }, "a part");
+      await store.forget({ sums: [partsOf(gone)] });
+      for (const part of parts) await sums(peer, gone, 0, `the sum that was let go of, as of part ${part}`, { part });
+      await sums(peer, kept, 20, "the other sum", { ahead: true });
+      await granted(peer, [weight(gone, 5, { limit: 5 })], [5], "the sum that was let go of, claimed again");
     },
   },
   {
-    name: "forget: what is not there is passed over, a second call does nothing, and all of it can be made anew",
+    name: "forget: what is not there is passed over, a second call does nothing, and all of it can be made again",
     async run(store) {
       const now = Date.now();
       const record = newRecord({ now });
       const [window, sum, value] = [newName(record.customer), newName(record.customer), newName(record.customer)];
-      const all = { records: [record], windows: [window], sums: [sum], values: [value] };
+      const all = { records: [record], windows: [window], sums: [partsOf(sum)], values: [value] };
       const make = async () => {
-        await commit(store, { claims: [member(window, { now, limit: 1 }), weight(sum, 5, { now, limit: 5 })], record }, "a commit that makes all of it");
+        const claims = [member(window, { now, limit: 1 }), weight(sum, 5, { now, limit: 5 })];
+        const made = { ...record, tokens: [randomUUID()] };
+        await commit(store, { claims, record: made }, "a commit that makes all of it");
         await store.put(value, "value", life());
+        return made;
       };
       await store.forget(all);
       await make();
       await store.forget(all);
       await store.forget(all);
-      await make();
-      await stored(store, record, "the record that was made anew");
-      same(await store.get(value), "value", "the value that was made anew");
-      await holds(store, window, now - minute, 1, "the window that was made anew");
-      await sums(store, sum, now - length, 5, "the sum that was made anew");
+      await stored(store, await make(), "the record that was made again");
+      same(await store.get(value), "value", "the value that was made again");
+      await holds(store, window, now - minute, 1, "the window that was made again");
+      await sums(store, sum, 5, "the sum that was made again");
     },
   },
   {

@@ -103,7 +103,7 @@ export const leaseCases: readonly StoreCase[] = [
       );
     },
   },
-  leaseCase("lease: tokens, data and end stay as they are, so whoever has read the record can write it", async (store, _, customer, at) => {
+  leaseCase("lease: tokens, data and end stay as they are, so that it can be written by a caller who has read it", async (store, _, customer, at) => {
     const record = await write(store, newRecord({ customer, wakeAt: at, tokens: [randomUUID(), randomUUID()] }), null);
     const [found] = await leased(store, customer, at);
     sameRecord(found, record, "the record handed out");
@@ -184,7 +184,7 @@ export const leaseCases: readonly StoreCase[] = [
     for (let round = 0; round < 10; round++) {
       const record = await write(store, newRecord({ customer, wakeAt: at }), null);
       const next = following(record, { data: "done" });
-      await Promise.all([peer.lease(at, plenty, at + 1_000), commit(store, { record: next, expected: newest(record) }, "a write beside a lease")]);
+      await Promise.all([peer.lease(at, plenty, at + 1_000), commit(store, { record: next, expected: newest(record) }, "a write during a lease")]);
       await stored(store, next, "the record after the race");
       same(await ids(store, customer, at + 1_000), [], "what is due after a write without wakeAt, whatever came first");
     }

@@ -9,21 +9,23 @@ import {
   granted,
   halfHour,
   holds,
-  length,
   member,
   minute,
   newest,
   newName,
   newRecord,
+  partsOf,
   refused,
   type StoreCase,
   same,
   stored,
+  sums,
   weight,
   write,
 } from "./fixtures.js";
 
 const day = 86_400_000;
+const { part } = partsOf("");
 
 /** How long things are kept: by the store's own clock, whatever the callers' clocks say. */
 export const lifeCases: readonly StoreCase[] = [
@@ -62,9 +64,9 @@ export const lifeCases: readonly StoreCase[] = [
       await store.tally([{ counter, by: 3, now, keepUntil: now + halfHour }], []);
       await store.put(key, "value", { now, keepUntil: now + halfHour });
 
-      const early = [member(window, { now: ahead, limit: 10 }), member(list, { now: ahead }), weight(sum, 7, { now: ahead, limit: 100 })];
+      const early = [member(window, { now: ahead, limit: 10 }), member(list, { now: ahead }), weight(sum, 7, { now: ahead, limit: 100, part: part + 9 })];
       await granted(peer, early, [1, 1, 7], "a caller two days ahead, who sees none of the others");
-      await granted(peer, [weight(newName(customer), 1, { now: ahead })], [1], "the same caller in another sum");
+      await granted(peer, [weight(newName(customer), 1, { now: ahead, part: part + 9 })], [1], "the same caller in another sum");
       await peer.tally([{ counter, by: 4, now: ahead, keepUntil: ahead + halfHour }], []);
       await peer.put(newName(customer), "other", { now: ahead, keepUntil: ahead + halfHour });
       const own = await write(peer, newRecord({ customer, now: ahead }), null);
@@ -72,10 +74,10 @@ export const lifeCases: readonly StoreCase[] = [
 
       await holds(store, window, now - minute, 3, "the window, back on time");
       same((await store.members(list, 10)).length, 3, "the list, back on time");
-      const since = now - length;
-      const asks = [sum, other].map((name) => ({ sum: name, since }));
-      same(await ask(store, asks), [12, 3], "the sums, back on time");
-      await granted(store, [member(window, { now, limit: 10 }), weight(sum, 1, { now, limit: 100 })], [4, 13], "one more on time");
+      const asks = [sum, other].map((name) => partsOf(name));
+      same(await ask(store, asks), [5, 3], "the sums, back on time");
+      await granted(store, [member(window, { now, limit: 10 }), weight(sum, 1, { now, limit: 100 })], [4, 6], "one more on time");
+      await sums(store, sum, 7, "the sum as of the part of the caller ahead", { part: part + 9 });
       same(await store.tally([], [counter]), [7], "the counter");
       same(await store.get(key), "value", "the value");
       await stored(store, record, "the record of the caller on time");
@@ -100,7 +102,7 @@ export const lifeCases: readonly StoreCase[] = [
       await store.tally([{ counter, by: 4, now, keepUntil: now - 1 }], []);
       between(await countOf(store, window, now - minute), 1, 2, "the window");
       between((await store.members(list, 10)).length, 1, 2, "the list");
-      between((await ask(store, [{ sum, since: now - length }]))[0], 5, 10, "the sum");
+      between((await ask(store, [partsOf(sum)]))[0], 5, 10, "the sum");
       between((await store.tally([], [counter]))[0], 3, 7, "the counter");
     },
   },

@@ -8,13 +8,13 @@ import {
   following,
   granted,
   holds,
-  length,
   life,
   member,
   minute,
   newest,
   newName,
   newRecord,
+  partsOf,
   refused,
   refusedWith,
   type StoreCase,
@@ -24,6 +24,7 @@ import {
   weight,
   write,
 } from "./fixtures.js";
+import { revoking } from "./revocations.js";
 
 /** Many callers at once, half of them through the peer. Racers may be refused more than they need to be, never granted more. */
 export function raceCases(racers: number): readonly StoreCase[] {
@@ -51,23 +52,15 @@ export function raceCases(racers: number): readonly StoreCase[] {
 
   return [
     {
-      name: `commit: of ${racers} racing creates exactly one is done, and the others get its record`,
+      name: `commit: of ${racers} racing writes exactly one is done, the first that creates or the next, and the others get its record`,
       async run(store, peer) {
         const { customer, id } = newRecord();
-        const changes = Array.from({ length: racers }, (_, i) => ({ record: newRecord({ customer, id, data: `racer ${i}` }) }));
-        await oneIsDone(store, peer, changes);
-      },
-    },
-    {
-      name: `commit: of ${racers} racing writes from one token exactly one is done, and the others get its record`,
-      async run(store, peer) {
-        let record = await write(store, newRecord(), null);
+        let last: RecordWrite | undefined;
         for (let round = 0; round < 3; round++) {
-          const changes = Array.from({ length: racers }, (_, i) => ({
-            record: following(record, { data: `round ${round} racer ${i}` }),
-            expected: newest(record),
-          }));
-          record = await oneIsDone(store, peer, changes);
+          const next = (data: string) => (last ? following(last, { data }) : newRecord({ customer, id, data }));
+          const expected = last ? newest(last) : null;
+          const changes = Array.from({ length: racers }, (_, i) => ({ record: next(`round ${round} racer ${i}`), expected }));
+          last = await oneIsDone(store, peer, changes);
         }
       },
     },
@@ -83,7 +76,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
         const winner = Number((await oneIsDone(store, peer, changes)).data);
         same(await store.members(window, 10), [`${winner}`], "the window after the race");
         same(await store.members(list, 10), [`${winner}`], "the list after the race");
-        await sums(store, sum, now - length, winner + 1, "the sum after the race");
+        await sums(store, sum, winner + 1, "the sum after the race");
       },
     },
     {
@@ -100,7 +93,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
           }));
           record = await oneIsDone(store, peer, changes);
           await holds(store, window, now - minute, round, `the window after round ${round}`);
-          await sums(store, sum, now - length, 10 * round, `the sum after round ${round}`);
+          await sums(store, sum, 10 * round, `the sum after round ${round}`);
         }
         await refused(store, [member(window, { now, limit: 3 })], 0, 3, "a member past the limit");
       },
@@ -110,8 +103,13 @@ export function raceCases(racers: number): readonly StoreCase[] {
       async run(store, peer) {
         const first = newRecord();
         const { customer, now } = first;
-        const [window, list, sum] = [newName(customer), newName(customer), newName(customer)];
-        const claims = (round: number) => [member(window, { now, limit: 2 }), member(list, { now }), weight(sum, round, { now })];
+        const [window, list, sum, back] = [newName(customer), newName(customer), newName(customer), newName(customer)];
+        const claims = (round: number) => [
+          member(window, { now, limit: 2 }),
+          member(list, { now }),
+          weight(sum, round, { now }),
+          weight(back, -round, { now }),
+        ];
         const next = following(first, { data: "next" });
         const changes: Change[] = [
           { claims: claims(1), record: first },
@@ -125,7 +123,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
           );
           await holds(store, window, now - minute, i + 1, "the window after it");
           same((await store.members(list, 10)).length, i + 1, "the list after it");
-          await sums(store, sum, now - length, i === 0 ? 1 : 3, "the sum after it");
+          same(await ask(store, [partsOf(sum), partsOf(back)]), i === 0 ? [1, -1] : [3, -3], "the sums after it");
         }
         await stored(store, next, "the record after it");
       },
@@ -148,7 +146,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
         };
         await Promise.all([store, peer, store, peer, store, peer].map(caller));
         same((await store.find(first.customer, first.id))?.data, "30", "the count after six callers added one five times each");
-        await sums(store, sum, first.now - length, 30, "the sum after six callers added one five times each");
+        await sums(store, sum, 30, "the sum after six callers added one five times each");
       },
     },
     {
@@ -166,20 +164,24 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `window: of ${racers} racers for two in both orders never more than \`limit\` are granted, and refusals charge nothing`,
+      name: `commit: of ${racers} racers for a window and a sum in both orders never more than the limits are granted, and refusals charge nothing`,
       async run(store, peer) {
         const customer = randomUUID();
-        const [a, b] = [newName(customer), newName(customer)];
-        const limitB = Math.ceil(racers / 4);
-        const limitA = 2 * limitB;
+        const [window, sum] = [newName(customer), newName(customer)];
+        const most = Math.ceil(racers / 4);
         const now = Date.now();
-        const claims = () => [member(a, { limit: limitA, now }), member(b, { limit: limitB, now })];
-        const some = await grants(store, peer, (i) => (i % 3 ? claims() : claims().reverse()));
-        ensure(some <= limitB, `expected at most ${limitB} of ${racers} racers granted, got ${some}`);
-        for (const window of [a, b]) await holds(store, window, now - minute, some, "the members in either window are the racers granted");
-        for (let i = some + 1; i <= limitB; i++) await granted(store, claims(), [i, i], `member ${i} of ${limitB}, after the race`);
-        await refused(peer, claims(), 1, limitB, `a member past the limit of ${limitB}`);
-        for (const window of [a, b]) await holds(peer, window, now - minute, limitB, "either window at the end");
+        const claims = (limit: number): Claim[] => [member(window, { limit, now }), weight(sum, 5, { limit: 5 * (most + 1), now })];
+        for (const limit of [most, most + 2]) {
+          const before = limit === most ? 0 : most;
+          const some = before + (await grants(store, peer, (i) => (i % 3 ? claims(limit) : claims(limit).reverse())));
+          const allowed = Math.min(limit, most + 1);
+          ensure(some <= allowed, `expected at most ${allowed} of ${racers} racers granted, got ${some}`);
+          await holds(store, window, now - minute, some, "the members in the window are the racers granted");
+          await sums(store, sum, 5 * some, "the sum is what was granted");
+          for (let i = some + 1; i <= allowed; i++) await granted(store, claims(limit), [i, 5 * i], `claim ${i} of ${allowed}, after the race`);
+          if (limit === most) await refused(peer, claims(limit), 0, most, "one past the window's limit");
+          else await refused(peer, claims(limit), 1, 5 * (most + 1), "one past the sum's limit");
+        }
       },
     },
     {
@@ -207,78 +209,55 @@ export function raceCases(racers: number): readonly StoreCase[] {
         ensure(done <= limit, `expected at most ${limit} of ${racers} racers done, got ${done}`);
         for (const [i, { record }] of changes.entries()) {
           const found = (await store.find(customer, record.id)) !== undefined;
-          same(found, results[i]?.done, `racer ${i}, who was told ${results[i]?.done ? "done" : "refused"}: whether the record is there`);
+          same(found, results[i]?.done, `racer ${i}, who was ${results[i]?.done ? "done" : "refused"}: whether the record is there`);
         }
         await holds(store, window, now - minute, done, "the window after the race");
-        await sums(store, sum, now - length, 5 * done, "the sum after the race");
+        await sums(store, sum, 5 * done, "the sum after the race");
         for (let i = done + 1; i <= limit; i++) await commit(store, change(), `record ${i} of ${limit}, after the race`);
         const late = await peer.commit(change());
         same(late.done ? "done" : late.refusedBy, 1, "the claim that refuses one past the limit");
       },
     },
     {
-      name: `sum: of ${racers} racers never more than the limit is granted, and one after another exactly the limit`,
+      name: `sum: of ${racers} racers never more than the limit is granted, also where some give back, and what is held is what was granted`,
+      async run(store, peer) {
+        for (const weights of [
+          [1, 2, 3, 4, 5, 6, 7],
+          [5, 5, -3],
+        ]) {
+          const { customer, now } = newRecord();
+          const sum = newName(customer);
+          const by = (i: number) => weights[i % weights.length] as number;
+          const limit = racers;
+          const change = (i: number): Change => ({ claims: [weight(sum, by(i), { now, limit })], ...(i % 2 && { record: newRecord({ customer, now }) }) });
+          const changes = Array.from({ length: racers }, (_, i) => change(i));
+          const results = await race(store, peer, (handle, i) => handle.commit(changes[i] as Change));
+          for (const [i, result] of results.entries()) {
+            if (result.done) between(result.counts[0], -3 * racers, limit, `the count that racer ${i} got`);
+            else ensure(by(i) > 0, `racer ${i}, who gives back, was refused`);
+          }
+          const total = results.reduce((total, result, i) => (result.done ? total + by(i) : total), 0);
+          ensure(total <= limit, `expected at most ${limit} held after the race, got ${total}`);
+          await sums(store, sum, total, "the sum is what was granted");
+          if (total < limit) await granted(store, [weight(sum, limit - total, { now, limit })], [limit], "what is left of the limit, after the race");
+          await refused(peer, [weight(sum, 1, { now, limit })], 0, limit, "1 more than the limit");
+        }
+      },
+    },
+    {
+      name: `commit: ${racers} racers that claim without a limit and ask get counts with themselves and all before them`,
       async run(store, peer) {
         const { customer, now } = newRecord();
         const sum = newName(customer);
-        const by = (i: number) => (i % 7) + 1;
-        const limit = Math.floor((racers * 4) / 3);
-        const changes = Array.from({ length: racers }, (_, i) => ({ claims: [weight(sum, by(i), { now, limit })], record: newRecord({ customer, now }) }));
-        const results = await race(store, peer, (handle, i) => handle.commit(changes[i] as Change));
-        const total = results.reduce((total, result, i) => (result.done ? total + by(i) : total), 0);
-        ensure(total <= limit, `expected at most ${limit} granted to ${racers} racers, got ${total}`);
-        await sums(store, sum, now - length, total, "the sum is what was granted");
-        if (total < limit) await granted(store, [weight(sum, limit - total, { now, limit })], [limit], "what is left of the limit, after the race");
-        await refused(peer, [weight(sum, 1, { now, limit })], 0, limit, "1 more than the limit");
-      },
-    },
-    {
-      name: `sum: of ${racers} racers for two in both orders never more than the limits are granted, and refusals charge nothing`,
-      async run(store, peer) {
-        const customer = randomUUID();
-        const [a, b] = [newName(customer), newName(customer)];
-        const now = Date.now();
-        const most = Math.ceil(racers / 4);
-        const [limitA, limitB] = [3 * 2 * most, 5 * most];
-        const claims = () => [weight(a, 3, { now, limit: limitA }), weight(b, 5, { now, limit: limitB })];
-        const some = await grants(store, peer, (i) => (i % 3 ? claims() : claims().reverse()));
-        ensure(some <= most, `expected at most ${most} of ${racers} racers granted, got ${some}`);
-        const since = now - length;
-        const asks = [a, b].map((sum) => ({ sum, since }));
-        same(await ask(store, asks), [3 * some, 5 * some], "the sums are what was granted");
-        for (let i = some + 1; i <= most; i++) await granted(store, claims(), [3 * i, 5 * i], `claim ${i}, after the race`);
-        await refused(peer, claims(), 1, limitB, "one past the limit");
-      },
-    },
-    {
-      name: `sum: of ${racers} racers that claim and give back nothing is lost`,
-      async run(store, peer) {
-        const sum = newName();
-        const now = Date.now();
-        const at = (i: number) => now + (i % 3) * 5 * (length / 12);
-        const told = await race(store, peer, async (handle, i) => {
-          const { counts } = await commit(handle, { claims: [weight(sum, 10, { now: at(i) })] }, "a claim of 10");
-          await commit(handle, { claims: [weight(sum, -4, { now: at(i) })] }, "4 given back");
-          return counts[0];
-        });
-        for (const count of told) between(count, 10, 10 * racers, "what a racer was told");
-        await sums(store, sum, now - length, 6 * racers, "the sum after the race");
-      },
-    },
-    {
-      name: `commit: ${racers} racers that claim without a limit and ask are told themselves and all before them`,
-      async run(store, peer) {
-        const { customer, now } = newRecord();
-        const sum = newName(customer);
-        const change = () => ({ claims: [weight(sum, 1, { now })], asks: [{ sum, since: now - length }], record: newRecord({ customer, now }) });
+        const change = () => ({ claims: [weight(sum, 1, { now })], asks: [partsOf(sum)], record: newRecord({ customer, now }) });
         const results = await race(store, peer, (handle) => commit(handle, change(), "a claim without a limit"));
         for (const [i, count] of results
           .map(({ counts }) => counts[0] as number)
           .sort((a, b) => a - b)
           .entries())
-          between(count, i + 1, racers, `the racer who was told the ${i + 1}. lowest count`);
-        for (const { counts, asked } of results) between(asked[0], 1, racers, `what a racer asked who was told ${counts[0]}`);
-        await sums(store, sum, now - length, racers, "the sum after the race");
+          between(count, i + 1, racers, `the ${i + 1}. lowest count of a racer`);
+        for (const { counts, asked } of results) between(asked[0], 1, racers, `what a racer asked whose count was ${counts[0]}`);
+        await sums(store, sum, racers, "the sum after the race");
       },
     },
     {
@@ -289,6 +268,35 @@ export function raceCases(racers: number): readonly StoreCase[] {
         const value = (await store.get(key)) ?? "";
         ensure(/^(\d+?)\1{49}$/.test(value), `the value after the race: got ${JSON.stringify(value)}`);
         same(await peer.get(key), value, "the value after the race, read by the peer");
+      },
+    },
+    {
+      name: `revoke: of ${racers} racing commits, each with what revokes it, nothing is left, whichever comes first`,
+      async run(store, peer) {
+        const customer = randomUUID();
+        const [window, list, sum, back] = [newName(customer), newName(customer), newName(customer), newName(customer)];
+        const { now } = newRecord();
+        await granted(store, [member(window, { now, limit: 1_000 }), weight(sum, 3, { now })], [1, 3], "what is there before");
+        const pair = async (handle: Store, other: Store) => {
+          const record = newRecord({ customer, now });
+          const claims = [member(window, { now, limit: 1_000 }), member(list, { now }), weight(sum, 5, { now, limit: 1_000_000 }), weight(back, -2, { now })];
+          const revoke = async () => {
+            const create = revoking(record, claims, undefined);
+            const [result] = await Promise.all([other.commit(create), handle.commit(create)]);
+            if (result.done) return;
+            const over = revoking(record, claims, record);
+            await Promise.all([commit(other, over, "a revocation over what has landed"), commit(handle, over, "the same sent again")]);
+          };
+          const change = { claims, record };
+          await Promise.all([handle.commit(change), other.commit(change), revoke(), handle.commit(change)]);
+        };
+        for (let from = 0; from < racers; from += 250) {
+          const some = Math.min(250, racers - from);
+          await Promise.all(Array.from({ length: some }, (_, i) => (i % 2 ? pair(peer, store) : pair(store, peer))));
+        }
+        await holds(store, window, now - minute, 1, "the window after the race");
+        same(await store.members(list, 10), [], "the list after the race");
+        same(await ask(store, [partsOf(sum), partsOf(back)]), [3, 0], "the sums after the race");
       },
     },
   ];

@@ -1,17 +1,16 @@
 import { randomUUID } from "node:crypto";
 import {
-  awkwardTexts,
   commit,
   ensure,
   following,
   halfHour,
   holds,
-  length,
   member,
   minute,
   newest,
   newName,
   newRecord,
+  oddTexts,
   refusedWith,
   rejects,
   type StoreCase,
@@ -85,15 +84,10 @@ export const recordCases: readonly StoreCase[] = [
         refusedWith(await store.commit({ record: following(second, { data: "wrong" }), expected }), second, `a write from ${expected}`);
       }
       await stored(store, second, "the record after refused writes");
-    },
-  },
-  {
-    name: "commit: tokens that look like one number are different tokens",
-    async run(store) {
-      const record = await write(store, newRecord({ tokens: ["1"] }), null);
+      const one = await write(store, newRecord({ tokens: ["1"] }), null);
       for (const token of ["01", "1.0", "1e0", "+1", " 1", "0x1", "true"]) {
-        refusedWith(await store.commit({ record: following(record), expected: token }), record, `a write from ${token}, where the token is 1`);
-        refusedWith(await store.commit({ record: { ...record, tokens: [token] } }), record, `a create with the token ${token}, where the token is 1`);
+        refusedWith(await store.commit({ record: following(one), expected: token }), one, `a write from ${token}, where the token is 1`);
+        refusedWith(await store.commit({ record: { ...one, tokens: [token] } }), one, `a create with the token ${token}, where the token is 1`);
       }
     },
   },
@@ -139,7 +133,7 @@ export const recordCases: readonly StoreCase[] = [
     name: "commit: data comes back byte for byte, whatever it looks like",
     async run(store) {
       let record = await write(store, newRecord(), null);
-      for (const data of awkwardTexts) {
+      for (const data of ["", ...oddTexts]) {
         const created = await write(store, newRecord({ data }), null);
         await stored(store, created, "a record created with awkward data");
         record = await write(store, following(record, { data }), newest(record));
@@ -171,7 +165,7 @@ export const recordCases: readonly StoreCase[] = [
       await rejects(store.commit({ claims: claims(), record: next, expected: newest(record) }), "a write of a megabyte");
       await stored(store, record, "the record after the rejected write");
       await holds(store, window, record.now - minute, 0, "the window after the rejected writes");
-      await sums(store, sum, record.now - length, 0, "the sum after the rejected writes");
+      await sums(store, sum, 0, "the sum after the rejected writes");
       await commit(store, { record: { ...next, data: "small" }, expected: newest(record) }, "the same write with less data");
     },
   },

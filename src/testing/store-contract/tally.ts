@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Tally } from "../../ports/store.js";
-import { life, oddNames, type StoreCase, same } from "./fixtures.js";
+import { life, oddTexts, type StoreCase, same } from "./fixtures.js";
 
 /** `by` more in `counter`. */
 function add(counter: string, by: number): Tally {
@@ -35,10 +35,10 @@ export const tallyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "tally: counters are told apart whatever their names look like",
+    name: "tally: counters are kept apart whatever their names look like",
     async run(store) {
       const start = randomUUID();
-      const counters = oddNames.map((name) => `${start}${name}`);
+      const counters = oddTexts.map((name) => `${start}${name}`);
       const adds = counters.map((counter, i) => add(counter, i + 1));
       const expected = counters.map((_, i) => i + 1);
       same(await store.tally(adds, counters), expected, "every counter, in one call");

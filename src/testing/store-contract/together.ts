@@ -10,12 +10,12 @@ import {
   granted,
   halfHour,
   holds,
-  length,
   member,
   minute,
   newest,
   newName,
   newRecord,
+  partsOf,
   refused,
   refusedWith,
   type StoreCase,
@@ -42,7 +42,7 @@ export const togetherCases: readonly StoreCase[] = [
       const { customer, now } = record;
       const [windows, totals] = [8, 5].map((many) => Array.from({ length: many }, () => newName(customer))) as [string[], string[]];
       const claims = [...windows.map((name, i) => member(name, { now, limit: i + 1 })), ...totals.map((name, i) => weight(name, i + 1, { now, limit: 100 }))];
-      const asks = totals.map((sum) => ({ sum, since: now - length }));
+      const asks = totals.map((sum) => partsOf(sum));
       const result = await commit(store, { claims, asks, record }, "eight windows, five sums and a record");
       same(result, { done: true, counts: [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5], asked: [1, 2, 3, 4, 5] }, "the answer");
       for (const window of windows) await holds(peer, window, now - minute, 1, "each of the windows");
@@ -77,76 +77,42 @@ export const togetherCases: readonly StoreCase[] = [
     async run(store) {
       const customer = randomUUID();
       const now = Date.now();
-      const [before, full, after, sumBefore, sumAfter] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
-      await fill(store, before, 1, { limit: 3, now });
+      const [window, list, full, sum, fullSum] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
+      await fill(store, window, 1, { limit: 3, now });
       await fill(store, full, 1, { limit: 1, now });
-      await granted(store, [weight(sumBefore, 2, { now })], [2], "2 in a sum");
-      for (let i = 0; i < 5; i++) {
-        const claims = [
-          member(before, { limit: 3, now }),
-          weight(sumBefore, 5, { now, limit: 7 }),
-          member(full, { limit: 1, now }),
-          weight(sumAfter, 5, { now, limit: 5 }),
-          member(after, { limit: 3, now }),
-        ];
-        await refused(store, claims, 2, 1, "the third is full");
+      await granted(store, [weight(sum, 2), weight(fullSum, 10)], [2, 10], "what is there before");
+      const some = () => [member(window, { limit: 3, now }), member(list, { now }), weight(sum, 5, { limit: 7 })];
+      for (const refusing of [member(full, { limit: 1, now }), weight(fullSum, 1, { limit: 10 })]) {
+        const held = "sum" in refusing ? 10 : 1;
+        for (let i = 0; i < 3; i++) {
+          await refused(store, [...some(), refusing], 3, held, "the last is full");
+          await refused(store, [refusing, ...some()], 0, held, "the first is full");
+        }
       }
-      for (const [window, members] of Object.entries({ [before]: 1, [full]: 1, [after]: 0 })) await holds(store, window, now - minute, members, "a window");
-      const since = now - length;
-      const held = await ask(store, [
-        { sum: sumBefore, since },
-        { sum: sumAfter, since },
-      ]);
-      same(held, [2, 0], "the sums after five refusals");
-      await fill(store, before, 2, { limit: 3, now });
-      await fill(store, after, 3, { limit: 3, now });
-      await granted(store, [weight(sumBefore, 5, { now, limit: 7 }), weight(sumAfter, 5, { now, limit: 5 })], [7, 5], "what is left of the sums");
-    },
-  },
-  {
-    name: "commit: a sum that refuses charges nothing either",
-    async run(store) {
-      const customer = randomUUID();
-      const now = Date.now();
-      const [window, list, sum, full] = Array.from({ length: 4 }, () => newName(customer)) as [string, string, string, string];
-      await granted(store, [weight(full, 10, { now, limit: 10 })], [10], "a full sum");
-      for (let i = 0; i < 3; i++) {
-        const claims = [member(window, { limit: 3, now }), member(list, { now }), weight(sum, 5, { now }), weight(full, 1, { now, limit: 10 })];
-        await refused(store, claims, 3, 10, "the fourth is full");
-      }
-      await holds(store, window, now - minute, 0, "the window after refusals by the sum");
-      same(await store.members(list, 10), [], "the list after refusals by the sum");
-      await sums(store, sum, now - length, 0, "the other sum after refusals by the sum");
-    },
-  },
-  {
-    name: "commit: a refusal neither moves nor removes a member that is already in another window of the claims",
-    async run(store) {
-      const customer = randomUUID();
-      const [held, full] = [newName(customer), newName(customer)];
-      const now = Date.now();
-      const claim = member(held, { limit: 1, now });
-      await granted(store, [{ ...claim, now: now - 30_000 }], [1], "the member's first claim");
-      await fill(store, full, 1, { limit: 1, now });
-      await refused(store, [claim, { ...claim, window: full }], 1, 1, "its second claim, with a full window");
-      await holds(store, held, now - 30_001, 1, "the window that held the member");
-      await holds(store, held, now - 30_000, 0, "the window that held the member, later than its first claim");
-    },
-  },
-  {
-    name: "commit: a refusal neither takes out nor gives back",
-    async run(store) {
-      const customer = randomUUID();
-      const [window, full, sum] = [newName(customer), newName(customer), newName(customer)];
-      const now = Date.now();
-      const claim = member(window, { limit: 5, now });
-      await granted(store, [claim, weight(sum, 9, { now })], [1, 9], "a member and 9 in a sum");
-      await fill(store, full, 1, { limit: 1, now });
-      await refused(store, [{ ...claim, out: true }, weight(sum, -4, { now }), member(full, { limit: 1, now })], 2, 1, "with a full window");
-      const missing = { claims: [{ ...claim, out: true } as const, weight(sum, -4, { now })], record: newRecord({ customer }), expected: "wrong" };
-      refusedWith(await store.commit(missing), undefined, "with a record that is not there");
       await holds(store, window, now - minute, 1, "the window");
-      await sums(store, sum, now - length, 9, "the sum");
+      same(await store.members(list, 10), [], "the list");
+      await sums(store, sum, 2, "the sum");
+      await granted(store, some(), [2, 1, 7], "those with room");
+    },
+  },
+  {
+    name: "commit: a refusal neither moves, takes out nor gives back",
+    async run(store) {
+      const customer = randomUUID();
+      const now = Date.now();
+      const [window, full, sum] = [newName(customer), newName(customer), newName(customer)];
+      const claim = member(window, { limit: 5, now });
+      await granted(store, [{ ...claim, now: now - 30_000 }, weight(sum, 9)], [1, 9], "a member and 9 in a sum");
+      await fill(store, full, 1, { limit: 1, now });
+      for (const one of [claim, { ...claim, now: now - 30_000, out: true as const }]) {
+        const claims = [one, weight(sum, -4)];
+        await refused(store, [...claims, { ...claim, window: full, limit: 1 }], 2, 1, "with a full window");
+        // Where claims come before the record, a member may have moved when the record is refused.
+        if (one !== claim) refusedWith(await store.commit({ claims, record: newRecord({ customer }), expected: "wrong" }), undefined, "with a missing record");
+        await holds(store, window, now - 30_001, 1, "the window that held the member");
+        await holds(store, window, now - 30_000, 0, "the window that held the member, later than it was claimed");
+        await sums(store, sum, 9, "the sum");
+      }
     },
   },
   {
@@ -192,12 +158,12 @@ export const togetherCases: readonly StoreCase[] = [
       await holds(store, window, now - minute, 1, "the window after refused records");
       same(await store.members(window, 10), [there.member], "its members");
       same(await store.members(list, 10), [], "the list after refused records");
-      await sums(store, sum, now - length, 7, "the sum after refused records");
+      await sums(store, sum, 7, "the sum after refused records");
       await stored(store, first, "the record");
     },
   },
   {
-    name: "commit: where both a claim and the record are refused, one of them is told, and nothing changes",
+    name: "commit: where both a claim and the record are refused, one of them is reported, and nothing changes",
     async run(store) {
       const first = await write(store, newRecord(), null);
       const { customer, now } = first;
@@ -205,10 +171,10 @@ export const togetherCases: readonly StoreCase[] = [
       await fill(store, full, 1, { limit: 1, now });
       const claims = [weight(sum, 5, { now }), member(full, { limit: 1, now })];
       const result = await store.commit({ claims, record: newRecord({ customer, id: first.id }) });
-      if (!result.done && result.refusedBy !== undefined) same([result.refusedBy, result.count], [1, 1], "the claim that is told");
-      else refusedWith(result, first, "the record that is told");
+      if (!result.done && result.refusedBy !== undefined) same([result.refusedBy, result.count], [1, 1], "the claim that is reported");
+      else refusedWith(result, first, "the record that is reported");
       await stored(store, first, "the record after it");
-      await sums(store, sum, now - length, 0, "the sum after it");
+      await sums(store, sum, 0, "the sum after it");
       same(await countOf(store, full, now - minute), 1, "the window after it");
     },
   },

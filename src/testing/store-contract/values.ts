@@ -1,36 +1,14 @@
 import { randomUUID } from "node:crypto";
-import {
-  awkwardTexts,
-  ensure,
-  granted,
-  halfHour,
-  holds,
-  length,
-  life,
-  member,
-  newRecord,
-  rejects,
-  type StoreCase,
-  same,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { ensure, granted, halfHour, holds, life, member, newRecord, oddTexts, rejects, type StoreCase, same, stored, sums, weight, write } from "./fixtures.js";
 
 /** `get` and `put`. */
 export const valueCases: readonly StoreCase[] = [
   {
-    name: "get: a key that was never put is undefined",
-    async run(store) {
-      same(await store.get(randomUUID()), undefined, "an unknown key");
-    },
-  },
-  {
-    name: "put: the value is there until its end, and a later put replaces it",
+    name: "put: the value is there until its end, and a later put replaces it; one that was never put is undefined",
     async run(store, peer) {
       const key = randomUUID();
       const now = Date.now();
+      same(await store.get(key), undefined, "an unknown key");
       await store.put(key, "first", life());
       same(await store.get(key), "first", "the value");
       same(await peer.get(key), "first", "the value, read by the peer");
@@ -57,7 +35,7 @@ export const valueCases: readonly StoreCase[] = [
   {
     name: "put: values come back byte for byte, whatever they look like",
     async run(store) {
-      for (const value of awkwardTexts) {
+      for (const value of ["", ...oddTexts]) {
         const key = randomUUID();
         await store.put(key, value, life());
         same(await store.get(key), value, "an awkward value");
@@ -65,10 +43,10 @@ export const valueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "put: keys are told apart whatever they look like",
+    name: "put: keys are kept apart whatever they look like",
     async run(store) {
       const start = randomUUID();
-      const keys = [...awkwardTexts, "__proto__", "constructor", "a:b", "{a}", "*", "x".repeat(500)].map((text) => `${start}${text}`);
+      const keys = [...oddTexts, "", "x".repeat(500)].map((text) => `${start}${text}`);
       for (const [i, key] of keys.entries()) await store.put(key, `value ${i}`, life());
       for (const [i, key] of keys.entries()) same(await store.get(key), `value ${i}`, `the value under ${JSON.stringify(key)}`);
     },
@@ -102,7 +80,7 @@ export const valueCases: readonly StoreCase[] = [
       same(await store.get(name), "value", "the value");
       await stored(store, record, "the record");
       await holds(store, name, now - 1, 1, "the window");
-      await sums(store, name, now - length, 7, "the sum");
+      await sums(store, name, 7, "the sum");
     },
   },
 ];

@@ -1,0 +1,121 @@
+import type { MemberClaim } from "../../../src/ports/store.js";
+import { type Document, literal, made, orElse, type Statement, upsert, where } from "./driver.js";
+import { type Adding, type Giving, type Placed, reliedOn } from "./entry.js";
+
+/*
+ * A window that has limits is one document: { _id: { window }, m: [{ member, at, t, moved }], r, expireAt }, the newest member first: fewer than `limit` are newer than `since` where the member number
+ * `limit` is not. `t` is the token of the commit that claimed a member last, `moved` says that it had been there before. `r` has tokens that were revoked.
+ *
+ * A window without a limit is a list, one document for each member: { _id: { window, member }, at, t, n, expireAt }. `n` is how many claims there were. One that was revoked stays, with `at: 0`.
+ */
+export interface Window {
+  readonly m?: readonly Member[];
+  readonly r?: readonly string[];
+}
+
+export interface Member {
+  readonly member: string;
+  readonly at: number;
+  readonly t?: string;
+}
+
+/** How many members a window keeps beyond its largest limit, and how many tokens that were revoked. */
+const [slack, keptRevoked] = [16, 16];
+
+/** The index that lists are read along. */
+export const listed = { key: { "_id.window": 1, at: -1, "_id.member": 1 }, name: "listed", partialFilterExpression: { at: { $exists: true } } };
+
+/** The filter of a list's members that are newer than `since`. */
+export function newerThan(window: string, since = 0): Document {
+  return { "_id.window": window, at: { $gt: Math.max(0, since) } };
+}
+
+/** Claims of one member in a window, over one or more lengths. */
+export function windowEntry(claims: readonly [Placed<MemberClaim>, ...Placed<MemberClaim>[]], token: string, end: Date): Adding {
+  const [{ window, member, now }] = claims;
+  const _id = { window };
+  const most = Math.max(...claims.map(({ limit = 0 }) => limit)) + slack;
+  const tokens = { $in: [token, reliedOn(token)] };
+  const full: Document = {};
+  for (const { since, limit = 0 } of claims.toSorted((a, b) => b.since - a.since)) full[`m.${limit - 1}.at`] = { $not: { $gt: since } };
+  const m = { $each: [{ member, at: now, t: token }], $sort: { at: -1 }, $slice: most };
+  const blind = upsert({ _id, ...full, "m.member": { $ne: member }, r: { $ne: token } }, { $push: { m }, $max: { expireAt: end } });
+
+  /** For a member that is there already. MongoDB lets no `_id` be changed: where the claim is refused, this fails. */
+  function moving(): Statement {
+    const isOther = { $ne: ["$$this.member", literal(member)] };
+    const others = where("$m", isOther);
+    const refused = { $or: claims.map(({ since, limit }) => ({ $gte: [{ $size: where(others, { $gt: ["$$this.at", since] }) }, limit] })) };
+    const own = where("$m", { $not: [isOther] });
+    const entry = { member: literal(member), at: { $max: [now, { $max: "$$own.at" }] }, t: literal(token), moved: { $gt: [{ $size: "$$own" }, 0] } };
+    const sorted = { $concatArrays: [where(others, { $gt: ["$$this.at", "$$entry.at"] }), ["$$entry"], where(others, { $lte: ["$$this.at", "$$entry.at"] })] };
+    const next = { $let: { vars: { own }, in: { $let: { vars: { entry }, in: { $slice: [sorted, most] } } } } };
+    const fields = { _id: { $cond: [refused, null, "$_id"] }, m: next, expireAt: { $max: ["$expireAt", end] } };
+    return upsert({ ...made(_id), m: { $exists: true, $not: { $elemMatch: { member, t: tokens } } }, r: { $ne: token } }, [{ $set: fields }]);
+  }
+
+  return {
+    _id,
+    key: `window ${window} ${member}`,
+    blind,
+
+    judge({ m = [], r = [] }: Window = {}) {
+      if (r.includes(token)) return { isRevoked: true };
+      const own = m.find((one) => one.member === member);
+      if (own?.t === reliedOn(token)) return {};
+      if (own?.t === token) return { send: upsert({ _id, m: { $elemMatch: { member, t: token } } }, { $set: { "m.$.t": reliedOn(token) } }) };
+      for (const { since, limit = 0, place } of claims) {
+        const newer = m.filter((one) => one !== own && one.at > since);
+        const last = newer[limit - 1];
+        if (last !== undefined) return { done: false, refusedBy: place, count: newer.length, roomSince: last.at };
+      }
+      return { send: own === undefined ? blind : moving(), adds: true };
+    },
+
+    undo: () => ({ updateOne: { filter: { _id, r: { $ne: token } }, update: { $pull: { m: { member, t: token, moved: { $ne: true } } } } } }),
+
+    revoke() {
+      const $push = { r: { $each: [token], $slice: -keptRevoked } };
+      return upsert(made(_id), { $pull: { m: { member, t: tokens, moved: { $ne: true } } }, $push, $max: { expireAt: end } });
+    },
+  };
+}
+
+/** A claim of a member in a list. */
+export function listEntry({ window, member, now }: MemberClaim, token: string, end: Date): Adding {
+  const _id = { window, member };
+  const $max = { at: now, expireAt: end };
+  const [known, revoked] = [[token, reliedOn(token)], `${token}-`];
+  const blind = upsert({ _id, t: { $nin: [...known, revoked] } }, { $max, $set: { t: token }, $inc: { n: 1 } });
+  return {
+    _id,
+    // After all that can be refused.
+    key: `~ ${window} ${member}`,
+    blind,
+
+    judge({ t }: { readonly t?: string } = {}) {
+      if (t === revoked) return { isRevoked: true };
+      if (t === reliedOn(token)) return {};
+      if (t !== token) return { send: blind, adds: true };
+      return { send: upsert({ _id, t: { $ne: revoked } }, { $max, $set: { t: reliedOn(token) }, $setOnInsert: { n: 1 } }) };
+    },
+
+    undo: () => ({ deleteOne: { filter: { _id, t: token, n: 1 } } }),
+
+    revoke() {
+      const isOwn = { $in: [orElse("$t", ""), literal(known)] };
+      const isGone = { $or: [{ $eq: [orElse("$n", 0), 0] }, { $and: [isOwn, { $eq: ["$n", 1] }] }] };
+      const t = { $cond: [{ $or: [isGone, isOwn] }, literal(revoked), "$t"] };
+      const gone = { at: { $cond: [isGone, 0, "$at"] }, n: { $cond: [isGone, 0, "$n"] } };
+      return upsert(made(_id), [{ $set: { t, ...gone, expireAt: { $max: ["$expireAt", end] } } }]);
+    },
+  };
+}
+
+/** A member that is taken out. */
+export function outEntry({ window, member, now, limit }: MemberClaim): Giving {
+  const _id = limit === undefined ? { window, member } : { window };
+  const out =
+    limit === undefined ? { deleteOne: { filter: { _id, at: now } } } : { updateOne: { filter: { _id }, update: { $pull: { m: { member, at: now } } } } };
+  return { _id, key: `out ${window} ${member}`, blind: out, sure: () => out, isMissing: () => true };
+}
