@@ -174,7 +174,7 @@ describe.skipIf(mongo === undefined)("phoneproof dev --store on MongoDB", () => 
     try {
       await withTwo(own.href, shared(), shareOne);
       const client = await MongoClient.connect(url);
-      const indexes = await client.db(name).collection("phoneproof_authentications").indexes();
+      const indexes = await client.db(name).collection("phoneproof_state").indexes();
       await client.close();
       expect(indexes.map((index) => index.name)).toContain("wakeAt");
     } finally {

@@ -36,6 +36,7 @@ const blank: Authentication = {
   decisions: [],
   checks: [],
   keptIds: [],
+  uncounted: 0,
   outbox: [],
   events: 0,
   callbackUrl: "https://hook.example.com/",

@@ -2,11 +2,9 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { Questions } from "../../src/domain/cells.js";
-import { defaultPolicy } from "../../src/domain/policy.js";
-import { takenBack } from "../../src/domain/quota.js";
+import { measured } from "../../src/domain/quota.js";
 import { defaultSpamPolicy, type SpamPolicy } from "../../src/domain/spam-policy.js";
-import { creditClaims, type Origin, SpamQuestion } from "../../src/domain/spam-rules.js";
+import { creditClaims, exemptedBy, noExemptions, type Origin, raisedAlarm, type SpamCharge, spamCharges, uncountClaims } from "../../src/domain/spam-rules.js";
 
 /** A time at which a part of every sum has just begun, so that what follows within minutes is exact. */
 const start = Date.UTC(2026, 2, 1, 12);
@@ -24,21 +22,25 @@ const quiet: SpamPolicy = {
   trust: { open: 0 },
 };
 
-/** A customer's cells in a store: messages are sent as create does, and taken out again where a rule refuses. */
+/** A customer's cells in a store, as create and check claim them. */
 function cells(policy: SpamPolicy) {
   const store = memoryStore({ name: randomUUID() });
   const customer = randomUUID();
+  let made = 0;
   const send = async (number: string, now: number, origin: Origin = {}, country = "FR") => {
-    const questions = new Questions(customer, { now, skew: 0 });
-    const question = new SpamQuestion(questions, { customer, number, country, origin }, policy, [], mask);
-    const answer = await store.commit({ claims: questions.claims, asks: questions.asks });
-    if (!answer.done) throw new Error("a claim without a limit was refused");
-    const { decisions } = question.judge(answer, 0, now);
-    if (decisions.length > 0) await store.commit({ claims: takenBack(questions.claims, true) });
-    return decisions.map(({ rule }) => rule);
+    const charges = spamCharges({ customer, number, country, origin }, policy, [], noExemptions, [], { now, skew: 0 }, mask);
+    const answer = await store.commit({ claims: charges.map(({ claim }) => claim) });
+    if (answer.done) return [];
+    const charge = charges[answer.refusedBy ?? 0] as SpamCharge;
+    return [{ rule: charge.rule, ...measured(charge, (answer as { count: number }).count) }];
   };
-  const verify = (number: string, messages: number, now: number, origin: Origin = {}, country = "FR") =>
-    store.commit({ claims: creditClaims({ customer, number, country, origin }, { ...defaultPolicy, spam: policy }, [], messages, { now, skew: 0 }, mask) });
+  const verify = async (number: string, messages: number, now: number, origin: Origin = {}, country = "FR") => {
+    const proof = { customer, number, country, origin, id: `id ${made++}`, createdAt: now, messages };
+    const credit = (earns: boolean) => store.commit({ claims: creditClaims(proof, policy, [], earns, { now, skew: 0 }, mask) });
+    const answer = await credit(true);
+    if (!answer.done) expect((await credit(false)).done).toBe(true);
+    return answer.done;
+  };
   return { send, verify };
 }
 
@@ -67,7 +69,7 @@ describe("a cell refuses a message when open ≥ seed + k × verified (propertie
             const user = step === "again" ? waiting[0] : undefined;
             const number = user?.number ?? `+3361200${String(made++).padStart(4, "0")}`;
             const refused = await send(number, now);
-            expect(refused.includes("range 4")).toBe(open >= 5 + 2 * verified);
+            expect(refused).toEqual(open >= 5 + 2 * verified ? [{ rule: "range 4", value: open, threshold: 5 + 2 * verified }] : []);
             if (refused.length > 0) continue;
             if (user === undefined) waiting.push({ number, messages: 1 });
             else user.messages++;
@@ -99,10 +101,11 @@ describe("a cell refuses a message when open ≥ seed + k × verified (propertie
       fc.asyncProperty(fc.integer({ min: 0, max: 30 }), async (refusals) => {
         const { send, verify } = cells(ranged);
         for (let index = 0; index < 5; index++) expect(await send(`+3361200${index}000`, start)).toEqual([]);
-        for (let index = 0; index < refusals; index++) expect(await send(`+33612001${String(index).padStart(3, "0")}`, start + 1)).toContain("range 4");
+        for (let index = 0; index < refusals; index++)
+          expect(await send(`+33612001${String(index).padStart(3, "0")}`, start + 1)).toMatchObject([{ rule: "range 4" }]);
         await verify("+33612000000", 1, start + 2);
         expect([await send("+33612002001", start + 3), await send("+33612002002", start + 3), await send("+33612002003", start + 3)]).toEqual([[], [], []]);
-        expect(await send("+33612002004", start + 3)).toEqual(["range 4"]);
+        expect(await send("+33612002004", start + 3)).toMatchObject([{ rule: "range 4" }]);
       }),
       { numRuns: 20 },
     );
@@ -122,19 +125,104 @@ describe("a cell refuses a message when open ≥ seed + k × verified (propertie
   });
 });
 
+describe("one sum, one limit (docs/contract.md#balance)", () => {
+  it("a number earns once in 24 h; its own messages are always taken out", async () => {
+    const { send, verify } = cells(ranged);
+    const number = "+33612000001";
+    for (const expected of [true, false, false]) {
+      expect(await send(number, start)).toEqual([]);
+      expect(await verify(number, 1, start + 1)).toBe(expected);
+    }
+    for (let index = 0; index < 7; index++) expect(await send(`+3361200100${index}`, start + 2)).toEqual([]);
+    expect(await send("+33612001009", start + 3), "seven are open, three have verified").toEqual([{ rule: "range 4", value: 11, threshold: 11 }]);
+    expect(await send(number, start + 24 * 3_600_000)).toEqual([expect.objectContaining({ rule: "range 4" })]);
+    expect(await verify(number, 0, start + 24 * 3_600_000 + 2), "a day later").toBe(true);
+  });
+
+  it("parts are summed whole: what was sent counts for 24 to 36 hours", async () => {
+    for (const [after, refuses] of [
+      [23.9, true],
+      [36.1, false],
+    ] as const) {
+      const { send } = cells(ranged);
+      for (let index = 0; index < 5; index++) await send(`+3361200100${index}`, start);
+      expect((await send("+33612001009", start + after * 3_600_000)).length > 0).toBe(refuses);
+    }
+  });
+
+  it("the pot of new countries saves up no more credit than its seed", async () => {
+    const { send, verify } = cells({ ...quiet, newCountries: { ...defaultSpamPolicy.newCountries, seed: 5 } });
+    for (let index = 0; index < 50; index++) {
+      expect(await send(`+3361200${1000 + index}`, start, { p: 1 })).toEqual([]);
+      await verify(`+3361200${1000 + index}`, 1, start, { p: 1 });
+    }
+    let out = 0;
+    while ((await send(`+44740000${1000 + out}`, start, { p: 1 }, "GB")).length === 0) out++;
+    expect(out, "five, and five that were saved up").toBe(10);
+  });
+
+  it("what is taken out of the cells of a number is what its messages had put there", () => {
+    const subject = { customer: "c", number: "+33612345678", country: "FR", origin: { a: "x", p: 1 as const } };
+    const moment = { now: start, skew: 0 };
+    const put = spamCharges(subject, defaultSpamPolicy, [], noExemptions, [], moment, mask).map(({ claim }) =>
+      "sum" in claim ? [claim.sum, claim.part, claim.weight] : [],
+    );
+    const taken = uncountClaims(subject, defaultSpamPolicy, [], 1, moment, mask).map(({ sum, part, weight }) => [sum, part, -weight]);
+    expect(taken).toEqual(put);
+  });
+});
+
+describe("a second look (docs/contract.md#second-look)", () => {
+  const now = start;
+  const at = (days: number) => (now - days * 86_400_000).toString(36);
+
+  it("trust: verified within 90 days, and fewer than three of its messages open within 24 hours", () => {
+    const policy = { ...defaultSpamPolicy, trust: { open: 3 } };
+    const look = (verified: string[], sends: string[]) => exemptedBy({ verified, sends }, "range 4", 5, noExemptions, policy, now)?.all ?? false;
+    const open = (count: number) => Array.from({ length: count }, (_, index) => `open${index}/${at(0.5)}/1`);
+    expect(look([], [])).toBe(false);
+    expect(look([`one/${at(89)}`], [])).toBe(true);
+    expect(look([`one/${at(91)}`], [])).toBe(false);
+    expect(look([`one/${at(60)}`], open(2))).toBe(true);
+    expect(look([`one/${at(60)}`], open(3))).toBe(false);
+    expect(look([`one/${at(0.2)}`], [`one/${at(0.2)}/1`, `one/${at(0.2)}/2`, ...open(2)]), "its own are not open").toBe(true);
+  });
+
+  it("crowd: a tenth of what its million verified, if that is more", () => {
+    const look = (verified: number, held: number) =>
+      exemptedBy({ verified: [`a/${at(1)}`], sends: [], million: verified }, "crowd", held, noExemptions, defaultSpamPolicy, now)?.crowd;
+    expect(look(200, 25)).toBeUndefined();
+    expect(look(300, 25)).toBe(30);
+    expect(look(300, 30)).toBeUndefined();
+  });
+});
+
+describe("a country's alarm (docs/contract.md#spam-strange-network)", () => {
+  it("is on while open + refused within the hour > 20 + 2 × the week's usual open share × verified", () => {
+    const raised = (open: number, refused: number, verified: number, week: { open: number; verified: number }) =>
+      raisedAlarm({ hour: { open, refused, verified }, week: { ...week, refused: 0 } }, defaultSpamPolicy.strangeNetwork);
+    expect(raised(20, 0, 0, { open: 0, verified: 0 })).toBeUndefined();
+    expect(raised(20, 1, 0, { open: 0, verified: 0 })).toEqual({ value: 21, threshold: 20 });
+    expect(raised(40, 0, 40, { open: 100, verified: 400 })).toBeUndefined();
+    expect(raised(41, 0, 40, { open: 100, verified: 400 })).toEqual({ value: 41, threshold: 40 });
+  });
+});
+
 describe("names of cells", () => {
+  const namesIn = (masked: (text: string) => string, origin: Origin) =>
+    spamCharges({ customer: "c", number: "+33612345678", country: "FR", origin }, defaultSpamPolicy, [], noExemptions, [], { now: start, skew: 0 }, masked).map(
+      ({ claim }) => ("sum" in claim ? claim.sum : claim.window),
+    );
+
   it("hold no number, address or device in clear", () => {
-    const questions = new Questions("c", { now: start, skew: 0 });
-    const masked = (text: string) => Buffer.from(text).toString("hex").slice(0, 12);
-    new SpamQuestion(questions, { customer: "c", number: "+33612345678", country: "FR", origin: { a: "x", w: "y" } }, defaultSpamPolicy, [], masked);
-    const names = [...questions.claims, ...questions.asks].map(({ sum }) => sum);
-    expect(names.length).toBeGreaterThan(15);
+    const names = namesIn((text) => Buffer.from(text).toString("hex").slice(0, 12), { a: "x", w: "y" });
+    expect(names).toHaveLength(6);
     for (const name of names) expect(name).not.toMatch(/33612345|612345/);
   });
 
-  it("each sum is claimed once, and asked for once", () => {
-    const questions = new Questions("c", { now: start, skew: 0 });
-    new SpamQuestion(questions, { customer: "c", number: "+33612345678", country: "FR", origin: { a: "x", w: "y", p: 1 } }, defaultSpamPolicy, [], mask);
-    for (const list of [questions.claims, questions.asks]) expect(new Set(list.map(({ sum }) => sum)).size).toBe(list.length);
+  it("each sum is claimed once", () => {
+    const names = namesIn(mask, { a: "x", w: "y", p: 1 });
+    expect(names).toHaveLength(7);
+    expect(new Set(names).size).toBe(names.length);
   });
 });

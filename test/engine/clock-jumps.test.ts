@@ -92,6 +92,8 @@ describe("a jump of the clock is no outage: what has answered by then is not lat
   it("a store that hangs is late all the same, and told once", async () => {
     const set = setUp({ store: slowStore("commit") });
     const creating = set.create();
+    // What is known of the country is asked first.
+    await new Promise((resolve) => setImmediate(resolve));
     set.clock.advance(2_000);
     await expect(creating).rejects.toMatchObject({ code: "unavailable" });
     expect(set.log.lines.map(({ message }) => message)).toEqual(["the store failed"]);

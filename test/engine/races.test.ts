@@ -144,7 +144,7 @@ describe("every rule holds under a thousand racers", () => {
         ...whole,
         async commit({ claims = [], ...change }) {
           const free = (list: typeof claims) => list.map(({ limit, ...claim }) => claim as (typeof claims)[number]);
-          const asks = claims.flatMap((claim) => ("sum" in claim ? [{ sum: claim.sum, since: claim.since }] : []));
+          const asks = claims.flatMap((claim) => ("sum" in claim ? [claim] : []));
           const asked = await whole.commit({ asks });
           const full = claims.find(
             (claim) =>

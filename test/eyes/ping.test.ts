@@ -102,9 +102,7 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
       const set = setUp({ store, callbacks });
       await set.create({ callback_url });
       const before = await set.verifier.ping();
-      expect(before.store.missing).toEqual([
-        expect.stringMatching(/authentications\.wakeAt, .*authentications\.expireAt.*: call await store\.ensureIndexes\(\)/),
-      ]);
+      expect(before.store.missing).toEqual([expect.stringMatching(/state\.wakeAt, .*state\.expireAt.*: call await store\.ensureIndexes\(\)/)]);
       expect(before).toMatchObject({ ok: true, store: { kind: "mongodb", clock_difference: expect.any(Number) }, callbacks: { due: 1 } });
       await store.ensureIndexes();
       expect((await set.verifier.ping()).store.missing).toEqual([]);

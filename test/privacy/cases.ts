@@ -33,7 +33,7 @@ async function settled(): Promise<void> {
 /** What stands of the number and of its authentications, but for what the caps count. */
 function leftOf(dump: Dump, ids: readonly string[]): string[] {
   const own = traces(dump, [...spellingsOf(number, maskNumber(number)), mask]).filter(
-    (text) => !text.includes(`:n:${mask}`) || traces([text.replaceAll(mask, "")], spellingsOf(number, maskNumber(number))).length > 0,
+    (text) => !/:[ng]:/.test(text) || !text.includes(mask) || traces([text.replaceAll(mask, "")], spellingsOf(number, maskNumber(number))).length > 0,
   );
   return [...own, ...traces(dump, ids.flatMap(spellingsOfId))];
 }

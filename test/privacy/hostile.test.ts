@@ -33,7 +33,7 @@ function dumpOfPlain({ records, windows, sums, counters, values }: PlainStore): 
 function leftOf(dump: Dump, ids: readonly string[]): string[] {
   return [
     ...traces(dump, spellingsOf(number, maskNumber(number))),
-    ...traces(dump, [mask]).filter((text) => !text.includes(`:n:${mask}`) && !text.includes(`:u:${mask}`)),
+    ...traces(dump, [mask]).filter((text) => ![":n:", ":u:", ":g:"].some((kind) => text.includes(kind + mask))),
     ...traces(dump, ids.flatMap(spellingsOfId)),
   ];
 }

@@ -1,15 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Heap } from "../../adapters/store/memory/heap.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { Table } from "../../adapters/store/memory/table.js";
-import type { Change, Claim, RecordWrite, Store, StoredRecord } from "../../src/ports/store.js";
+import type { Claim, RecordWrite, Store, StoredRecord, SumClaim } from "../../src/ports/store.js";
 
 const start = Date.parse("2020-05-05T05:05:05.000Z");
 const minute = 60_000;
 
 /** How long after its end something may still be there. */
-const lag = 10_000;
+const lag = 1_000;
 
 afterEach(() => {
   vi.useRealTimers();
@@ -31,7 +29,7 @@ const record = (fields: Partial<RecordWrite> = {}): RecordWrite => ({
   ...fields,
 });
 
-/** As `find` answers it. */
+/** As `find` returns it. */
 const stored = ({ customer, id, tokens, data, keepUntil }: RecordWrite): StoredRecord => ({ customer, id, tokens, data, keepUntil });
 
 const find = (store: Store, { customer, id }: StoredRecord) => store.find(customer, id);
@@ -39,10 +37,18 @@ const find = (store: Store, { customer, id }: StoredRecord) => store.find(custom
 const member = (window: string, name: string, now = start, fields: Partial<Claim> = {}): Claim =>
   ({ window, member: name, now, since: now - minute, keepUntil: now + minute, ...fields }) as Claim;
 
-const sum = (name: string, weight: number, now = start, fields: Partial<Claim> = {}): Claim =>
-  ({ sum: name, weight, now, since: now - minute, keepUntil: now + minute, ...fields }) as Claim;
+const parts = { part: 7, parts: 3 };
 
-/** What a window holds, which is told when nothing is added: a member is taken out that is not there. */
+const sum = (name: string, weight: number, fields: Partial<SumClaim> = {}): Claim => ({
+  sum: name,
+  ...parts,
+  weight,
+  now: start,
+  keepUntil: start + minute,
+  ...fields,
+});
+
+/** What a window holds: taking out a member that is not there returns it. */
 async function held(store: Store, window: string, since = 0): Promise<number> {
   const result = await store.commit({ claims: [{ window, member: "none", now: start, since, keepUntil: start, out: true }] });
   return result.done ? (result.counts[0] as number) : Number.NaN;
@@ -53,7 +59,7 @@ const done = { done: true, counts: [], asked: [] };
 describe("every memoryStore() is a store of its own; one with a name is one per process", () => {
   const life = { now: start, keepUntil: start + minute };
 
-  test("two calls without a name know nothing of each other, whatever each is told", async () => {
+  test("two calls without a name know nothing of each other, whatever their options are", async () => {
     const stores = [memoryStore(), memoryStore(), memoryStore({ maxRecords: 5 }), memoryStore({ name: "default" })];
     await stores[0]?.put("key", "value", life);
     expect(await Promise.all(stores.map((store) => store.get("key")))).toEqual(["value", undefined, undefined, undefined]);
@@ -68,7 +74,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
     expect(await own().store.get("key")).toBeUndefined();
   });
 
-  test("without a name it is refused in a server of Next.js, whose bundles would each have one, and the message names the mend", () => {
+  test("without a name it is refused in a server of Next.js, whose bundles would each have one, and the message says what to do", () => {
     vi.stubEnv("NEXT_RUNTIME", "nodejs");
     try {
       expect(() => memoryStore()).toThrow('Give it a name, by which they share one: memoryStore({ name: "verifier" }).');
@@ -99,13 +105,13 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
     expect(memoryStore({ name, maxRecords: 6 })).toBe(second);
   });
 
-  test("another maxRecords for the same name is refused, and the message names the mend", () => {
+  test("another maxRecords for the same name is refused, and the message says what to do", () => {
     const name = randomUUID();
     memoryStore({ name, maxRecords: 5 });
     expect(() => memoryStore({ name, maxRecords: 6 })).toThrow(
       `memoryStore "${name}" exists in this process with maxRecords 5, and 6 is asked for now. Use one maxRecords`,
     );
-    expect(() => memoryStore({ name })).toThrow("and 1000000 is asked for now");
+    expect(() => memoryStore({ name })).toThrow("and 100000 is asked for now");
     expect(() => memoryStore({ name, maxRecords: 5 })).not.toThrow();
   });
 
@@ -166,20 +172,7 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     expect([await held(store, window), ...(await store.tally([], ["counter"]))]).toEqual([0, 0]);
   });
 
-  test("a window is the same one, and no other, whichever customer was written last", async () => {
-    const { store } = own();
-    const [first, longer] = [randomUUID(), `${randomUUID()}-more`];
-    const beginning = longer.slice(0, 36);
-    const windows = [`${first}:a`, `${longer}:a`, `${beginning}:a`, `${beginning}:more:a`, "a", ":a"];
-    for (const [round, customer] of [first, beginning, longer, `${beginning}:more`, ""].entries()) {
-      for (const window of windows) {
-        await store.commit({ record: record({ customer }) });
-        expect(await store.commit({ claims: [member(window, `member ${round}`)] }), `${window} after ${customer}`).toMatchObject({ counts: [round + 1] });
-      }
-    }
-  });
-
-  test("what had ended and makes room for the very commit that writes it again is written anew, and freed once", async () => {
+  test("what had ended and makes room for the very commit that writes it again is written again, and freed once", async () => {
     const { store, clock } = own(1);
     const customer = randomUUID();
     const window = (index: number) => `${customer}:w${index}`;
@@ -226,27 +219,20 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     }
     expect(await store.members(window, 100)).toEqual(Array.from({ length: 18 }, (_, i) => `${60 - i}`));
   });
+});
 
-  test("what is given back is taken from its own part alone", async () => {
-    const { store } = own();
-    const name = `${randomUUID()}:s`;
-    const give = (now: number) => store.commit({ claims: [sum(name, -5, now)] });
-    expect(await give(start)).toMatchObject({ counts: [0] });
-    await store.commit({ claims: [sum(name, 3)] });
-    expect(await give(start + minute / 2)).toMatchObject({ counts: [3] });
-    expect(await give(start)).toMatchObject({ counts: [0] });
-  });
-
-  test("a sum keeps its newest 32 parts", async () => {
-    const { store } = own(2);
-    const name = `${randomUUID()}:s`;
-    for (let i = 0; i < 100; i++) {
-      const now = start + (i % 2 === 0 ? i : 100 - i) * 5_000;
-      expect(await store.commit({ claims: [sum(name, 1, now, { keepUntil: now + 60 * minute })] })).toMatchObject({ done: true });
-    }
-    expect(await store.commit({ asks: [{ sum: name, since: 0 }] })).toMatchObject({ asked: [32] });
-    await expect(store.commit({ claims: [member(`${randomUUID()}:a`, "a")] })).rejects.toThrow("is full");
-  });
+test("a method has done its work when it returns its promise", async () => {
+  const { store } = own();
+  const one = record({ wakeAt: start });
+  const window = `${one.customer}:a`;
+  const calls = [
+    store.commit({ record: one, claims: [member(window, "a", start, { limit: 1 })] }),
+    store.commit({ record: record({ customer: one.customer }), claims: [member(window, "b", start, { limit: 1 })] }),
+    store.lease(start, 1, start + 1),
+    store.forget({ records: [one], windows: [window] }),
+    store.commit({ claims: [member(window, "c", start, { limit: 1 })] }),
+  ];
+  expect(await Promise.all(calls)).toMatchObject([{ done: true }, { refusedBy: 0, count: 1, roomSince: start }, [{ id: one.id }], undefined, { counts: [1] }]);
 });
 
 describe("freeing what has ended", () => {
@@ -260,6 +246,7 @@ describe("freeing what has ended", () => {
     await store.commit({ record: later, expected: lengthened.tokens[0] as string });
     await store.commit({ record: earlier, expected: shortened.tokens[0] as string });
     clock.now += 2 * minute;
+    expect(await store.commit({ record: record() })).toEqual(done);
     await expect(store.commit({ record: record() })).rejects.toThrow("is full");
     expect(await find(store, later)).toEqual(stored(later));
     clock.now = start + 20 * minute - 1;
@@ -276,14 +263,14 @@ describe("freeing what has ended", () => {
     const brief = { keepUntil: start + minute };
     const tally = (keepUntil: number) => store.tally([{ counter: name, by: 1, now: start, keepUntil }], []);
     for (const life of [brief, day, brief]) {
-      await store.commit({ claims: [member(name, "a", start, life), sum(name, 1, start, life)] });
+      await store.commit({ claims: [member(name, "a", start, life), sum(name, 1, life)] });
       await tally(life.keepUntil);
     }
     await store.commit({ claims: [member(name, "b", start + 1, brief)] });
     clock.now += minute + lag;
     for (let i = 0; i < 5; i++) await store.put("key", "value", { now: start, keepUntil: start });
     const out = { ...member(name, "b", start + 1), ...since, out: true } as Claim;
-    expect(await store.commit({ claims: [out], asks: [{ sum: name, ...since }] })).toEqual({ done: true, counts: [1], asked: [3] });
+    expect(await store.commit({ claims: [out], asks: [{ sum: name, ...parts }] })).toEqual({ done: true, counts: [1], asked: [3] });
     expect(await store.tally([], [name])).toEqual([3]);
   });
 
@@ -294,10 +281,10 @@ describe("freeing what has ended", () => {
     const ahead = start + 50 * 365 * 24 * 60 * minute;
     await store.commit({ claims: [member(`${randomUUID()}:a`, "a", ahead)] });
     await expect(store.commit({ record: record({ now: ahead, keepUntil: ahead + minute }) })).rejects.toThrow("is full");
-    clock.now += minute + 4_999;
+    clock.now += minute - 1;
     await store.put("key", "value", { now: start, keepUntil: start });
     expect(await find(store, behind)).toEqual(stored(behind));
-    clock.now += lag - 4_999;
+    clock.now += lag + 1;
     expect(await store.commit({ record: record({ now: ahead, keepUntil: ahead + minute }) })).toEqual(done);
   });
 
@@ -325,15 +312,13 @@ describe("freeing what has ended", () => {
     for (const each of ended) await store.commit({ record: each });
     clock.now += minute + lag;
     const left = async () => (await Promise.all(ended.map((each) => find(store, each)))).filter((found) => found !== undefined).length;
-    const counts: number[] = [];
-    for (let i = 0; i < 3; i++) {
-      await store.commit({ record: record() });
-      counts.push(await left());
-    }
-    expect(counts).toEqual([8, 4, 0]);
+    await store.commit({ record: record() });
+    expect(await left()).toBe(8);
+    for (let i = 0; i < 3; i++) await store.commit({ record: record() });
+    expect(await left()).toBe(0);
   });
 
-  test("one timer frees what is left by a monotonic clock, holding the loop for some milliseconds each time, and stops when nothing is left", async () => {
+  test("one timer frees what is left by a monotonic clock, and stops when nothing is left", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     const store = memoryStore({ name: randomUUID() });
     expect(vi.getTimerCount()).toBe(0);
@@ -344,9 +329,9 @@ describe("freeing what has ended", () => {
     await store.commit({ record: long });
     await store.put("key", "value", short);
     expect(vi.getTimerCount()).toBe(1);
-    vi.advanceTimersByTime(minute);
+    vi.advanceTimersByTime(minute - 1);
     expect([await find(store, short), await held(store, window), await store.get("key")]).toEqual([stored(short), 1, "value"]);
-    vi.advanceTimersByTime(lag);
+    vi.advanceTimersByTime(2 * lag);
     expect([await find(store, short), await store.get("key")]).toEqual([undefined, undefined]);
     expect(await find(store, long)).toEqual(stored(long));
     expect(vi.getTimerCount()).toBe(1);
@@ -361,35 +346,6 @@ describe("freeing what has ended", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("a write that finds the store full looks at a thousand of those whose end has moved, and no more", async () => {
-    const { store, clock } = own(2_000);
-    const records = Array.from({ length: 2_000 }, () => record());
-    for (const each of records) await store.commit({ record: each });
-    for (const each of records)
-      await store.commit({ record: { ...each, tokens: ["later"], keepUntil: start + 9 * minute }, expected: each.tokens[0] as string });
-    clock.now += minute + lag;
-    const looks = vi.spyOn(Table.prototype, "forgetOne");
-    await expect(store.commit({ record: record() })).rejects.toThrow("is full");
-    expect(looks.mock.calls.length).toBeLessThan(1_100);
-    looks.mockRestore();
-  });
-
-  test("wake times that hold no more are dropped while others are added", async () => {
-    const adds = vi.spyOn(Heap.prototype, "add");
-    const { store } = own();
-    let last = record({ wakeAt: start });
-    await store.commit({ record: last });
-    const wakes = adds.mock.contexts[1] as Heap<string>;
-    for (let i = 1; i <= 1_000; i++) {
-      const next = { ...last, tokens: [`${i}`], wakeAt: start + Math.min(i, 500) };
-      await store.commit({ record: next, expected: last.tokens[0] as string });
-      last = next;
-    }
-    expect(wakes.size).toBeLessThan(10);
-    expect(await store.lease(start + 500, 10, start + 1_000)).toEqual([stored(last)]);
-    adds.mockRestore();
-  });
-
   test("the timer keeps no process alive", async () => {
     const timers = vi.spyOn(globalThis, "setInterval");
     const { store } = own();
@@ -398,20 +354,6 @@ describe("freeing what has ended", () => {
     expect(timer?.hasRef()).toBe(false);
     timers.mockRestore();
     await store.close?.();
-  });
-
-  test("a sweep stops after three milliseconds, whatever is left to free", async () => {
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-    const { store, clock } = own();
-    const ended = Array.from({ length: 200 }, () => record());
-    for (const each of ended) await store.commit({ record: each });
-    clock.now += minute + lag;
-    let time = 0;
-    const spy = vi.spyOn(performance, "now").mockImplementation(() => time++);
-    vi.advanceTimersByTime(50);
-    spy.mockRestore();
-    const left = (await Promise.all(ended.map((each) => find(store, each)))).filter((found) => found !== undefined).length;
-    expect(left).toBe(200 - 3 * 32);
   });
 
   test("never asks what day it is", async () => {
@@ -425,17 +367,13 @@ describe("freeing what has ended", () => {
   });
 });
 
-describe("packed", () => {
-  test("what is kept is what was written: tokens of any length, text in any script, times on both sides of the epoch", async () => {
+describe("what is kept is what was written", () => {
+  test("tokens of any length, text in any script, times on both sides of the epoch", async () => {
     const { store } = own();
     const odd = ["", "a\nb", "\u0000\u0001", "日本語 \u{1f600}", "\ud800", "x".repeat(300), "UPPER"];
     for (const [i, text] of odd.entries()) {
-      const written = record({
-        id: `id ${text}`,
-        tokens: [`${i}`, ...odd],
-        data: text,
-        keepUntil: [start + minute, 0, -1, 8.64e15, Number.MAX_SAFE_INTEGER][i % 5] as number,
-      });
+      const keepUntil = [start + minute, 0, -1, 8.64e15, Number.MAX_SAFE_INTEGER][i % 5] as number;
+      const written = record({ id: `id ${text}`, tokens: [`${i}`, ...odd], data: text, now: keepUntil - minute, keepUntil });
       await store.commit({ record: { ...written, wakeAt: 5 - i } });
       expect(await find(store, written)).toEqual(stored(written));
       const window = `${written.customer}:${text}`;
@@ -444,27 +382,6 @@ describe("packed", () => {
     }
     const leased = await store.lease(0, 10, 9);
     expect(leased.map(({ id }) => id)).toEqual([`id ${odd[6]}`, `id ${odd[5]}`]);
-  });
-
-  test("more customers than are numbered are kept apart as well", async () => {
-    const store = memoryStore({ name: randomUUID() });
-    const id = randomUUID();
-    const customers = Array.from({ length: 65_600 }, (_, i) => `${String(i).padStart(8, "0")}-0000-4000-8000-000000000000`);
-    for (const customer of customers) {
-      const change: Change = {
-        record: record({ customer, id, data: customer, wakeAt: start }),
-        claims: [member(`${customer}:a`, "a"), sum(`${customer}:a`, 2)],
-      };
-      expect((await store.commit(change)) as unknown).toEqual({ done: true, counts: [1, 2], asked: [] });
-    }
-    for (const customer of [customers[0], customers[65_535], customers[65_536], customers.at(-1)] as string[]) {
-      expect(await store.find(customer, id)).toMatchObject({ customer, id, data: customer });
-      expect(await held(store, `${customer}:a`)).toBe(1);
-    }
-    const leased = await store.lease(start, 100_000, start + 1);
-    expect(leased.every(({ customer, data }) => customer === data)).toBe(true);
-    expect(new Set(leased.map(({ customer }) => customer)).size).toBe(customers.length);
-    await store.close?.();
   });
 
   test("a caller that changes what it gave or was given changes nothing that is kept", async () => {
@@ -494,14 +411,14 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-describe("beside a plain model", () => {
+describe("held against a plain model", () => {
   test("windows: every limit is exact, however members come, move and leave", async () => {
     const { store } = own();
     const window = `${randomUUID()}:a`;
     const limit = 300;
     const next = numbers(1);
     let model: { readonly name: string; readonly at: number }[] = [];
-    for (let i = 0; i < 10_000; i++) {
+    for (let i = 0; i < 4_000; i++) {
       const now = start + i * 10 + next(5_000) - 2_500;
       const name = next(4) === 0 ? (model[next(model.length || 1)]?.name ?? "first") : `member ${i}`;
       const others = model.filter((each) => each.name !== name);
@@ -521,9 +438,44 @@ describe("beside a plain model", () => {
       );
       if (count >= limit) continue;
       // The sort keeps the order of those of one time.
-      model = [...others, { name, at: now }].sort((a, b) => a.at - b.at).slice(-limit - 8);
+      const at = Math.max(now, model.find((each) => each.name === name)?.at ?? now);
+      model = [...others, { name, at }].sort((a, b) => a.at - b.at).slice(-limit - 8);
     }
     expect(await store.members(window, 500)).toEqual(model.map(({ name }) => name).reverse());
+  });
+
+  test("sums: what parts hold, however they are claimed, given back and looked at", async () => {
+    const { store } = own();
+    const name = `${randomUUID()}:s`;
+    const next = numbers(5);
+    const model = new Map<number, number>();
+    const held = (part: number, ahead: boolean) => [...model].reduce((all, [at, by]) => (at > part - 4 && at <= (ahead ? part + 1 : part) ? all + by : all), 0);
+    for (let i = 0; i < 3_000; i++) {
+      const part = Math.floor(i / 200) + next(2);
+      const ahead = next(2) === 0;
+      const [weight, floor, limit] = [next(50) - 20, -next(60), next(200)];
+      const claim = {
+        sum: name,
+        part,
+        parts: 4,
+        weight,
+        now: start,
+        keepUntil: start + minute,
+        limit,
+        ...(ahead && { ahead }),
+        ...(next(3) === 0 && { floor }),
+      } as SumClaim;
+      const low = claim.floor ?? Number.NEGATIVE_INFINITY;
+      const before = held(part, ahead);
+      const after = Math.max(low, Math.max(low, before) + weight);
+      const result = await store.commit({ claims: [claim] });
+      if (weight >= 0 && after > limit) {
+        expect(result).toMatchObject({ done: false, refusedBy: 0, count: before });
+        continue;
+      }
+      expect(result).toEqual({ done: true, counts: [after], asked: [] });
+      model.set(part, (model.get(part) ?? 0) + after - before);
+    }
   });
 
   test("leases: the earliest first, each once, whatever was written meanwhile", async () => {
@@ -531,7 +483,7 @@ describe("beside a plain model", () => {
     const next = numbers(7);
     const customer = randomUUID();
     const model = new Map<string, { readonly token: string; readonly wakeAt: number | undefined }>();
-    for (let i = 0; i < 20_000; i++) {
+    for (let i = 0; i < 8_000; i++) {
       const id = `${next(300)}`;
       if (next(5) > 0) {
         const before = model.get(id);

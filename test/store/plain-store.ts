@@ -1,5 +1,4 @@
 import type {
-  Ask,
   Change,
   Claim,
   CommitResult,
@@ -7,9 +6,11 @@ import type {
   Life,
   MemberClaim,
   RecordWrite,
+  Revocation,
   Store,
   StoredRecord,
   SumClaim,
+  SumParts,
   Tally,
 } from "../../src/ports/store.js";
 
@@ -20,7 +21,9 @@ export class PlainStore implements Store {
   readonly records = new Map<string, Kept>();
   /** The members of each window, and when each was claimed last. */
   readonly windows = new Map<string, Map<string, number>>();
-  /** What each sum was given at which time. */
+  /** The token of the commit that added a member, where no other has claimed it since. */
+  readonly adders = new Map<string, string | undefined>();
+  /** What each part of a sum holds. */
   readonly sums = new Map<string, Map<number, number>>();
   readonly counters = new Map<string, number>();
   readonly values = new Map<string, string>();
@@ -53,11 +56,22 @@ export class PlainStore implements Store {
     return at > since;
   }
 
-  /** What a sum holds that is newer than `since`. */
-  total({ sum, since }: Ask): number {
+  /** Whether a part of a sum counts. */
+  counts(at: number, { part, parts, ahead }: SumParts): boolean {
+    return at > part - parts && at <= (ahead ? part + 1 : part);
+  }
+
+  /** What the parts of a sum that count hold. */
+  total(parts: SumParts): number {
     let total = 0;
-    for (const [at, weight] of this.sum(sum)) if (this.isNewer(at, since, Number.POSITIVE_INFINITY)) total += weight;
+    for (const [at, weight] of this.sum(parts.sum)) if (this.counts(at, parts)) total += weight;
     return total;
+  }
+
+  /** What a sum comes to with a claim. */
+  raised(claim: SumClaim): number {
+    const { floor = Number.NEGATIVE_INFINITY, weight } = claim;
+    return Math.max(floor, Math.max(floor, this.total(claim)) + weight);
   }
 
   /** What a claim's window or sum holds without this claim's own member. */
@@ -68,7 +82,7 @@ export class PlainStore implements Store {
     return others;
   }
 
-  /** What a claim's window or sum holds, whoever claimed it. */
+  /** What a claim's window or sum holds, whichever claim it was. */
   held(claim: Claim): number {
     if ("sum" in claim) return this.total(claim);
     const at = this.window(claim.window).get(claim.member);
@@ -76,23 +90,48 @@ export class PlainStore implements Store {
   }
 
   isFull(claim: Claim): boolean {
-    const weight = "sum" in claim ? claim.weight : claim.out ? -1 : 1;
-    return claim.limit !== undefined && weight >= 0 && this.others(claim) + weight > claim.limit;
+    if (claim.limit === undefined) return false;
+    if ("sum" in claim) return claim.weight >= 0 && this.raised(claim) > claim.limit;
+    return !claim.out && this.others(claim) + 1 > claim.limit;
   }
 
-  take(claim: Claim): void {
+  place({ window, member }: MemberClaim): string {
+    return JSON.stringify([window, member]);
+  }
+
+  take(claim: Claim, token?: string): void {
     if ("sum" in claim) this.weigh(claim);
-    else if (!claim.out) this.windows.set(claim.window, this.window(claim.window).set(claim.member, claim.now));
+    else if (!claim.out) this.enter(claim, token);
     else if (this.window(claim.window).get(claim.member) === claim.now) this.leave(claim);
   }
 
-  leave({ window, member }: MemberClaim): void {
-    this.windows.get(window)?.delete(member);
+  enter(claim: MemberClaim, token?: string): void {
+    const members = this.window(claim.window);
+    const before = members.get(claim.member);
+    const place = this.place(claim);
+    if (before === undefined || this.adders.get(place) !== token) this.adders.set(place, before === undefined ? token : undefined);
+    this.windows.set(claim.window, members.set(claim.member, Math.max(claim.now, before ?? claim.now)));
   }
 
-  weigh({ sum, now, weight }: SumClaim): void {
+  leave(claim: MemberClaim): void {
+    this.windows.get(claim.window)?.delete(claim.member);
+  }
+
+  weigh(claim: SumClaim): void {
+    this.add(claim, this.raised(claim) - this.total(claim));
+  }
+
+  add({ sum, part }: SumParts, by: number): void {
     const parts = this.sum(sum);
-    this.sums.set(sum, parts.set(now, Math.max(0, (parts.get(now) ?? 0) + weight)));
+    this.sums.set(sum, parts.set(part, (parts.get(part) ?? 0) + by));
+  }
+
+  /** Takes back what the commit with this token claimed. */
+  takeBack(claims: readonly Claim[], token: string): void {
+    for (const claim of claims) {
+      if ("sum" in claim) this.add(claim, -claim.weight);
+      else if (this.adders.get(this.place(claim)) === token) this.leave(claim);
+    }
   }
 
   write({ now: _, wakeAt, ...record }: RecordWrite): void {
@@ -117,24 +156,32 @@ export class PlainStore implements Store {
   }
 
   /** The earliest `since` under which a refused claim is granted. */
-  roomSince(claim: Claim): number | undefined {
-    const times = "sum" in claim ? this.sum(claim.sum).keys() : this.window(claim.window).values();
+  roomSince(claim: MemberClaim): number | undefined {
+    const times = this.window(claim.window).values();
     return [...times].sort((a, b) => a - b).find((since) => since > claim.since && !this.isFull({ ...claim, since }));
+  }
+
+  /** The earliest part in which a refused claim is granted. */
+  roomPart({ ahead: _, ...claim }: SumClaim): number | undefined {
+    const later = Array.from({ length: claim.parts + 1 }, (_, i) => claim.part + 1 + i);
+    return later.find((part) => !this.isFull({ ...claim, part }));
   }
 
   /** The answer of a commit of which a claim is refused. */
   refusal(claims: readonly Claim[]): CommitResult | undefined {
     const refusedBy = claims.findIndex((claim) => this.isFull(claim));
-    if (refusedBy < 0) return undefined;
-    const claim = claims[refusedBy] as Claim;
-    const roomSince = this.roomSince(claim);
-    return { done: false, refusedBy, count: this.others(claim), ...(roomSince !== undefined && { roomSince }) };
+    const claim = claims[refusedBy];
+    if (!claim) return undefined;
+    const room = "sum" in claim ? { roomPart: this.roomPart(claim) } : { roomSince: this.roomSince(claim) };
+    return { done: false, refusedBy, count: this.others(claim), ...(Object.values(room)[0] !== undefined && (room as object)) };
   }
 
   /** Does it. */
-  apply({ record, claims = [], asks = [] }: Change): CommitResult {
-    for (const claim of claims) this.take(claim);
+  apply({ record, claims = [], asks = [], revoke }: Change): CommitResult {
+    const current = record && this.records.get(this.key(record));
+    for (const claim of claims) this.take(claim, record?.tokens[0]);
     if (record) this.write(record);
+    if (revoke && current && this.landed(current, revoke.token)) this.takeBack(revoke.claims, revoke.token);
     return { done: true, counts: claims.map((claim) => this.held(claim)), asked: asks.map((ask) => this.total(ask)) };
   }
 
@@ -181,21 +228,17 @@ export class PlainStore implements Store {
   async forget({ records = [], windows = [], sums = [], values = [] }: Forgotten): Promise<void> {
     for (const record of records) this.records.delete(this.key(record));
     for (const window of windows) this.windows.delete(window);
-    for (const sum of sums) this.sums.delete(sum);
+    for (const parts of sums) {
+      const left = [...this.sum(parts.sum)].filter(([at]) => !this.counts(at, { ...parts, ahead: true }));
+      if (left.length > 0) this.sums.set(parts.sum, new Map(left));
+      else this.sums.delete(parts.sum);
+    }
     for (const key of values) this.values.delete(key);
   }
 }
 
-/** A right store that keeps no more than it must: of a window the newest members that a limit can need, of a sum the newest parts, a twelfth of its length each. */
+/** A right store that keeps of a window no more than it must: the newest members that a limit can need. */
 export class BoundedStore extends PlainStore {
-  override weigh({ sum, since, now, weight }: SumClaim): void {
-    const width = Math.max(1, Math.floor((now - since) / 12));
-    const end = (Math.floor(now / width) + 1) * width;
-    const parts = new Map(this.sum(sum));
-    parts.set(end, Math.max(0, (parts.get(end) ?? 0) + weight));
-    this.sums.set(sum, new Map([...parts].sort(([a], [b]) => b - a).slice(0, 32)));
-  }
-
   override apply(change: Change): CommitResult {
     const result = super.apply(change);
     for (const claim of change.claims ?? []) {
@@ -211,54 +254,74 @@ export class BoundedStore extends PlainStore {
 /** Lets every other caller that is ready go first, as a round trip does. */
 export const roundTrip = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A right store in steps that are a round trip apart: claims that add, then the record, then what is taken out and given back. */
+/** A right store in steps that are a round trip apart: claims that add, then the record, then what is taken out, given back and revoked. */
 export class TwoStepStore extends PlainStore {
-  /** Which claim put a member where it stands. */
-  readonly tickets = new Map<string, Claim>();
+  /** Tokens of commits whose claims were made, and of those whose claims must not be made any more. */
+  readonly tickets = new Map<string, "made" | "revoked">();
+  /** Tokens of commits that have taken out, given back and revoked. */
+  readonly completed = new Set<string>();
 
   adds(claim: Claim): boolean {
     return "sum" in claim ? claim.weight >= 0 : !claim.out;
   }
 
-  /** Claims, and answers how to undo that: weights, and members that were not there before and that no other has claimed since. */
-  claim(claims: readonly Claim[]): (landed: boolean) => void {
-    const undos = claims.map((claim) => {
-      if ("sum" in claim) {
-        this.take(claim);
-        return () => this.take({ ...claim, weight: -claim.weight });
-      }
-      const place = `${claim.window} ${claim.member}`;
-      const before = this.window(claim.window).get(claim.member);
-      this.take({ ...claim, now: Math.max(claim.now, before ?? claim.now) }); // what is sent again late must not move a member back
-      this.tickets.set(place, claim);
-      return (landed: boolean) => {
-        if (before === undefined && !landed && this.tickets.get(place) === claim) this.leave(claim);
-      };
-    });
-    return (landed) => {
-      for (const undo of undos) undo(landed);
-    };
+  /** Claims what adds, once for each token. */
+  make(claims: readonly Claim[], token: string | undefined): CommitResult | undefined {
+    if (token !== undefined && this.tickets.has(token)) return undefined;
+    const refusal = this.refusal(claims);
+    if (refusal) return refusal;
+    for (const claim of claims) if (this.adds(claim)) this.take(claim, token);
+    if (token !== undefined) this.tickets.set(token, "made");
+    return undefined;
+  }
+
+  /** Takes back what was claimed for a record that was refused. */
+  unmake(claims: readonly Claim[], token: string): void {
+    if (this.tickets.get(token) !== "made") return;
+    this.takeBack(
+      claims.filter((claim) => this.adds(claim)),
+      token,
+    );
+    this.tickets.delete(token);
+  }
+
+  /** Takes out, gives back and revokes, once for each token. */
+  complete({ claims = [], revoke }: Change, token: string | undefined): void {
+    if (token !== undefined && this.completed.has(token)) return;
+    if (token !== undefined) this.completed.add(token);
+    for (const claim of claims) if (!this.adds(claim)) this.take(claim);
+    if (revoke) this.revoke(revoke);
+  }
+
+  revoke({ token, claims }: Revocation): void {
+    this.unmake(claims, token);
+    this.tickets.set(token, "revoked");
+    if (this.completed.has(token))
+      this.takeBack(
+        claims.filter((claim) => !this.adds(claim)),
+        token,
+      );
+    this.completed.add(token);
   }
 
   override async commit(change: Change): Promise<CommitResult> {
     const { record, claims = [], asks = [] } = change;
+    const token = record?.tokens[0];
     if (record) this.check(record.data);
     await roundTrip();
-    const refusal = this.refusal(claims);
+    const refusal = this.make(claims, token);
     if (refusal) return refusal;
-    const adding = claims.filter((claim) => this.adds(claim));
-    const undo = this.claim(adding);
-    const counts = adding.map((claim) => this.held(claim));
+    const made = claims.map((claim) => this.held(claim));
     await roundTrip();
     const answer = this.answer(change);
-    if (answer) {
-      undo(answer.done);
-      return this.answer(change) as CommitResult;
+    if (answer && !answer.done) {
+      this.unmake(claims, token as string);
+      return answer;
     }
-    if (record) this.write(record);
+    if (!answer && record) this.write(record);
     await roundTrip();
-    for (const claim of claims) if (!this.adds(claim)) this.take(claim);
-    const told = claims.map((claim) => (this.adds(claim) ? (counts[adding.indexOf(claim)] as number) : this.held(claim)));
-    return { done: true, counts: told, asked: asks.map((ask) => this.total(ask)) };
+    this.complete(change, token);
+    const counts = claims.map((claim, i) => (this.adds(claim) ? (made[i] as number) : this.held(claim)));
+    return { done: true, counts, asked: asks.map((ask) => this.total(ask)) };
   }
 }

@@ -31,8 +31,8 @@ describe("a wrong store is found", () => {
 });
 
 test.each([
-  ["in one step, exact in everything", () => new PlainStore()],
-  ["in one step, bounded, with sums in twelve parts", () => new BoundedStore()],
+  ["in one step, with all that it was given", () => new PlainStore()],
+  ["in one step, with no more of a window than it must keep", () => new BoundedStore()],
   ["in several steps a round trip apart", () => new TwoStepStore()],
 ])("a right store breaks no sentence: %s", async (_, make) => {
   expect(await broken(() => ({ store: make() }))).toEqual([]);
@@ -44,6 +44,6 @@ test("a fault says which sentence part was expected and what came", async () => 
       return 7;
     }
   }
-  const once = contract.find(({ name }) => name === "window: a member that is already there is counted once");
-  await expect(once?.run({ store: new Late() })).rejects.toThrow("the member's claim 1: the counts: expected [ 1 ], got [ 7 ]");
+  const once = contract.find(({ name }) => name === "window: a member that is already in a full window is granted");
+  await expect(once?.run({ store: new Late() })).rejects.toThrow("the member that fills the window: the counts: expected [ 3 ], got [ 7 ]");
 });

@@ -1,5 +1,5 @@
-import type { Change, Claim, CommitResult, RecordWrite, Store, StoredRecord } from "../../src/ports/store.js";
-import { BoundedStore, PlainStore, roundTrip, TwoStepStore } from "./plain-store.js";
+import type { Change, Claim, CommitResult, RecordWrite, Store, StoredRecord, SumClaim, SumParts } from "../../src/ports/store.js";
+import { PlainStore, roundTrip, TwoStepStore } from "./plain-store.js";
 
 /** What a client makes of a reply that it takes for JSON. */
 function decoded(text: string): string {
@@ -77,6 +77,11 @@ function wrongName(kind: "window" | "sum", mistake: string, foundBy: string, cut
   }));
 }
 
+const named = "sum: names are kept apart whatever they look like, also from the numbers of parts, and so are customers";
+
+const sumLimits = "sum: each claim's own limit holds, lowered or raised since the last, and without one it is counted, never refused";
+const windowNames = "window: members, names and customers are kept apart whatever they look like";
+
 const wrongRecords: readonly WrongStore[] = [
   wrong("finds anything for an unknown id", "find: a record that was never written is undefined", (store, right) => ({
     find: async (customer, id) => (await right.find(customer, id)) ?? store.read([...store.records.values()].find((record) => record.customer === customer)),
@@ -127,12 +132,16 @@ const wrongRecords: readonly WrongStore[] = [
     "commit: a write from any token but the newest is refused, brings the current record back and changes nothing",
     () => ({ isExpected: (current, expected) => (expected === null ? current === undefined : current?.tokens.includes(expected) === true) }),
   ),
-  wrong("compares tokens as a loosely typed language does", "commit: tokens that look like one number are different tokens", () => ({
-    isExpected(current, expected) {
-      const token = current?.tokens[0] ?? null;
-      return token === expected || (token !== null && expected !== null && Number(token) === Number(expected));
-    },
-  })),
+  wrong(
+    "compares tokens as a loosely typed language does",
+    "commit: a write from any token but the newest is refused, brings the current record back and changes nothing",
+    () => ({
+      isExpected(current, expected) {
+        const token = current?.tokens[0] ?? null;
+        return token === expected || (token !== null && expected !== null && Number(token) === Number(expected));
+      },
+    }),
+  ),
   wrong(
     "takes a write over a missing record for a create",
     "commit: a write over a record that is not there is refused, brings nothing back and writes nothing",
@@ -182,24 +191,22 @@ const wrongRecords: readonly WrongStore[] = [
   ),
 ];
 
+const later = "commit: a write sent again is done after up to fifteen later writes, refused after the next, and nothing is written";
+const twin = "commit: a write is known by its newest token alone: a twin with one of its own is refused and gets what is stored";
+
 const wrongReplays: readonly WrongStore[] = [
   wrong("does not know a repeated write", "commit: a create sent twice is done both times and written once", () => ({ landed: () => false })),
-  wrong(
-    "knows a later write that was sent twice by its token only if it was a create",
-    "commit: a later write sent twice is done both times and written once",
-    () => ({ landed: (current, token) => current.tokens.length === 1 && current.tokens[0] === token }),
-  ),
-  wrong("knows only the newest token", "commit: a write sent again after up to fifteen later writes is done, and nothing is written", () => ({
+  wrong("knows only the newest token", later, () => ({
     landed: (current, token) => current.tokens[0] === token,
   })),
-  wrong("writes a repeated write again", "commit: a write sent again after up to fifteen later writes is done, and nothing is written", (store, right) => ({
+  wrong("writes a repeated write again", later, (store, right) => ({
     answer(change) {
       const answer = right.answer(change);
       if (answer?.done && change.record) store.write(change.record);
       return answer;
     },
   })),
-  wrong("knows every token it has ever seen", "commit: a write whose token has left the list is refused like any other", (_, right) => {
+  wrong("knows every token it has ever seen", later, (_, right) => {
     const seen = new Set<string>();
     return {
       landed: (current, token) => seen.has(token) || right.landed(current, token),
@@ -209,13 +216,13 @@ const wrongReplays: readonly WrongStore[] = [
       },
     };
   }),
-  wrong("takes a write of the same data for a repeat", "commit: a twin with a token of its own is refused and gets what is stored", (store, right) => ({
+  wrong("takes a write of the same data for a repeat", twin, (store, right) => ({
     async commit(change) {
       const current = change.record && store.records.get(store.key(change.record));
       return current?.data === change.record?.data && current ? { done: true, counts: [], asked: [] } : right.commit(change);
     },
   })),
-  wrong("knows a write by any token it carries", "commit: a write is known by its newest token alone, not by the older ones it carries", (store, right) => ({
+  wrong("knows a write by any token it carries", twin, (store, right) => ({
     answer(change) {
       const current = change.record && store.records.get(store.key(change.record));
       const known = change.record?.tokens.some((token) => current?.tokens.includes(token));
@@ -239,7 +246,7 @@ const wrongReplays: readonly WrongStore[] = [
   ),
   wrong(
     "counts the weights of a repeated write again",
-    "commit: claims sent again with a record that landed count nothing again, whatever came after it, and tell the counts as they now are",
+    "commit: claims sent again with a record that landed count nothing again, whatever came after it, and return the counts as they now are",
     (store, right) => ({
       answer(change) {
         if (right.answer(change)?.done) for (const claim of change.claims ?? []) if ("sum" in claim) store.weigh(claim);
@@ -248,8 +255,8 @@ const wrongReplays: readonly WrongStore[] = [
     }),
   ),
   wrong(
-    "tells a repeat the counts with its own claims once more",
-    "commit: claims sent again with a record that landed count nothing again, whatever came after it, and tell the counts as they now are",
+    "returns to a repeat the counts with its own claims once more",
+    "commit: claims sent again with a record that landed count nothing again, whatever came after it, and return the counts as they now are",
     (store, right) => ({
       answer(change) {
         const answer = right.answer(change);
@@ -264,22 +271,15 @@ const wrongReplays: readonly WrongStore[] = [
     (store, right) => ({
       answer(change) {
         const answer = right.answer(change);
-        if (answer) for (const claim of change.claims ?? []) if ("window" in claim && store.window(claim.window).has(claim.member)) store.take(claim);
+        for (const claim of answer ? (change.claims ?? []) : [])
+          if ("window" in claim && store.window(claim.window).has(claim.member)) store.window(claim.window).set(claim.member, claim.now);
         return answer;
       },
     }),
   ),
-  wrong(
-    "leaves the weights of a repeat when it refuses it",
-    "commit: sent again when there is no more room, it counts nothing, whether it is told done or refused",
-    (store, right) => ({
-      answer(change) {
-        const refusal = store.refusal(change.claims ?? []);
-        if (right.answer(change)?.done && refusal) for (const claim of change.claims ?? []) store.take(claim);
-        return refusal ?? right.answer(change);
-      },
-    }),
-  ),
+  wrong("refuses a repeat for which there is no more room", "commit: sent again when there is no more room, it is done and counts nothing", (store, right) => ({
+    answer: (change) => (right.answer(change)?.done && store.refusal(change.claims ?? [])) || right.answer(change),
+  })),
   wrong(
     "gives back again when a write is sent again",
     "commit: what is taken out and given back with a record goes once, however often it is sent",
@@ -294,12 +294,12 @@ const wrongReplays: readonly WrongStore[] = [
 ];
 
 const wrongWindows: readonly WrongStore[] = [
-  wrongClaim("grants one member too many", "window: one after another exactly `limit` members are granted, each told how many there are with it", (claim) =>
+  wrongClaim("grants one member too many", "window: one after another exactly `limit` members are granted, each with the count that includes it", (claim) =>
     isSum(claim) || claim.limit === undefined ? claim : { ...claim, limit: claim.limit + 1 },
   ),
   wrong(
-    "tells the count from before the claim",
-    "window: one after another exactly `limit` members are granted, each told how many there are with it",
+    "returns the count from before the claim",
+    "window: one after another exactly `limit` members are granted, each with the count that includes it",
     (store, right) => ({
       apply(change) {
         const counts = (change.claims ?? []).map((claim) => store.others(claim));
@@ -310,7 +310,7 @@ const wrongWindows: readonly WrongStore[] = [
   wrongClaim("grants one member too few when there are many", "window: a limit of 1,000 is exact", (claim) =>
     !isSum(claim) && (claim.limit ?? 0) > 500 ? { ...claim, limit: 999 } : claim,
   ),
-  wrong("keeps one member less than the limit needs", "window: members stay exact while a window is filled over and over", (store, right) => ({
+  wrong("keeps one member less than the limit needs", "window: room comes back one by one as the window moves on", (store, right) => ({
     take(claim) {
       right.take(claim);
       if ("sum" in claim || claim.limit === undefined) return;
@@ -318,18 +318,24 @@ const wrongWindows: readonly WrongStore[] = [
       store.windows.set(claim.window, new Map(newestFirst.slice(0, Math.max(1, claim.limit - 1))));
     },
   })),
-  wrong("grants a member that is there, however old", "window: a member that left long ago has to fit in again", (store, right) => ({
+  wrong("grants a member that is there, however old", "window: a member that is already in a full window is granted", (store, right) => ({
     isFull: (claim) => !("window" in claim && store.window(claim.window).has(claim.member)) && right.isFull(claim),
   })),
-  wrong("counts a repeated member each time", "window: a member that is already there is counted once", (store, right) => ({
+  wrong("counts a repeated member each time", "window: a member that is already there moves to `now`, never back in time", (store, right) => ({
     take(claim) {
       const again = "window" in claim && !claim.out && store.window(claim.window).has(claim.member);
       right.take(again ? { ...claim, member: `${claim.member} ${store.window(claim.window).size}` } : claim);
     },
   })),
-  wrong("leaves a repeated member where it is", "window: a member that is already there moves to `now`", (store, right) => ({
+  wrong("leaves a repeated member where it is", "window: a member that is already there moves to `now`, never back in time", (store, right) => ({
     take(claim) {
       if ("sum" in claim || claim.out || !store.window(claim.window).has(claim.member)) right.take(claim);
+    },
+  })),
+  wrong("moves a member back in time", "window: a member that is already there moves to `now`, never back in time", (store, right) => ({
+    enter(claim, token) {
+      right.enter(claim, token);
+      store.window(claim.window).set(claim.member, claim.now);
     },
   })),
   wrong("refuses a member that is already in the full window", "window: a member that is already in a full window is granted", (store, right) => ({
@@ -344,7 +350,8 @@ const wrongWindows: readonly WrongStore[] = [
     const started = new Map<string, number>();
     return {
       isFull(claim) {
-        const name = nameOf(claim);
+        if ("sum" in claim) return right.isFull(claim);
+        const name = claim.window;
         const start = started.get(name);
         if (start === undefined || start <= claim.since) {
           store.windows.delete(name);
@@ -356,7 +363,7 @@ const wrongWindows: readonly WrongStore[] = [
   }),
   wrongChange(
     "holds the first claim on a window only",
-    "window: two claims hold it over two lengths, each told its own count, and the member is added once",
+    "window: two claims hold it over two lengths, each with its own count, and the member is added once",
     (change) => ({
       ...change,
       claims: (change.claims ?? []).map((claim, i, all) => (all.findIndex((other) => nameOf(other) === nameOf(claim)) === i ? claim : unlimited(claim))),
@@ -364,7 +371,7 @@ const wrongWindows: readonly WrongStore[] = [
   ),
   wrongChange(
     "holds the last claim on a window only",
-    "window: two claims hold it over two lengths, each told its own count, and the member is added once",
+    "window: two claims hold it over two lengths, each with its own count, and the member is added once",
     (change) => ({
       ...change,
       claims: (change.claims ?? []).map((claim, i, all) => (all.findLastIndex((other) => nameOf(other) === nameOf(claim)) === i ? claim : unlimited(claim))),
@@ -372,7 +379,7 @@ const wrongWindows: readonly WrongStore[] = [
   ),
   ...[
     ["window", "window: each claim's own limit holds, lowered or raised since the last"],
-    ["sum", "sum: each claim's own limit holds, lowered or raised since the last"],
+    ["sum", sumLimits],
   ].map(([kind, foundBy]) =>
     wrong(`holds the limit that a ${kind} was created with`, foundBy as string, (_, right) => {
       const limits = new Map<string, number | undefined>();
@@ -386,15 +393,13 @@ const wrongWindows: readonly WrongStore[] = [
       };
     }),
   ),
-  wrongClaim("trims members", "window: members are told apart whatever they look like", (claim) =>
-    "window" in claim ? { ...claim, member: claim.member.trim() } : claim,
-  ),
-  wrongName("window", "knows two parts only", "window: names are told apart whatever they look like", (name) => name.split(":").slice(0, 2).join(":")),
-  wrongName("window", "leaves the customer out", "window: those of different customers do not touch", (name) => name.slice(name.indexOf(":"))),
-  wrongClaim("takes no limit for one of 1,000", "window: without a limit it is counted and told, never refused", (claim) =>
+  wrongClaim("trims members", windowNames, (claim) => ("window" in claim ? { ...claim, member: claim.member.trim() } : claim)),
+  wrongName("window", "knows two parts only", windowNames, (name) => name.split(":").slice(0, 2).join(":")),
+  wrongName("window", "leaves the customer out", windowNames, (name) => name.slice(name.indexOf(":"))),
+  wrongClaim("takes no limit for one of 1,000", "window: without a limit it is counted, never refused", (claim) =>
     "window" in claim && claim.limit === undefined ? { ...claim, limit: 1_000 } : claim,
   ),
-  wrong("keeps the newest 1,000 of a list", "window: without a limit it is counted and told, never refused", (store, right) => ({
+  wrong("keeps the newest 1,000 of a list", "window: without a limit it is counted, never refused", (store, right) => ({
     take(claim) {
       right.take(claim);
       const members = [...store.window(nameOf(claim))];
@@ -409,7 +414,7 @@ const wrongWindows: readonly WrongStore[] = [
   })),
   wrong(
     "takes a member out wherever it stands",
-    "out: takes a member out that stands at this very `now`, and only then; what is told is what is left",
+    "out: takes a member out that stands at this very `now`, and only then; the count is what is left",
     (store, right) => ({
       take(claim) {
         if ("window" in claim && claim.out) store.leave(claim);
@@ -417,7 +422,7 @@ const wrongWindows: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong("takes nothing out", "out: takes a member out that stands at this very `now`, and only then; what is told is what is left", () => ({
+  wrong("takes nothing out", "out: takes a member out that stands at this very `now`, and only then; the count is what is left", () => ({
     leave: () => {},
   })),
   wrong(
@@ -444,93 +449,359 @@ const forgetfulWindows: readonly WrongStore[] = [
   })),
 ];
 
+const byParts = "sum: `part` and those just before it count, as many as `parts`, each with what was added to it";
+
 const wrongSums: readonly WrongStore[] = [
-  wrong("refuses what would fill a sum", "sum: one after another exactly what the limit allows is granted, each told the total with it", (_, right) => ({
-    isFull: (claim) => right.isFull("sum" in claim && claim.limit !== undefined && claim.weight > 0 ? { ...claim, limit: claim.limit - 1 } : claim),
-  })),
+  wrong(
+    "refuses what would fill a sum",
+    "sum: one after another exactly what the limit allows is granted, each with the total that includes it",
+    (_, right) => ({
+      isFull: (claim) => right.isFull("sum" in claim && claim.limit !== undefined && claim.weight > 0 ? { ...claim, limit: claim.limit - 1 } : claim),
+    }),
+  ),
   wrong(
     "refuses only when a sum is full before the claim",
-    "sum: one after another exactly what the limit allows is granted, each told the total with it",
+    "sum: one after another exactly what the limit allows is granted, each with the total that includes it",
     (_, right) => ({ isFull: (claim) => right.isFull("sum" in claim && claim.weight > 0 ? { ...claim, weight: 1 } : claim) }),
   ),
-  wrong(
-    "names the parts of a sum by their beginning, and so counts them a twelfth too short",
-    "sum: it holds what is newer than `since`, and at most a twelfth of its length longer",
-    (_, right) => ({
-      weigh(claim) {
-        right.weigh({ ...claim, now: claim.now - (claim.now - claim.since) / 12, since: claim.since - (claim.now - claim.since) / 12 });
-      },
-    }),
-    BoundedStore,
-  ),
-  wrong(
-    "keeps a sum in two parts, and so counts it half its length too long",
-    "sum: it holds what is newer than `since`, and at most a twelfth of its length longer",
-    (_, right) => ({
-      weigh(claim) {
-        const half = (claim.now - claim.since) / 2;
-        right.weigh({ ...claim, now: (Math.floor(claim.now / half) + 1) * half });
-      },
-    }),
-  ),
-  wrong(
-    "keeps ten parts of a sum, not twelve and the one that is open",
-    "sum: as time goes by it is never less than what is newer than `since`, nor more than what was so a twelfth of its length before",
-    (store, right) => ({
-      weigh(claim) {
-        right.weigh(claim);
-        store.sums.set(claim.sum, new Map([...store.sum(claim.sum)].slice(0, 10)));
-      },
-    }),
-    BoundedStore,
-  ),
-  wrong("does not count in a sum what is ahead of the caller's clock", "sum: what is ahead of the caller's clock counts", (store, right) => ({
-    others(claim) {
-      if (!("sum" in claim)) return right.others(claim);
-      return [...store.sum(claim.sum)].reduce((total, [at, weight]) => (at > claim.since && at <= claim.now ? total + weight : total), 0);
+  wrong("counts one part too few", byParts, (_, right) => ({ counts: (at, parts) => right.counts(at, { ...parts, parts: parts.parts - 1 }) })),
+  wrong("counts one part too many", byParts, (_, right) => ({ counts: (at, parts) => right.counts(at, { ...parts, parts: parts.parts + 1 }) })),
+  wrong("counts all that is in a sum", byParts, () => ({ counts: () => true })),
+  wrong("adds to the newest part there is", byParts, (store, right) => ({
+    add: (parts, by) => right.add({ ...parts, part: Math.max(parts.part, ...store.sum(parts.sum).keys()) }, by),
+  })),
+  wrong("cuts the numbers of parts to 32 bits", byParts, (_, right) => ({
+    add: (parts, by) => right.add({ ...parts, part: parts.part | 0 }, by),
+  })),
+  wrong("lets parts go once a later one has come", byParts, (store, right) => ({
+    add(parts, by) {
+      right.add(parts, by);
+      for (const at of store.sum(parts.sum).keys()) if (at <= parts.part - parts.parts) store.sum(parts.sum).delete(at);
     },
   })),
-  wrongClaim("takes no limit for none at all", "sum: without a limit it is counted and told, never refused", (claim) =>
-    isSum(claim) && claim.limit === undefined ? { ...claim, limit: 0 } : claim,
+  ...(
+    [
+      ["never looks at the part ahead", ({ ahead: _, ...parts }: SumParts) => parts],
+      ["always looks at the part ahead", (parts: SumParts) => ({ ...parts, ahead: true as const })],
+    ] as const
+  ).map(([mistake, changed]) =>
+    wrong(mistake, "sum: the part after `part` counts only where the claim, or who asks, looks ahead", (_, right) => ({
+      counts: (at, parts) => right.counts(at, changed(parts)),
+    })),
   ),
-  wrong("grants whatever adds nothing to a sum", "sum: a weight of 0 is held to the limit, and adds nothing", (_, right) => ({
+  wrong("takes a part for past by the caller's clock", "sum: the number of a part says what counts, never a time", (store, right) => {
+    const times = new Map<string, number>();
+    return {
+      weigh(claim) {
+        times.set(`${claim.sum} ${claim.part}`, claim.now);
+        right.weigh(claim);
+      },
+      others: (claim) =>
+        "sum" in claim
+          ? [...store.sum(claim.sum)].reduce(
+              (all, [at, by]) => ((times.get(`${claim.sum} ${at}`) ?? 0) > claim.now - 3_600_000 && store.counts(at, claim) ? all + by : all),
+              0,
+            )
+          : right.others(claim),
+      held: (claim) => ("sum" in claim ? store.others(claim) : right.held(claim)),
+    };
+  }),
+  wrong("takes the part from the caller's clock", "sum: the number of a part says what counts, never a time", (_, right) => ({
+    add: (parts, by) =>
+      right.add({ ...parts, part: "now" in parts ? parts.part - Math.round((Date.now() - (parts.now as number)) / 86_400_000) : parts.part }, by),
+  })),
+  wrongClaim("takes no limit for none at all", sumLimits, (claim) => (isSum(claim) && claim.limit === undefined ? { ...claim, limit: 0 } : claim)),
+  wrong("grants whatever adds nothing to a sum", "sum: a weight of 0 is held to the limit as any, and adds nothing", (_, right) => ({
     isFull: (claim) => !("sum" in claim && claim.weight === 0) && right.isFull(claim),
   })),
-  wrongClaim("gives nothing back", "sum: what is given back is free again, to the unit", (claim) =>
+  wrongClaim("gives nothing back", "sum: a weight below 0 is granted whatever the limit, and what it gives back is free again, to the unit", (claim) =>
     "sum" in claim && claim.weight < 0 ? { ...claim, weight: 0, limit: Number.POSITIVE_INFINITY } : claim,
   ),
-  wrong("refuses to give back to a sum that is over its limit", "sum: giving back is granted whatever the limit", (store, right) => ({
-    isFull: (claim) => right.isFull(claim) || ("sum" in claim && claim.limit !== undefined && store.total(claim) + claim.weight > claim.limit),
+  wrong(
+    "refuses to give back to a sum that is over its limit",
+    "sum: a weight below 0 is granted whatever the limit, and what it gives back is free again, to the unit",
+    (store, right) => ({ isFull: (claim) => right.isFull(claim) || ("sum" in claim && claim.limit !== undefined && store.raised(claim) > claim.limit) }),
+  ),
+  wrong("lets no part of a sum fall below 0", "sum: it may fall below 0, and so may each of its parts", (store, right) => ({
+    add: (parts, by) => right.add(parts, Math.max(by, -(store.sum(parts.sum).get(parts.part) ?? 0))),
   })),
-  wrong("lets a sum fall below 0", "sum: no part of it falls below 0, and giving back touches no other part", (store) => ({
-    weigh({ sum, now, weight }) {
-      store.sums.set(sum, store.sum(sum).set(now, (store.sum(sum).get(now) ?? 0) + weight));
+  wrong("lets no sum fall below 0, but its parts", "sum: it may fall below 0, and so may each of its parts", (_, right) => ({
+    total: (parts) => Math.max(0, right.total(parts)),
+  })),
+  ...(
+    [
+      ["knows no floor", ({ floor: _, ...claim }: SumClaim) => claim],
+      [
+        "holds a floor only where a weight gives back",
+        ({ floor, ...claim }: SumClaim) => (floor === undefined || claim.weight > 0 ? claim : { ...claim, floor }),
+      ],
+      ["holds a floor only where a weight adds", ({ floor, ...claim }: SumClaim) => (floor === undefined || claim.weight <= 0 ? claim : { ...claim, floor })],
+    ] as const
+  ).map(([mistake, changed]) =>
+    wrong(mistake, "sum: one of less than `floor` counts as so much, before a claim and after it", (_, right) => ({
+      raised: (claim) => right.raised(changed(claim)),
+    })),
+  ),
+  wrong("holds a part to the floor, not the sum", "sum: one of less than `floor` counts as so much, before a claim and after it", (store) => ({
+    weigh(claim) {
+      const part = store.sum(claim.sum).get(claim.part) ?? 0;
+      const floor = claim.floor ?? Number.NEGATIVE_INFINITY;
+      store.add(claim, Math.max(floor, Math.max(floor, part) + claim.weight) - part);
     },
   })),
   wrong(
-    "gives back from the newest part, wherever it was claimed",
-    "sum: no part of it falls below 0, and giving back touches no other part",
-    (store, right) => ({
-      weigh(claim) {
-        right.weigh(claim.weight < 0 ? { ...claim, now: Math.max(claim.now, ...store.sum(claim.sum).keys()) } : claim);
+    "returns to a refused claim the floor for what is held",
+    "sum: one of less than `floor` counts as so much, before a claim and after it",
+    (_, right) => ({
+      others: (claim) => Math.max("sum" in claim ? (claim.floor ?? Number.NEGATIVE_INFINITY) : 0, right.others(claim)),
+    }),
+  ),
+  wrong("rounds sums at fourteen digits", "sum: numbers up to 2^53, either way, are exact", (_, right) => ({
+    total: (parts) => Number(right.total(parts).toPrecision(14)),
+  })),
+  wrongName("sum", "knows two parts only", named, (name) => name.split(":").slice(0, 2).join(":")),
+  wrongName("sum", "leaves the customer out", named, (name) => name.slice(name.indexOf(":"))),
+  wrong("writes the number of a part straight after the name of its sum", named, (store) => {
+    const cells = new Map<string, number>();
+    const cell = ({ sum, part }: SumParts, back: number) => `${sum}${part - back}`;
+    return {
+      add: (parts, by) => void cells.set(cell(parts, 0), (cells.get(cell(parts, 0)) ?? 0) + by),
+      total: (parts) => Array.from({ length: parts.parts }, (_, back) => cells.get(cell(parts, back)) ?? 0).reduce((all, one) => all + one, 0),
+      sum: () => store.sums.get("") ?? new Map(),
+    };
+  }),
+  ...[1, -1].map((by) =>
+    wrong(
+      `returns the room of a sum ${by} part off`,
+      "sum: where a refusal says from which part on there would be room, a claim is granted from just then on",
+      (_, right) => ({
+        roomPart(claim) {
+          const room = right.roomPart(claim);
+          return room === undefined ? undefined : room + by;
+        },
+      }),
+    ),
+  ),
+  wrong(
+    "returns room in a sum where there is never any",
+    "sum: where a refusal says from which part on there would be room, a claim is granted from just then on",
+    (_, right) => ({ roomPart: (claim) => right.roomPart(claim) ?? claim.part + claim.parts }),
+  ),
+  wrong(
+    "returns the last part with room in a sum that falls and rises",
+    "sum: where a refusal says from which part on there would be room, a claim is granted from just then on",
+    (store) => ({
+      roomPart(claim) {
+        const later = Array.from({ length: claim.parts }, (_, i) => claim.part + 1 + i);
+        const full = later.findLastIndex((part) => store.isFull({ ...claim, part }));
+        return later[full + 1];
       },
     }),
   ),
-  wrong("rounds sums at fourteen digits", "sum: totals up to 9e15 are exact", (_, right) => ({
-    total: (ask) => Number(right.total(ask).toPrecision(14)),
-  })),
-  wrongName("sum", "knows two parts only", "sum: names are told apart whatever they look like", (name) => name.split(":").slice(0, 2).join(":")),
-  wrongName("sum", "leaves the customer out", "sum: those of different customers do not touch", (name) => name.slice(name.indexOf(":"))),
   wrong("leaves absent sums out of what is asked", "asks: what sums hold, in the order asked, absent ones as 0; asking charges nothing", (store, right) => ({
     apply: (change) => right.apply({ ...change, asks: (change.asks ?? []).filter(({ sum }) => store.sums.has(sum)) }),
   })),
-  wrong("asks before it claims", "asks: the claims just granted are included, and what was just given back is not", (store, right) => ({
+  wrong("asks before it claims", "asks: the claims just granted are included, also those that give back, with a record or without", (store, right) => ({
     apply(change) {
       const asked = (change.asks ?? []).map((ask) => store.total(ask));
       return { ...right.apply(change), asked } as CommitResult;
     },
   })),
 ];
+
+const revoked =
+  "revoke: of a commit that landed its members are taken out and its weights subtracted, in the part they were added to, once, whatever is sent again";
+const stays = "revoke: a member stays that had been there before, or that another commit has claimed since, where it is now";
+const notLanded = "revoke: a commit that did not land is not taken back, and must not land later";
+
+const wrongRevocations: readonly WrongStore[] = [
+  wrong("takes nothing back", revoked, () => ({ takeBack: () => {} })),
+  ...(["sum", "window"] as const).map((kind) =>
+    wrong(`takes no ${kind} back`, revoked, (_, right) => ({
+      takeBack: (claims, token) =>
+        right.takeBack(
+          claims.filter((claim) => !(kind in claim)),
+          token,
+        ),
+    })),
+  ),
+  wrong("subtracts from the newest part", revoked, (store, right) => ({
+    takeBack(claims, token) {
+      const newest = (sum: string) => Math.max(...store.sum(sum).keys());
+      right.takeBack(
+        claims.map((claim) => ("sum" in claim ? { ...claim, part: newest(claim.sum) } : claim)),
+        token,
+      );
+    },
+  })),
+  wrong("subtracts again when it is sent again", revoked, (store, right) => ({
+    answer(change) {
+      const answer = right.answer(change);
+      if (answer?.done && change.revoke) store.takeBack(change.revoke.claims, change.revoke.token);
+      return answer;
+    },
+  })),
+  wrong(
+    "takes back what landed with the write just before only",
+    "revoke: what landed before other writes is taken back all the same, with whatever else the change does",
+    (store, right) => ({
+      apply({ revoke, ...change }) {
+        const newest = change.record && store.records.get(store.key(change.record))?.tokens[0];
+        return right.apply({ ...change, ...(revoke && revoke.token === newest && { revoke }) });
+      },
+    }),
+  ),
+  wrong(
+    "takes back instead of claiming",
+    "revoke: what landed before other writes is taken back all the same, with whatever else the change does",
+    (_, right) => ({ apply: (change) => right.apply(change.revoke ? { ...change, claims: [] } : change) }),
+  ),
+  wrong("takes back whether it landed or not", notLanded, (store, right) => ({
+    apply({ revoke, ...change }) {
+      if (revoke) store.takeBack(revoke.claims, revoke.token);
+      return right.apply(change);
+    },
+  })),
+  wrong("writes nothing where nothing is to be taken back, so that a late commit lands", notLanded, (store, right) => ({
+    apply({ record, ...change }) {
+      const landed = record && change.revoke && store.records.get(store.key(record))?.tokens.includes(change.revoke.token);
+      return right.apply(record && (landed || !change.revoke) ? { ...change, record } : change);
+    },
+  })),
+  wrong(
+    "claims in a first step although the claims are revoked, and then does not undo them",
+    notLanded,
+    (store, right) => ({
+      make(claims, token) {
+        if (token === undefined || store.tickets.get(token) !== "revoked") return right.make(claims, token);
+        for (const claim of claims) if (store.adds(claim)) store.take(claim, token);
+        return undefined;
+      },
+    }),
+    TwoStepStore,
+  ),
+  wrong("forgets the token of what it has revoked", revoked, (store, right) => {
+    const gone = new Set<string>();
+    return {
+      takeBack(claims, token) {
+        gone.add(token);
+        right.takeBack(claims, token);
+      },
+      landed: (current, token) => !gone.has(token) && right.landed(current, token),
+      isExpected: (current, expected) =>
+        right.isExpected(current, expected) || (current !== undefined && expected === null && gone.has(current.tokens.at(-1) ?? "")),
+      read: (current) => right.read(current && store.records.get(store.key(current))),
+    };
+  }),
+  wrong(
+    "takes back, then looks whether the change is refused",
+    "revoke: a change that is refused takes nothing back, and lets the revoked commit land",
+    (store, right) => ({
+      async commit(change) {
+        const current = change.record && store.records.get(store.key(change.record));
+        const landed = current && change.revoke && store.landed(current, change.revoke.token) && !store.landed(current, change.record?.tokens[0] as string);
+        const result = await right.commit(change);
+        if (landed && !result.done && change.revoke) store.takeBack(change.revoke.claims, change.revoke.token);
+        return result;
+      },
+    }),
+  ),
+  wrong(
+    "remembers what it was to revoke also where the change is refused",
+    "revoke: a change that is refused takes nothing back, and lets the revoked commit land",
+    (store, right) => ({
+      unmake(claims, token) {
+        right.unmake(claims, token);
+        store.tickets.set(token, "revoked");
+      },
+      async commit(change) {
+        if (change.revoke && !store.tickets.has(change.revoke.token)) store.tickets.set(change.revoke.token, "revoked");
+        return right.commit(change);
+      },
+    }),
+    TwoStepStore,
+  ),
+  wrong("takes out a member that had been there before", stays, (store, right) => ({
+    enter(claim, token) {
+      right.enter(claim, token);
+      store.adders.set(store.place(claim), token);
+    },
+  })),
+  wrong("moves a member back to where it had been before", stays, (store, right) => {
+    const before = new Map<string, number | undefined>();
+    return {
+      enter(claim, token) {
+        if (token !== undefined) before.set(`${token} ${store.place(claim)}`, store.window(claim.window).get(claim.member));
+        right.enter(claim, token);
+      },
+      takeBack(claims, token) {
+        right.takeBack(claims, token);
+        for (const claim of claims) {
+          const at = "window" in claim ? before.get(`${token} ${store.place(claim)}`) : undefined;
+          if ("window" in claim && at !== undefined) store.window(claim.window).set(claim.member, at);
+        }
+      },
+    };
+  }),
+  wrong("takes out a member that stands where the commit put it, whichever claim it was since", stays, (store) => ({
+    enter(claim, token) {
+      const members = store.window(claim.window);
+      if (!members.has(claim.member)) store.adders.set(store.place(claim), token);
+      store.windows.set(claim.window, members.set(claim.member, Math.max(claim.now, members.get(claim.member) ?? 0)));
+    },
+  })),
+  wrong(
+    "takes a member that was taken out for one that had been there",
+    "revoke: a member that had been taken out before the commit added it is taken out",
+    (store, right) => {
+      const known = new Set<string>();
+      return {
+        enter(claim, token) {
+          right.enter(claim, token);
+          if (known.has(store.place(claim)) && store.adders.get(store.place(claim)) !== undefined) store.adders.set(store.place(claim), undefined);
+        },
+        leave(claim) {
+          known.add(store.place(claim));
+          right.leave(claim);
+        },
+      };
+    },
+  ),
+  wrong(
+    "subtracts what a sum was raised by, from below its floor",
+    "revoke: what was taken back is free again, to the unit, and a sum's weight is subtracted whatever its floor",
+    (store, right) => {
+      const raised = new Map<Claim["now"], number>();
+      return {
+        weigh(claim) {
+          raised.set(claim.weight, store.raised(claim) - store.total(claim));
+          right.weigh(claim);
+        },
+        takeBack: (claims, token) =>
+          right.takeBack(
+            claims.map((claim) => ("sum" in claim ? { ...claim, weight: raised.get(claim.weight) ?? 0 } : claim)),
+            token,
+          ),
+      };
+    },
+  ),
+  wrong(
+    "looks whether a commit has landed, and revokes it a round trip later",
+    "revoke: of 50 racing commits, each with what revokes it, nothing is left, whichever comes first",
+    (store, right) => ({
+      async commit({ revoke, ...change }) {
+        const current = change.record && store.records.get(store.key(change.record));
+        const landed = revoke && current && store.landed(current, revoke.token) && !store.landed(current, change.record?.tokens[0] as string);
+        if (revoke) await roundTrip();
+        const result = await right.commit(change);
+        if (revoke && landed && result.done) store.takeBack(revoke.claims, revoke.token);
+        return result;
+      },
+    }),
+  ),
+];
+
+const nothingMoves = "commit: a refusal neither moves, takes out nor gives back";
 
 const wrongTogether: readonly WrongStore[] = [
   wrong("refuses when nothing is to be done", "commit: of nothing is done", (_, right) => ({
@@ -559,7 +830,7 @@ const wrongTogether: readonly WrongStore[] = [
     }),
   ),
   wrong(
-    "tells the refused claim's limit, not what is held",
+    "returns the refused claim's limit, not what is held",
     "commit: the first claim that is refused is named, in the order given, and what is held without it",
     (_, right) => ({
       refusal(claims) {
@@ -571,7 +842,7 @@ const wrongTogether: readonly WrongStore[] = [
   ),
   ...[
     ["claims before the refused one", "commit: a refused claim charges nothing, neither before nor after it"],
-    ["windows before it has looked at the sums", "commit: a sum that refuses charges nothing either"],
+    ["windows before it has looked at the sums", "commit: a refused claim charges nothing, neither before nor after it"],
   ].map(([which, foundBy]) =>
     wrong(`charges ${which}`, foundBy as string, (store, right) => ({
       refusal(claims) {
@@ -584,37 +855,26 @@ const wrongTogether: readonly WrongStore[] = [
       },
     })),
   ),
-  wrong(
-    "claims one by one, and undoes by taking the member away",
-    "commit: a refusal neither moves nor removes a member that is already in another window of the claims",
-    (store, right) => ({
-      refusal(claims) {
-        const refusal = right.refusal(claims);
-        if (refusal && !refusal.done) for (const claim of claims.slice(0, refusal.refusedBy)) if ("window" in claim) store.leave(claim);
-        return refusal;
-      },
-    }),
-  ),
-  ...(
-    [
-      ["a millisecond late", 1],
-      ["a millisecond early", -1],
-    ] as const
-  ).flatMap(([when, by]) =>
-    ["window", "sum"].map((kind) =>
-      wrong(
-        `tells the room of a ${kind} ${when}`,
-        `${kind}: where a refusal tells since when there would be room, a claim is granted from just then on`,
-        (_, right) => ({
-          roomSince(claim) {
-            const told = right.roomSince(claim);
-            return told === undefined || !(kind in claim) ? told : told + by;
-          },
-        }),
-      ),
+  wrong("claims one by one, and undoes by taking the member away", nothingMoves, (store, right) => ({
+    refusal(claims) {
+      const refusal = right.refusal(claims);
+      if (refusal && !refusal.done) for (const claim of claims.slice(0, refusal.refusedBy)) if ("window" in claim) store.leave(claim);
+      return refusal;
+    },
+  })),
+  ...[1, -1].map((by) =>
+    wrong(
+      `returns the room of a window ${by} ms off`,
+      "window: where a refusal says since when there would be room, a claim is granted from just then on",
+      (_, right) => ({
+        roomSince(claim) {
+          const room = right.roomSince(claim);
+          return room === undefined ? room : room + by;
+        },
+      }),
     ),
   ),
-  wrong("takes out and gives back before it looks at the rest", "commit: a refusal neither takes out nor gives back", (store, right) => ({
+  wrong("takes out and gives back before it looks at the rest", nothingMoves, (store, right) => ({
     refusal(claims) {
       const refusal = right.refusal(claims);
       if (refusal) for (const claim of claims) if ("sum" in claim ? claim.weight < 0 : claim.out) store.take(claim);
@@ -637,7 +897,7 @@ const wrongTogether: readonly WrongStore[] = [
   })),
   wrong(
     "claims first, and leaves the sums when both the record and a claim are refused",
-    "commit: where both a claim and the record are refused, one of them is told, and nothing changes",
+    "commit: where both a claim and the record are refused, one of them is reported, and nothing changes",
     (store, right) => ({
       answer(change) {
         const answer = right.answer(change);
@@ -647,7 +907,7 @@ const wrongTogether: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong("takes nothing out beside a record", "commit: with a record it claims, takes out and gives back in the same step", (store, right) => ({
+  wrong("takes nothing out with a record", "commit: with a record it claims, takes out and gives back in the same step", (store, right) => ({
     apply(change) {
       const result = right.apply({ ...change, claims: (change.claims ?? []).filter((claim) => !(change.record && "window" in claim && claim.out)) });
       return result.done ? { ...result, counts: (change.claims ?? []).map((claim) => store.held(claim)) } : result;
@@ -684,7 +944,7 @@ const wrongLeases: readonly WrongStore[] = [
   })),
   wrong(
     "writes a token of its own with a lease",
-    "lease: tokens, data and end stay as they are, so whoever has read the record can write it",
+    "lease: tokens, data and end stay as they are, so that it can be written by a caller who has read it",
     (store, right) => ({
       async lease(until, limit, leaseUntil) {
         const leased = await right.lease(until, limit, leaseUntil);
@@ -749,7 +1009,7 @@ const wrongTallies: readonly WrongStore[] = [
   wrong("rounds counters at fourteen digits", "tally: numbers below 0 and up to 9e15 are exact", (_, right) => ({
     tally: async (adds, reads) => (await right.tally(adds, reads)).map((count) => Number(count.toPrecision(14))),
   })),
-  wrong("trims the names of counters", "tally: counters are told apart whatever their names look like", (_, right) => ({
+  wrong("trims the names of counters", "tally: counters are kept apart whatever their names look like", (_, right) => ({
     tally: async (adds, reads) =>
       right.tally(
         adds.map((add) => ({ ...add, counter: add.counter.trim() })),
@@ -771,11 +1031,13 @@ const wrongTallies: readonly WrongStore[] = [
   })),
 ];
 
+const replaced = "put: the value is there until its end, and a later put replaces it; one that was never put is undefined";
+
 const wrongValues: readonly WrongStore[] = [
-  wrong("answers null for an unknown key", "get: a key that was never put is undefined", (_, right) => ({
+  wrong("answers null for an unknown key", replaced, (_, right) => ({
     get: async (key) => (await right.get(key)) ?? (null as unknown as undefined),
   })),
-  wrong("keeps the first value of a key", "put: the value is there until its end, and a later put replaces it", (store, right) => ({
+  wrong("keeps the first value of a key", replaced, (store, right) => ({
     async put(key, value, life) {
       if (!store.values.has(key)) await right.put(key, value, life);
     },
@@ -788,7 +1050,7 @@ const wrongValues: readonly WrongStore[] = [
   wrong("takes an empty value for none", "put: values come back byte for byte, whatever they look like", (store) => ({
     get: async (key) => store.values.get(key) || undefined,
   })),
-  wrong("lowers and trims keys", "put: keys are told apart whatever they look like", (_, right) => ({
+  wrong("lowers and trims keys", "put: keys are kept apart whatever they look like", (_, right) => ({
     get: async (key) => right.get(key.trim().toLowerCase()),
     put: async (key, value, life) => right.put(key.trim().toLowerCase(), value, life),
   })),
@@ -806,26 +1068,28 @@ const wrongValues: readonly WrongStore[] = [
   })),
 ];
 
+const letGo = "forget: of a sum the parts that count are let go of, the next one too, and those of another sum stay";
+
+const allOfIt = "forget: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share";
+
 const wrongForgets: readonly WrongStore[] = [
   ...(["records", "windows", "sums", "values"] as const).map((kind) =>
-    wrong(`lets go of no ${kind}`, "forget: of records, windows, lists, sums and values nothing is left, and of others all", (_, right) => ({
+    wrong(`lets go of no ${kind}`, allOfIt, (_, right) => ({
       forget: async ({ [kind]: _kept, ...rest }) => right.forget(rest),
     })),
   ),
-  wrong("lets go of all that the customer has", "forget: of records, windows, lists, sums and values nothing is left, and of others all", (store, right) => ({
+  wrong("lets go of all that the customer has", allOfIt, (store, right) => ({
     async forget(what) {
       await right.forget(what);
       for (const { customer } of what.records ?? []) for (const key of store.records.keys()) if (key.startsWith(customer)) store.records.delete(key);
     },
   })),
-  wrong(
-    "lets go of the window with the name of a sum",
-    "forget: the same id under another customer stays, and so does a sum with the name of a window, and a window with that of a sum",
-    (_, right) => ({ forget: async (what) => right.forget({ ...what, windows: [...(what.windows ?? []), ...(what.sums ?? [])] }) }),
-  ),
+  wrong("lets go of the window with the name of a sum", allOfIt, (_, right) => ({
+    forget: async (what) => right.forget({ ...what, windows: [...(what.windows ?? []), ...(what.sums ?? []).map(({ sum }) => sum)] }),
+  })),
   wrong(
     "complains of what is not there",
-    "forget: what is not there is passed over, a second call does nothing, and all of it can be made anew",
+    "forget: what is not there is passed over, a second call does nothing, and all of it can be made again",
     (store, right) => ({
       async forget(what) {
         if (what.values?.some((key) => !store.values.has(key))) throw new Error("not found");
@@ -864,6 +1128,14 @@ const wrongForgets: readonly WrongStore[] = [
       };
     },
   ),
+  wrong("leaves the next part of a sum", letGo, (store) => ({
+    async forget({ sums = [] }) {
+      for (const parts of sums) for (const at of store.sum(parts.sum).keys()) if (store.counts(at, parts)) store.sum(parts.sum).delete(at);
+    },
+  })),
+  wrong("lets go of the newest part of a sum only", letGo, (_, right) => ({
+    forget: async ({ sums = [], ...what }) => right.forget({ ...what, sums: sums.map((parts) => ({ ...parts, parts: 1 })) }),
+  })),
   wrong("lets go of a hundred at once, no more", "forget: thousands at once", (_, right) => ({
     forget: async (what) => right.forget({ ...what, windows: what.windows?.slice(0, 100) ?? [] }),
   })),
@@ -886,10 +1158,10 @@ const wrongLives: readonly WrongStore[] = [
       if ("window" in claim) for (const [member, at] of store.window(claim.window)) if (at <= claim.since) store.leave({ ...claim, member });
     },
   })),
-  wrong("purges a sum by the caller's clock", "life: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
+  wrong("purges the parts before those that a caller counts", "life: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
     weigh(claim) {
       right.weigh(claim);
-      for (const at of store.sum(claim.sum).keys()) if (at <= claim.since) store.sum(claim.sum).delete(at);
+      for (const at of store.sum(claim.sum).keys()) if (at <= claim.part - claim.parts) store.sum(claim.sum).delete(at);
     },
   })),
   wrong("purges records by the caller's clock", "life: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
@@ -933,52 +1205,68 @@ function lagging(lags: (change: Change) => boolean) {
   });
 }
 
+const oneIsDone = "commit: of 50 racing writes exactly one is done, the first that creates or the next, and the others get its record";
+const bothOrders = "commit: of 50 racers for a window and a sum in both orders never more than the limits are granted, and refusals charge nothing";
+const sumRace = "sum: of 50 racers never more than the limit is granted, also where some give back, and what is held is what was granted";
+
 const wrongRacers: readonly WrongStore[] = [
   wrong(
     "creates by a look, then a write",
-    "commit: of 50 racing creates exactly one is done, and the others get its record",
+    oneIsDone,
     lagging(({ record, expected = null }) => record !== undefined && expected === null),
   ),
   wrong(
     "reads, then writes after a round trip",
-    "commit: of 50 racing writes from one token exactly one is done, and the others get its record",
+    oneIsDone,
     lagging(({ record, expected = null }) => record !== undefined && expected !== null),
   ),
   wrong(
     "claims in a step of its own, and undoes nothing when the race for the record is lost",
     "commit: of 50 racing creates with claims of their own exactly the claims of the one that is done are counted",
-    (_, right) => ({
-      claim(claims) {
-        right.claim(claims);
-        return () => {};
-      },
-    }),
+    () => ({ unmake: () => {} }),
     TwoStepStore,
   ),
   wrong(
     "undoes a lost race by the member's name, also where the winner claimed the same",
     "commit: of 50 racing writes that claim one member one is done, and the member stays counted",
     (store, right) => ({
-      claim(claims) {
-        const undo = right.claim(claims);
-        return (landed) => {
-          undo(landed);
-          if (!landed) for (const claim of claims) if ("window" in claim) store.leave(claim);
-        };
+      unmake(claims, token) {
+        right.unmake(claims, token);
+        for (const claim of claims) if ("window" in claim) store.leave(claim);
       },
     }),
     TwoStepStore,
   ),
   wrong(
-    "undoes what a repeat has claimed that was quicker than the first",
+    "takes a repeat for a lost race, and undoes what it claimed",
     "commit: one write sent 50 times at once is done every time, written once and counted once",
     (store, right) => ({
-      claim(claims) {
-        const undo = right.claim(claims);
-        return (landed) => {
-          undo(landed);
-          if (landed) for (const claim of claims) if ("window" in claim) store.leave(claim);
-        };
+      answer(change) {
+        const answer = right.answer(change);
+        if (answer?.done) store.unmake(change.claims ?? [], change.record?.tokens[0] as string);
+        return answer;
+      },
+    }),
+    TwoStepStore,
+  ),
+  wrong(
+    "gives back again what is sent again while the first is on its way",
+    "commit: one write sent 50 times at once is done every time, written once and counted once",
+    (store, right) => ({
+      complete(change, token) {
+        if (token !== undefined && store.records.get(store.key(change.record as RecordWrite))?.tokens[0] === token) store.completed.delete(token);
+        right.complete(change, token);
+      },
+    }),
+    TwoStepStore,
+  ),
+  wrong(
+    "claims again what is sent again",
+    "commit: one write sent 50 times at once is done every time, written once and counted once",
+    (store, right) => ({
+      make(claims, token) {
+        if (token !== undefined) store.tickets.delete(token);
+        return right.make(claims, token);
       },
     }),
     TwoStepStore,
@@ -1013,21 +1301,17 @@ const wrongRacers: readonly WrongStore[] = [
     "window: of 50 racers never more than `limit` are granted, and one after another exactly `limit`",
     lagging(({ claims = [], record }) => !record && claims.length === 1 && !claims.some(isSum)),
   ),
-  wrong(
-    "locks windows one by one, so that callers in two orders block each other",
-    "window: of 50 racers for two in both orders never more than `limit` are granted, and refusals charge nothing",
-    (store, right) => ({
-      async commit(change) {
-        if (change.record || change.claims?.some(isSum)) return right.commit(change);
-        for (const [i, claim] of (change.claims ?? []).entries()) {
-          if (store.isFull(claim)) return { done: false, refusedBy: i, count: store.others(claim) };
-          store.take(claim);
-          await roundTrip();
-        }
-        return right.commit(change);
-      },
-    }),
-  ),
+  wrong("locks windows and sums one by one, so that callers in two orders block each other", bothOrders, (store, right) => ({
+    async commit(change) {
+      if (change.record || (change.claims?.length ?? 0) < 2) return right.commit(change);
+      for (const [i, claim] of (change.claims ?? []).entries()) {
+        if (store.isFull(claim)) return { done: false, refusedBy: i, count: store.others(claim) };
+        store.take(claim);
+        await roundTrip();
+      }
+      return right.commit(change);
+    },
+  })),
   wrong("counts members that race as many", "window: one member claimed by 50 racers is granted to all and counted once", (store, right) => ({
     async commit(change) {
       const known = (change.claims ?? []).map((claim) => "window" in claim && store.window(claim.window).has(claim.member));
@@ -1054,18 +1338,13 @@ const wrongRacers: readonly WrongStore[] = [
   ),
   wrong(
     "compares a sum, then adds after a round trip",
-    "sum: of 50 racers never more than the limit is granted, and one after another exactly the limit",
+    sumRace,
     lagging(({ claims = [], record }) => record !== undefined && claims.length === 1 && claims.some(isSum)),
   ),
-  wrong(
-    "compares two sums, then adds after a round trip",
-    "sum: of 50 racers for two in both orders never more than the limits are granted, and refusals charge nothing",
-    lagging(({ claims = [], record }) => !record && claims.length > 1 && claims.every(isSum)),
-  ),
-  wrong("reads a sum, and writes it a round trip later", "sum: of 50 racers that claim and give back nothing is lost", (store, right) => ({
+  wrong("compares a sum where it is added to, and gives back after a round trip", sumRace, (store, right) => ({
     async commit(change) {
       const [claim] = change.claims ?? [];
-      if (change.record || claim?.limit !== undefined || !claim || !("sum" in claim)) return right.commit(change);
+      if (!claim || !("sum" in claim) || claim.limit === undefined || claim.weight >= 0) return right.commit(change);
       const parts = new Map(store.sum(claim.sum));
       await roundTrip();
       store.sums.set(claim.sum, parts);
@@ -1073,8 +1352,13 @@ const wrongRacers: readonly WrongStore[] = [
     },
   })),
   wrong(
-    "tells racers what was there before the race",
-    "commit: 50 racers that claim without a limit and ask are told themselves and all before them",
+    "compares a window and a sum, then adds after a round trip",
+    bothOrders,
+    lagging(({ claims = [], record }) => !record && claims.length > 1),
+  ),
+  wrong(
+    "returns to racers what was there before the race",
+    "commit: 50 racers that claim without a limit and ask get counts with themselves and all before them",
     (store, right) => ({
       async commit(change) {
         const before = (change.claims ?? []).map((claim) => store.held(claim));
@@ -1102,6 +1386,7 @@ export const wrongStores: readonly WrongStore[] = [
   forgetfulWindows,
   wrongSums,
   wrongTogether,
+  wrongRevocations,
   wrongLeases,
   wrongTallies,
   wrongValues,
