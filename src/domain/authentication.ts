@@ -176,6 +176,18 @@ export function isVoid(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts === 0;
 }
 
+/** An erasure is under way, and has emptied it: it is to be found no more (docs/contract.md#erase). */
+export function isErased(auth: Authentication): boolean {
+  return isVoid(auth) && !hasNumber(auth);
+}
+
+/** When its messages were sent that its cells hold: of one that is no longer among the last three, when it was created. */
+export function countedAt({ sent, uncounted, sends, createdAt }: Authentication): number[] {
+  const counted = Math.max(0, sent - uncounted);
+  const times = sends.map(({ at }) => at);
+  return [...Array<number>(Math.max(0, counted - times.length)).fill(createdAt), ...times.slice(Math.max(0, times.length - counted))];
+}
+
 /** "no code was or may have been handed to a carrier" (docs/contract.md#send-under-way). */
 export function nothingSent(auth: Authentication): boolean {
   return auth.sent === 0;

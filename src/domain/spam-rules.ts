@@ -124,6 +124,8 @@ export interface Exemptions {
   readonly rules: ReadonlySet<string>;
   /** What the crowd rule allows, where that is more than its `messages`. */
   readonly crowd?: number;
+  /** The number is trusted: its window of sends may hold so many of a day, so that racers do not get past `trust.open` either. `decision`: what the rule says where it holds more. */
+  readonly trusted?: { readonly sends: number; readonly decision: Decision };
 }
 
 export const noExemptions: Exemptions = { all: false, rules: new Set() };
@@ -176,6 +178,12 @@ function neverGranted(customer: string, decided: Decision, moment: Moment): Spam
   };
 }
 
+/** Holds a trusted number to its open messages. `send`: its claim in the window of sends. */
+export function trustCharge(send: MemberClaim, { sends, decision }: NonNullable<Exemptions["trusted"]>, moment: Moment): SpamCharge {
+  const claim = { ...send, limit: sends, since: sinceOf(moment, day) };
+  return { rule: decision.rule, mode: "enforce", decided: decision, claim, threshold: sends, counts: "plain" };
+}
+
 /** Whether the rule is against a message, by what its sum holds without it. */
 export function isAgainst({ threshold, counts, provenAt }: SpamCharge, held: number): boolean {
   if (counts === "plain") return held >= threshold;
@@ -213,19 +221,22 @@ export interface SecondLook {
 }
 
 /** What a second look leaves of the rules. `undefined`: the rule stands (docs/contract.md#trust, docs/contract.md#spam-crowd). */
-export function exemptedBy(look: SecondLook, rule: string, held: number, exempt: Exemptions, policy: SpamPolicy, now: number): Exemptions | undefined {
-  if (rule !== "crowd") return isTrusted(look, policy, now) ? { ...exempt, all: true } : undefined;
+export function exemptedBy(look: SecondLook, decision: Decision, held: number, exempt: Exemptions, policy: SpamPolicy): Exemptions | undefined {
+  if (decision.rule !== "crowd") {
+    const sends = sendsOfTrusted(look, policy, decision.at);
+    return sends === undefined || sends === exempt.trusted?.sends ? undefined : { ...exempt, all: true, trusted: { sends, decision } };
+  }
   const allowed = policy.crowd.share * readBalance(look.million ?? 0).verified;
   return allowed > held && allowed > (exempt.crowd ?? policy.crowd.messages) ? { ...exempt, crowd: allowed } : undefined;
 }
 
-/** "A number that this customer's users verified before (90 days) passes … while it has fewer than 3 open" (docs/contract.md#trust). */
-function isTrusted({ sends, verified }: SecondLook, { trust }: SpamPolicy, now: number): boolean {
-  if (trust.open === 0) return false;
-  const proven = verified.map(readMember).filter(({ at }) => at > now - trustedFor);
-  if (proven.length === 0) return false;
-  const ids = new Set(proven.map(({ id }) => id));
-  return sends.map(readMember).filter(({ id, at }) => at > now - day && !ids.has(id)).length < trust.open;
+/** How many of a day's sends a trusted number may have, those of its verified authentications included. "A number that this customer's users verified before (90 days) passes … while it has fewer than 3 open" (docs/contract.md#trust). */
+function sendsOfTrusted({ sends, verified }: SecondLook, { trust }: SpamPolicy, now: number): number | undefined {
+  const proven = new Set(verified.map(readMember).flatMap(({ id, at }) => (at > now - trustedFor ? [id] : [])));
+  if (proven.size === 0) return undefined;
+  const lately = sends.map(readMember).filter(({ at }) => at > now - day);
+  const open = lately.filter(({ id }) => !proven.has(id)).length;
+  return open < trust.open ? lately.length - open + trust.open : undefined;
 }
 
 /** Whether no rule weighs messages at all: then nothing is counted for rules, and no number is trusted. */
@@ -237,24 +248,40 @@ export function weighsNothing({ range, crowd, country, newCountries, address, st
 export interface Proof extends CellSubject {
   readonly id: string;
   readonly createdAt: number;
-  /** Its messages that its cells hold. */
-  readonly messages: number;
+  /** When its messages were sent that its cells hold. */
+  readonly sentAt: readonly number[];
 }
 
 /**
- * What a right code claims, in the commit that validates (docs/contract.md#credits): each cell that the messages had filled gets them back, and what the verification earns.
+ * What a right code claims, in the commit that validates (docs/contract.md#credits): each cell that the messages had filled gets them back, in the part in which they were counted, and what the verification earns.
  * A number earns for its ranges, its country and the pot once a day: the first claim is refused where it has earned already, and then `earns` is false.
  */
 export function creditClaims(proof: Proof, policy: SpamPolicy, own: readonly OwnCell[], earns: boolean, moment: Moment, mask: Mask): Claim[] {
   if (weighsNothing(policy, own)) return [];
   const claims: Claim[] = [verifiedClaim(proof, earns, moment, mask)];
+  const { part } = partsAt("", period, moment);
+  const sent = messagesByPart(proof.sentAt, moment);
+  const messages = sent.get(part)?.messages ?? 0;
+  sent.delete(part);
   for (const { sum, perVerified, least, oncePerNumber } of cellsOf(proof, policy, own, mask)) {
     if (perVerified === undefined) continue;
     const earned = earns || oncePerNumber === undefined ? perVerified : 0;
     const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
-    claims.push(sumClaim(sum, verifiedWeight(proof.messages, earned), period, moment, { floor }));
+    for (const before of sent.values()) claims.push(sumClaim(sum, -messagesWeight(before.messages), period, before.moment));
+    claims.push(sumClaim(sum, verifiedWeight(messages, earned), period, moment, { floor }));
   }
   return claims;
+}
+
+/** How many of some messages each part of a cell holds, by its number. `moment`: one at which it was the current part. */
+function messagesByPart(sentAt: readonly number[], { skew }: Moment): Map<number, { readonly messages: number; readonly moment: Moment }> {
+  const parts = new Map<number, { readonly messages: number; readonly moment: Moment }>();
+  for (const now of sentAt) {
+    const moment = { now, skew };
+    const { part } = partsAt("", period, moment);
+    parts.set(part, { messages: (parts.get(part)?.messages ?? 0) + 1, moment });
+  }
+  return parts;
 }
 
 function verifiedClaim({ customer, number, id, createdAt }: Proof, once: boolean, moment: Moment, mask: Mask): MemberClaim {
@@ -270,11 +297,19 @@ function verifiedClaim({ customer, number, id, createdAt }: Proof, once: boolean
   };
 }
 
-/** What takes messages out of their cells again: those that were surely not sent, and those of a number that is unlocked. `moment`: when they were counted. */
-export function uncountClaims(subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], messages: number, moment: Moment, mask: Mask): SumClaim[] {
-  if (messages === 0 || weighsNothing(policy, own)) return [];
-  return cellsOf(subject, policy, own, mask).map(({ sum, perVerified }) =>
-    sumClaim(sum, perVerified === undefined ? -messages : -messagesWeight(messages), period, moment),
+/** What takes messages of a number that is unlocked out of their cells again. `sentAt`: when they were counted. */
+export function uncountClaims(
+  subject: CellSubject,
+  policy: SpamPolicy,
+  own: readonly OwnCell[],
+  sentAt: readonly number[],
+  moment: Moment,
+  mask: Mask,
+): SumClaim[] {
+  if (weighsNothing(policy, own)) return [];
+  const sent = [...messagesByPart(sentAt, moment).values()];
+  return cellsOf(subject, policy, own, mask).flatMap(({ sum, perVerified }) =>
+    sent.map(({ messages, moment }) => sumClaim(sum, perVerified === undefined ? -messages : -messagesWeight(messages), period, moment)),
   );
 }
 

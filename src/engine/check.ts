@@ -1,6 +1,6 @@
 import type { CheckRequest, CheckStatus } from "../contract/check.js";
 import type { CheckAnswer } from "../contract/direct.js";
-import { type Authentication, hasNumber } from "../domain/authentication.js";
+import { type Authentication, countedAt, hasNumber, isErased } from "../domain/authentication.js";
 import { decideCheck } from "../domain/check.js";
 import type { Claim, Moment } from "../domain/claim.js";
 import type { Policy } from "../domain/policy.js";
@@ -21,6 +21,7 @@ export async function checkAuthentication(parts: Parts, account: Account, reques
   try {
     const keyed = idempotencyKey === undefined ? undefined : keyedCheck(parts, authentication_uuid, idempotencyKey, check_code);
     const verdict = await transition(records, newBudget(parts), account.customer, authentication_uuid, (auth) => {
+      if (isErased(auth)) throw unknownAuthentication();
       return keyed?.answered(auth) ?? decide(parts, account, auth, check_code, keyed);
     });
     if (verdict === undefined) throw unknownAuthentication();
@@ -43,12 +44,7 @@ function report(parts: Parts, account: Account, { auth, status, attempt }: Verdi
   const { country, origin, sends } = auth;
   feedBack(parts, auth, attempt, "validated");
   statistics.verified(customer, country, sends.find((send) => send.attempt === attempt)?.route);
-  if (country !== undefined && origin?.s !== 1) countries.verified(account, country, countedMessages(auth), origin?.w);
-}
-
-/** The messages of an authentication that its cells hold. */
-function countedMessages({ sent, uncounted }: Authentication): number {
-  return Math.max(0, sent - uncounted);
+  if (country !== undefined && origin?.s !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
 }
 
 function answerOf({ status, after }: Verdict, policy: Policy, now: number): CheckAnswer {
@@ -90,7 +86,7 @@ function decide(parts: Parts, { customer, policy }: Account, auth: Authenticatio
     return { result, next, claims: [...guesses, ...credits], refused, looksAgain: keyed !== undefined };
   };
   if (proved === undefined || isTestNumber(settings, auth.number)) return write([]);
-  const proof = { ...auth, messages: countedMessages(auth) };
+  const proof = { ...auth, sentAt: countedAt(auth) };
   const growth = growthClaims(customer, policy, moment);
   const credits = (earns: boolean) => [...creditClaims(proof, policy.spam, settings.ownCells, earns, moment, codes.mask), ...growth];
   // The only other claim with a limit: the number has earned within the day.

@@ -1,6 +1,6 @@
 import type { RetryAnswer } from "../contract/direct.js";
 import type { RetryRequest, RetryStatus } from "../contract/retry.js";
-import { type Authentication, holdsCodes, withDecision, withoutCodes } from "../domain/authentication.js";
+import { type Authentication, holdsCodes, isErased, withDecision, withoutCodes } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { checksLeft } from "../domain/left.js";
@@ -107,7 +107,7 @@ function decision(parts: Parts, account: Account, outside: Outside): Decide<Unse
   const { clock, codes, settings } = parts;
   const { policy } = account;
   return (held: Held | undefined): Candidate | { readonly answer: Unsent; readonly next?: Authentication } => {
-    if (held === undefined) throw unknownAuthentication();
+    if (held === undefined || isErased(held.auth)) throw unknownAuthentication();
     const { auth } = held;
     const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
     const status = decideRetry(auth, moment.now, policy);

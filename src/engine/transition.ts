@@ -77,13 +77,15 @@ async function change<R, T>(
       const { next, claims, counts, revoke, token } = decided;
       const committed = await records.commit(budget, { next, before: held, claims, counts, revoke, token });
       if (committed.done) return decided.granted === undefined ? decided.result : decided.granted(committed.counts);
-      current = true;
       if (committed.refusedBy === undefined) {
         held = committed.held;
+        current = true;
         break;
       }
-      if (decided.looksAgain === true && looks++ < mostLooks) {
+      // Where claims are a step before the record, they may be refused on one that others have written since.
+      if (!current || (decided.looksAgain === true && looks++ < mostLooks)) {
         held = await records.find(budget, customer, id);
+        current = true;
         break;
       }
       decided = decided.refused?.(committed);

@@ -57,7 +57,8 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   // Read now that no retry can add to them; what a create has added meanwhile is left for the next erasure to find.
   const gone = new Set(ids);
   const sends = (await membersOf(parts, own.names.sends)).filter((member) => gone.has(readMember(member).id));
-  const [now, keptFor] = [clock.now(), longest(policy.limits.perNumber) + 2 * settings.clockSkew];
+  // As late as another process may have claimed them.
+  const [now, keptFor] = [clock.now() + 2 * settings.clockSkew, longest(policy.limits.perNumber) + 2 * settings.clockSkew];
   for (const some of chunksOf(sends)) {
     await commit(movedClaims(own.names, some, now, keptFor));
     const nameless = some.map((member) => `${nobody}/${now.toString(36)}/${codes.mask(member).slice(0, 6)}`);
@@ -67,7 +68,7 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   const { number } = own.phone;
   const windows = [own.names.refused, verifiedWindow(customer, number, codes.mask)];
   await call(() => store.forget({ windows, values: [factsKey(customer, codes.mask(number))] }));
-  return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 2 * settings.clockSkew) };
+  return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 4 * settings.clockSkew) };
 }
 
 /**

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import type { NumberRequest } from "../../contract/operator.js";
+import { countedAt } from "../../domain/authentication.js";
 import { type MemberClaim, sinceOf } from "../../domain/claim.js";
 import { liftedClaims, movedClaims, readMember } from "../../domain/quota.js";
 import { uncountClaims } from "../../domain/spam-rules.js";
@@ -53,8 +54,10 @@ export async function unlockNumber(parts: Parts, account: Account, { phone_numbe
       await Promise.all(ids.slice(at, at + parallel).map((id) => uncount(parts, account, id, own.phone.number)));
     const sends = await membersOf(parts, names.sends);
     if (sends.length > 0) {
-      await newBudget(parts).call(() => store.commit({ claims: movedClaims(names, sends, now, onceIn), counts: [] }));
-      await newBudget(parts).call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, moment), counts: [] }));
+      // As late as another process may have claimed them.
+      const latest = now + 2 * moment.skew;
+      await newBudget(parts).call(() => store.commit({ claims: movedClaims(names, sends, latest, onceIn), counts: [] }));
+      await newBudget(parts).call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, { ...moment, now: latest }), counts: [] }));
     }
     await newBudget(parts).call(() => store.forget({ sums: [...names.sendSums, names.guesses] }));
   } catch (err) {
@@ -72,13 +75,13 @@ export async function unlockNumber(parts: Parts, account: Account, { phone_numbe
 
 /** Takes the messages of an authentication out of its cells, in the commit that writes so down. */
 async function uncount(parts: Parts, { customer, policy }: Account, id: string, number: string): Promise<void> {
-  const { codes, records, settings } = parts;
+  const { clock, codes, records, settings } = parts;
   const token = codes.newToken();
   await transition(records, newBudget(parts), customer, id, (auth): Decided<void> => {
-    const messages = auth.sent - auth.uncounted;
-    if (auth.status !== "pending" || auth.validated || messages <= 0) return { result: undefined };
-    const moment = { now: auth.createdAt, skew: settings.clockSkew };
-    const claims = uncountClaims({ ...auth, number }, policy.spam, settings.ownCells, messages, moment, codes.mask);
+    const sentAt = countedAt(auth);
+    if (auth.status !== "pending" || auth.validated || sentAt.length === 0) return { result: undefined };
+    const moment = { now: clock.now(), skew: settings.clockSkew };
+    const claims = uncountClaims({ ...auth, number }, policy.spam, settings.ownCells, sentAt, moment, codes.mask);
     return { result: undefined, next: { ...auth, uncounted: auth.sent }, claims, token };
   });
 }

@@ -12,6 +12,7 @@ import {
   provesItself,
   type SpamCharge,
   spamCharges,
+  trustCharge,
   verifiedWindow,
   weighsNothing,
 } from "../../domain/spam-rules.js";
@@ -117,8 +118,12 @@ async function reserve<R>(parts: Parts, account: Account, budget: StoreBudget, i
     if ("answer" in outcome) return outcome;
     if ("counts" in outcome) return { sending: await granted(parts, account, budget, outcome) };
     const { candidate, charge, claim } = outcome;
-    const waived = isSpam(charge) && looks < mostLooks ? await lookAgain(parts, account, budget, candidate, charge, claim.count, exempt) : undefined;
-    if (waived === undefined) return { refusal: refusalBy(parts, candidate, charge, claim) };
+    const decision = isSpam(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, claim, parts.settings.clockSkew);
+    const waived = isSpam(charge) && looks < mostLooks ? await lookAgain(parts, account, budget, candidate, charge, claim.count, decision, exempt) : undefined;
+    if (waived === undefined) {
+      warnOfCrowd(parts, candidate.sending.next, decision);
+      return { refusal: { status: isSpam(charge) ? "spam_detected" : "rate_limited", decision, candidate } };
+    }
     exempt = waived;
   }
 }
@@ -147,6 +152,7 @@ async function commit<R>(
       ...(safe || weighsNothing(spam, settings.ownCells)
         ? []
         : spamCharges(next, spam, settings.ownCells, { ...exempt, all: exempt.all || proof }, decided, moment, codes.mask, (sum) => proven.get(sum) === true)),
+      ...trustCharges(caps, exempt, moment),
     ];
     const claims = [...charges.map(({ claim }) => claim), ...listed];
     const written: Tried = { token: codes.newToken(), next, before, claims, cells: cellsIn(charges), policy };
@@ -171,6 +177,13 @@ async function commit<R>(
   }
 }
 
+/** What holds a trusted number to its open messages, where its sends are counted one by one. */
+function trustCharges(caps: readonly Charge[], { trusted }: Exemptions, moment: Moment): SpamCharge[] {
+  if (trusted === undefined) return [];
+  const sends = caps.map(({ rule, claim }) => (rule.startsWith("perNumber") ? claim : undefined)).find((claim) => claim !== undefined && "member" in claim);
+  return sends !== undefined && "member" in sends ? [trustCharge(sends, trusted, moment)] : [];
+}
+
 /** What a message claims of the cells of spam rules. */
 function cellsIn(charges: Charges): SumClaim[] {
   return charges.filter(isSpam).flatMap(({ claim, decided }) => ("sum" in claim && decided === undefined ? claim : []));
@@ -191,6 +204,7 @@ async function lookAgain(
   { sending: { next }, moment }: Candidate,
   charge: SpamCharge,
   held: number,
+  decision: Decision,
   exempt: Exemptions,
 ): Promise<Exemptions | undefined> {
   const { rule, claim } = charge;
@@ -209,13 +223,7 @@ async function lookAgain(
     isCrowd ? budget.call(() => store.commit({ asks })) : undefined,
   ]);
   const million = counted?.done === true ? counted.asked[0] : undefined;
-  return exemptedBy({ sends: [...sends, ...listed], verified, million }, rule, held, exempt, policy.spam, moment.now);
-}
-
-function refusalBy(parts: Parts, candidate: Candidate, charge: Charge | SpamCharge, claim: RefusedClaim): Refusal {
-  const decision = isSpam(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, claim, parts.settings.clockSkew);
-  warnOfCrowd(parts, candidate.sending.next, decision);
-  return { status: isSpam(charge) ? "spam_detected" : "rate_limited", decision, candidate };
+  return exemptedBy({ sends: [...sends, ...listed], verified, million }, decision, held, exempt, policy.spam);
 }
 
 /** The message of a commit that was granted, with what rules that only watch say of it: that is written with the next write of its record, which most never have. */
@@ -251,8 +259,9 @@ async function watching(
     const count = counts[at];
     if (!isSpam(charge) || charge.mode !== "shadow" || count === undefined || !("weight" in charge.claim)) continue;
     const held = count - charge.claim.weight;
-    if (!isAgainst(charge, held) || (await lookAgain(parts, account, budget, candidate, charge, held, noExemptions)) !== undefined) continue;
-    decisions.push({ at: candidate.moment.now, rule: charge.rule, mode: "shadow", ...measured(charge, held) });
+    const decision: Decision = { at: candidate.moment.now, rule: charge.rule, mode: "shadow", ...measured(charge, held) };
+    if (!isAgainst(charge, held) || (await lookAgain(parts, account, budget, candidate, charge, held, decision, noExemptions)) !== undefined) continue;
+    decisions.push(decision);
   }
   return decisions;
 }
