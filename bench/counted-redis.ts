@@ -156,15 +156,10 @@ async function perRequest(place: Place): Promise<Row[]> {
     const commands = sum(calls);
     const detail = ` (${number(sum(calls.filter(([, name = ""]) => /^(eval|fcall)/.test(name))))} of them scripts)`;
     const name = `commands inside Redis: ${figure}`;
-    rows.push(
-      mostCommands === undefined
-        ? { figure: name, measured: `${number(commands)}${detail}` }
-        : { figure: name, measured: `${number(commands)}${detail}`, target: `goal ≤ ${mostCommands}` },
-      {
-        figure: `bytes to Redis: ${figure}`,
-        measured: number(bytes / people),
-      },
-    );
+    rows.push(mostCommands === undefined ? { figure: name, measured: `${number(commands)}${detail}` } : atMost(name, commands, mostCommands, "", detail), {
+      figure: `bytes to Redis: ${figure}`,
+      measured: number(bytes / people),
+    });
   };
   /** Checks of what was created before, by one process or another. */
   const checks = async (figure: string, mostCommands: number | undefined, { verifier }: typeof own, status: "valid" | "invalid") => {
@@ -179,11 +174,12 @@ async function perRequest(place: Place): Promise<Row[]> {
     await wait(100);
     await count(figure, mostCommands, async (index) => expect((await verifier.check(made[index] as (typeof made)[number])).status, status));
   };
-  // Both have seen each country.
-  for (let index = 0; index < 24; index++) await visit(index % 2 === 0 ? own : other, next());
+  // Both have run for a while: they have seen each country and network.
+  for (let index = 0; index < 384; index++) await visit(index < 192 ? own : other, next());
+  await pass(clock, 4);
   await count("create", 18, async () => expect((await own.verifier.createAuthentication({ customer_uuid, ...next().fields })).status, "pending"));
   await checks("check, right code", 12, own, "valid");
-  await checks("check, right code, another process", 12, other, "valid");
+  await checks("check, right code, another process", undefined, other, "valid");
   await checks("check, wrong code", undefined, own, "invalid");
   await Promise.all([own, other].map(({ verifier }) => verifier.close()));
   return rows;

@@ -125,7 +125,8 @@ export function createStatistics({ store, clock, logger, outage, keptFor, storeT
     const now = clock.now();
     const dayAt = Math.floor(at / day) * day;
     if (dayAt !== listedDay) [listed, listedDay] = [new Set(), dayAt];
-    const life = { now, keepUntil: now + keptFor };
+    // The same for a whole hour: each counter's end then has to be set only once.
+    const life = { now, keepUntil: at + hour + keptFor };
     const adds: Tally[] = [];
     for (const [customer, kinds] of told) {
       const labels = [...kinds].flatMap(([kind, countries]) =>

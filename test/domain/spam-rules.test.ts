@@ -178,7 +178,8 @@ describe("a second look (docs/contract.md#second-look)", () => {
 
   it("trust: verified within 90 days, and fewer than three of its messages open within 24 hours", () => {
     const policy = { ...defaultSpamPolicy, trust: { open: 3 } };
-    const look = (verified: string[], sends: string[]) => exemptedBy({ verified, sends }, { at: now, rule: "range 4", mode: "enforce" }, 5, noExemptions, policy)?.all ?? false;
+    const look = (verified: string[], sends: string[]) =>
+      exemptedBy({ verified, sends }, { at: now, rule: "range 4", mode: "enforce" }, 5, noExemptions, policy)?.all ?? false;
     const open = (count: number) => Array.from({ length: count }, (_, index) => `open${index}/${at(0.5)}/1`);
     expect(look([], [])).toBe(false);
     expect(look([`one/${at(89)}`], [])).toBe(true);

@@ -87,7 +87,8 @@ const nothing = (): Counts => ({ open: 0, verified: 0, refused: 0 });
 
 export function createCountries({ store, clock, eyes, alarms, storeTimeout, beside }: CountriesParts): Countries {
   const countries = new Map<string, Country>();
-  const known = agedCache<true>(clock, most, heardFor.usual);
+  /** Networks that somebody verified from, and the part of the week for which the store has heard that from this process; else 0. */
+  const known = agedCache<number>(clock, most, heardFor.usual);
   let cancel: (() => void) | undefined;
 
   const countryOf = (customer: string, country: string): Country => {
@@ -110,13 +111,14 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, besi
     for (const one of some) {
       const { customer, country, own, networks } = one;
       one.own = nothing();
-      one.networks = new Set();
       const sums = `${customer}:y:${country}:`;
       const hours = partsOf(`${sums}h`, hourly, now);
       const refusals = partsOf(`${sums}r`, hourly, now);
       const days = partsOf(`${sums}d`, weekly, now);
-      const add = (counter: string | undefined, by: number, { keptFor }: { readonly keptFor: number }) => {
-        if (counter !== undefined && by !== 0) adds.push({ counter, by, now, keepUntil: now + keptFor });
+      const add = (counter: string | undefined, by: number, { long, keptFor }: typeof hourly) => {
+        // The same for a whole part: its counter's end then has to be set only once.
+        const keepUntil = (Math.floor(now / long) + 1) * long + keptFor;
+        if (counter !== undefined && by !== 0) adds.push({ counter, by, now, keepUntil });
       };
       const by = messagesWeight(own.open) + own.verified;
       add(hours[0], by, hourly);
@@ -125,11 +127,13 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, besi
       for (const network of networks) add(networkOf(customer, country, network, now)[0], 1, weekly);
       reads.push(...hours, ...refusals, ...days);
     }
+    const told = some.map(({ networks }) => [...networks]);
     // The commit that follows needs the rest of the request's time.
     const read = await withTimeout(clock, storeTimeout / 4, () => store.tally(adds, reads));
     let from = 0;
     const sum = ({ parts }: { readonly parts: number }) => read.slice(from, (from += parts)).reduce((all, part) => all + part, 0);
-    for (const one of some) {
+    for (const [at, one] of some.entries()) {
+      for (const network of told[at] ?? []) one.networks.delete(network);
       const { balance: open, verified } = readBalance(sum(hourly));
       const refused = sum(hourly);
       const week = readBalance(sum(weekly));
@@ -210,11 +214,11 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, besi
 
     async knowsNetwork(budget, customer, country, network) {
       const key = `${customer}${country}${network}`;
-      if (known.get(key) === true) return true;
+      if (known.get(key) !== undefined) return true;
       try {
         const counts = await budget.call(() => store.tally([], networkOf(customer, country, network, clock.now())));
         if (counts.every((count) => count === 0)) return false;
-        known.set(key, true);
+        known.set(key, 0);
       } catch (err) {
         eyes.sparse.warn({ err, customer_uuid: customer }, "a network could not be looked up; the rule strangeNetwork let the message through");
       }
@@ -228,8 +232,10 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, besi
       const one = count(account, country, { open: -messages, verified: 1 });
       if (one === undefined) return;
       if (network !== undefined) {
-        one.networks.add(network);
-        known.set(`${account.customer}${country}${network}`, true);
+        const key = `${account.customer}${country}${network}`;
+        const today = Math.floor(clock.now() / weekly.long);
+        if (known.get(key) !== today) one.networks.add(network);
+        known.set(key, today);
       }
       // What proves a country is not lost with the process.
       if (one.all.week.verified < account.policy.spam.newCountries.provenAt) beside(refresh([one]));
