@@ -159,7 +159,7 @@ async function storeFor(given: SimulationOptions["store"], clock: Clock): Promis
   if (typeof given === "function") return given(clock);
   if (given !== undefined) return given;
   const { memoryStore } = await import("../../adapters/store/memory/index.js");
-  return memoryStore({ now: clock.now });
+  return memoryStore({ now: clock.now, maxRecords: 2_000_000 });
 }
 
 /** Errors are faults; all else is told to the caller's logger alone. */
