@@ -62,7 +62,7 @@ async function judge(parts: Parts, rule: JudgingRule, attempt: SpamAttempt): Pro
   }
 }
 
-/** "spam rules fail open where they are asked apart from the caps; both are reported" (docs/contract.md#fail-closed). */
+/** A rule that throws is reported and lets through (docs/contract.md#own-rules). */
 function letThrough({ logger }: Parts, rule: string, err: unknown): void {
   logger.error({ err, rule }, "a spam rule failed; the attempt was let through");
 }
