@@ -77,7 +77,14 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
 
   async mongodb(url, naming) {
     const { MongoClient } = await driver("mongodb", () => import("mongodb"));
-    const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_500, connectTimeoutMS: 1_500, socketTimeoutMS: 1_500 });
+    const client = new MongoClient(url, {
+      serverSelectionTimeoutMS: 1_500,
+      connectTimeoutMS: 1_500,
+      socketTimeoutMS: 1_500,
+      waitQueueTimeoutMS: 1_500,
+      minPoolSize: 8,
+      maxConnecting: 8,
+    });
     const store = mongoStore({ db: client.db(), ...naming });
     return { store, name: "MongoDB", probe: () => store.ensureIndexes(), close: () => client.close() };
   },

@@ -80,7 +80,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     if (mongo === undefined) return context.skip();
     const { code, findings } = await examine("bare MongoDB");
     expect(code).toBe(1);
-    expect(findings).toMatchObject([
+    expect(findings.filter(({ level }) => level === "fault")).toMatchObject([
       { level: "fault", about: "store", message: expect.stringContaining("numbers included"), mend: "call await store.ensureIndexes() once" },
     ]);
   });
@@ -148,6 +148,17 @@ describe("diagnose", () => {
       level: "fault",
       message: expect.stringContaining("60000 ms"),
     });
+  });
+
+  it.each([
+    ["standalone", [["warning", "start mongod with --replSet rs0 and call rs.initiate() once: a replica set of one will do"]]],
+    ["replica set", []],
+    ["sharded", []],
+  ])("a MongoDB that is a %s", async (deployment, expected) => {
+    const set = setUp();
+    (set.store as { inspect?: unknown }).inspect = async () => ({ kind: "mongodb", settings: { deployment } });
+    const findings = await set.verifier.diagnose();
+    expect(findings.filter(({ about, level }) => about === "store" && level !== "note").map(({ level, mend }) => [level, mend])).toEqual(expected);
   });
 
   it.each([

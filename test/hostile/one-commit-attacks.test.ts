@@ -268,7 +268,7 @@ describe("a second look (docs/contract.md#second-look)", () => {
   };
 
   it.each(["refused", "silent", "lost", "deaf", "late"] as const)(
-    "that is %s is answered in time, and sends nothing that a later one does not know of",
+    "that is %s is answered in time, and sends nothing that a later one does not know of (docs/contract.md#fail-closed)",
     async (fate) => {
       const { store, one } = await looked(fate);
       const before = one.sender.messages.length;

@@ -93,6 +93,15 @@ function storeFindings({ ok, store, callbacks }: Ping, { parts: { settings } }: 
     findings.push(
       finding("warning", "store", "Redis keeps no append-only file: a restart forgets what was counted since the last snapshot", "CONFIG SET appendonly yes"),
     );
+  if (told["deployment"] === "standalone")
+    findings.push(
+      finding(
+        "warning",
+        "store",
+        "MongoDB runs standalone: its driver repeats no write after a lost connection, and no other server takes over",
+        "start mongod with --replSet rs0 and call rs.initiate() once: a replica set of one will do",
+      ),
+    );
   if (Math.abs(difference) > Math.max(settings.clockSkew, 1_000) + trip)
     findings.push(
       finding(
