@@ -339,6 +339,27 @@ describe.runIf(server)("mongoStore", () => {
       expect(await repeating.commit({ record: { ...kept, tokens: ["x"] } })).toMatchObject({ done: false, current: { tokens: kept.tokens } });
     });
 
+    it("through the fail point failCommand of a replica set: eight additions of which the sixth is repeated are told 1 to 8", async ({ skip }) => {
+      const admin = connected.client.db("admin");
+      const writeConcernError = { code: 91, errmsg: "Replication is being shut down", errorLabels: ["RetryableWriteError"] };
+      const failOnce = () => admin.command({ configureFailPoint: "failCommand", mode: { times: 1 }, data: { failCommands: ["update"], writeConcernError } });
+      if ((await admin.command({ hello: 1 }))["setName"] === undefined) skip("this server is no replica set");
+      const can = await failOnce().then(
+        () => true,
+        () => false,
+      );
+      if (!can) skip("this server was started without enableTestCommands");
+      await admin.command({ configureFailPoint: "failCommand", mode: "off" });
+      const sum = name();
+      const told: unknown[] = [];
+      for (let i = 1; i <= 8; i++) {
+        if (i === 6) await failOnce();
+        told.push(await store.commit({ claims: [weight(sum, 1)] }));
+      }
+      expect(told).toMatchObject([1, 2, 3, 4, 5, 6, 7, 8].map((count) => ({ counts: [count] })));
+      expect(await store.commit({ claims: [weight(sum, 1, { limit: 8 })] })).toMatchObject({ done: false, count: 8 });
+    });
+
     it("nothing asks for a document of findAndModify, of which a repeat would leave the projection out", async () => {
       const { record: first, claims } = create();
       const sent = await sentBy(async () => {
