@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundle } from "../store/processes.js";
 import type { Task, Told } from "./one-commit-process.js";
 
-describe("a defect of the two commits", () => {
+describe("what a process remembers", () => {
   let built: Awaited<ReturnType<typeof bundle>>;
   beforeAll(async () => {
     built = await bundle(new URL("./one-commit-process.ts", import.meta.url));

@@ -58,7 +58,7 @@ describe("on MongoDB", () => {
     },
   );
 
-  it("N8, N10 | a number that is verified in four processes at once earns once; twins of a key are answered alike (docs/contract.md#balance)", async () => {
+  it("a number that is verified in four processes at once earns once; twins of a key are answered alike (docs/contract.md#balance)", async () => {
     if (server === undefined) return;
     const set = await processes(4, { policy: { ...roomy, spam: only("range") } });
     const one = at(set, 0);

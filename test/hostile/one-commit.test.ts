@@ -14,7 +14,7 @@ const land = (n: number) => abroad[n] as (index: number) => string;
 /** The rule `range`, of which the narrowest level alone is ever met. */
 const narrow = { ...only("range"), range: { mode: "enforce" as const, seeds: [5, 1_000_000, 1_000_000] as const } };
 
-describe("a defect of the two commits", () => {
+describe("guesses without end", () => {
   it("unlimited guesses: a keyed create that a spam rule refuses never holds a code, whatever asks between its commits (docs/contract.md#refused-records)", async () => {
     const clock = fixedClock(start);
     const store = new ForgetfulStore(() => clock.now());
@@ -80,7 +80,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("a store filled by refusals", () => {
   it.each([
     ["keyed", true],
     ["unkeyed", false],
@@ -121,7 +121,7 @@ describe("a defect of the two commits", () => {
   );
 });
 
-describe("a defect of the two commits", () => {
+describe("take-backs that were dropped", () => {
   it.each(["held", "lost", "deaf"] as const)(
     "2,500 creates whose commits are %s at one time are all taken back: no cap and no range has counted one (docs/contract.md#lost-write)",
     async (fate) => {
@@ -146,7 +146,7 @@ describe("a defect of the two commits", () => {
   );
 });
 
-describe("a defect of the two commits", () => {
+describe("a lost retry, and the retry after it", () => {
   it.each(["held", "lost", "deaf", "late"] as const)(
     "what takes a lost retry (%s) back never takes the user's later one for its own: its code lives, and sums are given back once (docs/contract.md#take-back)",
     async (first) => {
@@ -209,7 +209,7 @@ class TornStore extends TwoStepStore {
   }
 }
 
-describe("a defect of the two commits", () => {
+describe("a store of two steps", () => {
   const limits = {
     ...wide,
     perNumber: [{ limit: 2, window: 86_400 }],
@@ -260,7 +260,7 @@ describe("a defect of the two commits", () => {
   );
 });
 
-describe("a defect of the two commits", () => {
+describe("messages that a carrier rejected", () => {
   it("messages that a carrier surely rejected are not open: they close no range, no country, no pot and no address (docs/contract.md#send-outcome)", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: only("range", "country", "newCountries", "address", "crowd") } });
     one.sender.answer = async () => ({ outcome: "rejected" });
@@ -292,7 +292,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("the pot of new countries on a refusal", () => {
   it("a refusal gives the pot of new countries nothing back that it had not taken (docs/contract.md#spam-new-countries)", async () => {
     // Answers come a turn later, so that racers of a process that has not heard of a country are under way together.
     const store = tapped(new PlainStore(), () => settled(1));
@@ -312,7 +312,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("a number that is verified many times", () => {
   const ten = Array.from({ length: 10 }, (_, i) => i);
 
   it.each([
@@ -354,7 +354,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("unlock", () => {
   it("`unlock` unlocks by default: after the five messages that closed its range, the number and its neighbours can ask again (docs/contract.md#unlock)", async () => {
     const one = service({ store: new PlainStore(), policy: { spam: {} } });
     const number = french(1);
@@ -370,7 +370,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("twins of a refused create", () => {
   it("twins of a keyed create that is then refused are refused alike: nobody waits for a message (docs/contract.md#idempotency)", async () => {
     const inner = new PlainStore();
     for (let round = 0; round < 20; round++) {
@@ -396,7 +396,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("retries that are refused", () => {
   it("refused retries raise no alarm: five messages and fifty retries shut no new network out (docs/contract.md#refusal-consumes-nothing)", async () => {
     const alarms: string[] = [];
     const one = service({
@@ -417,7 +417,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("a lost create, and what its device and address had", () => {
   it.each(["lost", "deaf", "held", "late", "refused", "silent"] as const)(
     "taking a create back (%s) drops no number that the device or address had before (docs/contract.md#lost-write)",
     async (fate) => {
@@ -452,7 +452,7 @@ describe("a defect of the two commits", () => {
   );
 });
 
-describe("a defect of the two commits", () => {
+describe("a process that stood still", () => {
   /** A service whose process stands still for `still()` milliseconds just as the store has answered: the time has moved on when it wakes, and no timer has run yet. */
   const pausing = (options: Parameters<typeof service>[0], still: () => number) => {
     const steady = fixedClock(start);
@@ -510,7 +510,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("secrets in another order", () => {
   const other = "b7Wq3ZrX9cTn5LvK2hJd8MfS4gYp6AeU";
 
   it("two secrets in different order in two processes: keyed twins send once, and name one authentication (docs/contract.md#keyed-id)", async () => {
@@ -543,7 +543,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("the crowd rule and trusted users", () => {
   it("the crowd rule holds for trusted users too; it ends by itself, and the safe list and `unlock` are ways out (docs/contract.md#spam-crowd)", async () => {
     const trusted = french(9_999);
     const spam = { ...only("crowd"), trust: { open: 3 } };
@@ -564,7 +564,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("a launch in a new country", () => {
   it("a launch in a new country: who verified leaves the pot, and others find room in it (docs/contract.md#credits)", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: only("newCountries") } });
     const made: string[] = [];
@@ -594,7 +594,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("two caps of one window", () => {
   it.each(["perNumber", "perDevice", "numbersPerDevice", "perIp", "numbersPerIp", "perCustomer", "lookups"])(
     "two caps of one window in policy.limits.%s are a fault of the options, which names them (docs/contract.md#every-window)",
     (list) => {
@@ -613,7 +613,7 @@ describe("a defect of the two commits", () => {
   );
 });
 
-describe("a defect of the two commits", () => {
+describe("the system's time put back", () => {
   afterEach(() => void vi.restoreAllMocks());
 
   /** The system's time goes back an hour once `call` is under way. */
@@ -684,7 +684,7 @@ describe("a defect of the two commits", () => {
   );
 });
 
-describe("a defect of the two commits", () => {
+describe("verifications past the rules", () => {
   it("verifications that the safe list let past the rules are in no cell and earn nothing (docs/contract.md#credits)", async () => {
     const safe = Array.from({ length: 7 }, (_, i) => french(9_000 + i));
     const one = service({ store: new PlainStore(), lists: { safe: { numbers: safe } }, policy: { ...roomy, spam: only("range") } });
@@ -701,7 +701,7 @@ describe("a defect of the two commits", () => {
   });
 });
 
-describe("a defect of the two commits", () => {
+describe("test numbers, and a retry after a 503", () => {
   it("test numbers that are never sent to count in no statistics: neither as sent nor as verified (docs/contract.md#test-numbers)", async () => {
     const number = "+447700900123";
     const one = service({ store: new PlainStore(), testNumbers: [{ number, code: "424242" }], statistics: {} });
