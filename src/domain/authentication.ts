@@ -176,7 +176,7 @@ export function isVoid(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts === 0;
 }
 
-/** An erasure is under way, and has emptied it: it is to be found no more (docs/contract.md#erase). */
+/** An erasure in progress has emptied it: it can no longer be found (docs/contract.md#erase). */
 export function isErased(auth: Authentication): boolean {
   return isVoid(auth) && !hasNumber(auth);
 }

@@ -10,7 +10,7 @@ export interface Charge {
   /** The rule that refuses, for example `perNumber 5/600s`. */
   readonly rule: string;
   readonly claim: Claim;
-  /** What the rule allows where nobody has verified. */
+  /** What the rule allows if no one has verified. */
   readonly threshold: number;
   /** What the claim's window or sum holds: a count, a balance (domain/balance.ts), or money in millionths. */
   readonly counts: "plain" | "balance" | "money";

@@ -18,7 +18,7 @@ export interface Decided<R, T = Authentication> {
   readonly granted?: (counts: Granted["counts"]) => R;
   /** What holds instead where a claim is refused; absent: no claim can be. */
   readonly refused?: (claim: RefusedClaim) => Decided<R, T>;
-  /** Where a claim is refused, the record is read again before that holds: another process may have answered the same request meanwhile. */
+  /** Where a claim is refused, the record is read again before that holds: another process may have answered the same request in the meantime. */
   readonly looksAgain?: boolean;
   /** Identifies the write. Default: a new token. */
   readonly token?: string;
@@ -47,7 +47,7 @@ export async function transition<R, T = Authentication>(
   return change(records, budget, customer, id, decideHeld, remembered ?? (await records.find(budget, customer, id)), remembered === undefined);
 }
 
-/** The same where there may be no record: assumes that there is none until a lost race shows one. */
+/** The same if there may be no record: assumes that it is missing until a lost race shows one. */
 export async function creation<R, T = Authentication>(
   records: RecordsOf<T>,
   budget: StoreBudget,

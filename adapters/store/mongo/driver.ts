@@ -77,12 +77,12 @@ export async function open(db: MongoDb, prefix: string): Promise<Opened> {
 /** The index on `expireAt`. */
 export const expiry = { key: { expireAt: 1 }, name: "expireAt", expireAfterSeconds: grace / 1000 };
 
-/** The filter of a write that makes its document where there is none. With `_id` alone some servers report to two racers that each made it. */
+/** The filter of a write that makes its document if it is missing. With `_id` alone some servers report to two racers that each made it. */
 export function made(_id: unknown): Document {
   return { _id, expireAt: { $exists: true } };
 }
 
-/** An update that makes its document where there is none, and fails where the document is there and the filter does not hold for it. */
+/** An update that makes its document if it is missing, and fails if the document exists and the filter does not match it. */
 export function upsert(filter: Document, update: Document | Document[]): Statement {
   return { updateOne: { filter, update, upsert: true } };
 }

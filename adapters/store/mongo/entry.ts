@@ -17,7 +17,7 @@ export interface Entry {
   readonly key: string;
   /** For a document of which nothing is known; it fails where that is not as it mostly is. Absent: it never would do. */
   readonly blind?: Statement | undefined;
-  /** Takes it back and keeps it from being done later. `landed`: whether it was surely done, or surely not with its record; `undefined`: this was sent before. */
+  /** Takes it back and keeps it from being done later. `landed`: whether it is known to have been done, or known not to have been done with its record; `undefined`: this was sent before. */
   revoke?(landed: boolean | undefined): Statement;
 }
 
@@ -32,7 +32,7 @@ export interface Adding extends Entry {
 export interface Giving extends Entry {
   /** Does it, unless it was done before. */
   sure(): Statement;
-  /** Whether it was surely not done before. */
+  /** Whether it is known not to have been done before. */
   isMissing(found: unknown): boolean;
 }
 

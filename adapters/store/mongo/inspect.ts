@@ -20,13 +20,13 @@ export async function inspect(db: MongoDb, prefix: string, state: MongoCollectio
   });
   const [{ deployment, time }, [counted], ...lists] = await Promise.all([sayHello(db), due, ...absent]);
   const missing = lists.flat().join(", ");
-  const mend = "so that nothing that has ended is cleared away, numbers included: call await store.ensureIndexes() once";
+  const fix = "so that nothing that has ended is cleared away, numbers included: call await store.ensureIndexes() once";
   return {
     kind: "mongodb",
     due: counted?.due ?? 0,
     ...(time !== undefined && { time }),
     settings: { deployment },
-    ...(missing !== "" && { missing: [`the indexes ${missing} are missing, ${mend}`] }),
+    ...(missing !== "" && { missing: [`the indexes ${missing} are missing, ${fix}`] }),
   };
 }
 

@@ -27,7 +27,7 @@ export interface Countries {
   alarmOf(account: Account, country: string): CountryState["alarm"];
   /** Asks the store where this process has not heard of the country for some minutes. Where the store rejects, the country is not new and has no alarm; rejects with `unavailable` when the time is used up. */
   stateOf(budget: StoreBudget, account: Account, country: string): Promise<CountryState>;
-  /** Whether somebody verified in the country from a network within 7 days. Where the store rejects, the network is known. */
+  /** Whether someone verified in the country from a network within 7 days. Where the store rejects, the network is known. */
   knowsNetwork(budget: StoreBudget, customer: string, country: string, network: string): Promise<boolean>;
   sent(account: Account, country: string): void;
   refused(account: Account, country: string): void;
@@ -87,7 +87,7 @@ const nothing = (): Counts => ({ open: 0, verified: 0, refused: 0 });
 
 export function createCountries({ store, clock, eyes, alarms, storeTimeout, beside }: CountriesParts): Countries {
   const countries = new Map<string, Country>();
-  /** Networks that somebody verified from, and the part of the week for which the store has heard that from this process; else 0. */
+  /** Networks that someone verified from, and the part of the week in which this process reported that to the store; 0 if it did not. */
   const known = agedCache<number>(clock, most, heardFor.usual);
   let cancel: (() => void) | undefined;
 

@@ -78,7 +78,7 @@ async function settled(parts: Parts, budget: StoreBudget, { policy }: Account, s
   return { result, auth: after };
 }
 
-/** What a message that is surely not sent gives back to its cells, and what it did not cost: "goes back with the write that settles it" (docs/contract.md#spend-ceiling). */
+/** What a message known not to have been sent gives back to its cells, and what it did not cost: "goes back with the write that settles it" (docs/contract.md#spend-ceiling). */
 function returnedClaims(
   { settings }: Parts,
   ceilings: readonly SpendCeiling[],
@@ -168,7 +168,7 @@ async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: Tes
   return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted" };
 }
 
-/** "accepted, rejected (surely not sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
+/** "accepted, rejected (known not to have been sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
 async function send(parts: Parts, message: SmsMessage, now: number): Promise<SentReport> {
   const { sender, clock, eyes, settings } = parts;
   const context = new TimeToSend(now, settings.sendTimeout);

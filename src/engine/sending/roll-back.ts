@@ -57,7 +57,7 @@ export async function takeBack(parts: Parts, tried: Tried, token: string): Promi
   if (done !== "revoked") await budget.call(() => store.commit({ revoke: { token: tried.token, claims }, counts: [] }));
 }
 
-/** What is written in the place of a commit. A create that is void stays no longer than its end, and is listed, so that an erasure finds it. */
+/** What is written instead of a commit. A create that is void stays no longer than its end, and is listed, so that an erasure finds it. */
 function written({ codes, settings }: Parts, tried: Tried, auth: Authentication, claims: readonly Claim[], token: string): Decided<"revoked"> {
   const next = isVoid(auth) ? { ...auth, keepUntil: auth.expiresAt } : auth;
   const { createdAt: now } = next;
