@@ -48,5 +48,7 @@ function refusal(auth: Authentication, policy: Policy, now: number): CheckStatus
   if (auth.validated) return "already_validated";
   if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
   if (nothingSent(auth)) return "without_attempt";
+  // By the clock of another process it has ended, and its codes are gone.
+  if (auth.sends.length > 0 && !holdsCodes(auth)) return "expired_auth";
   return undefined;
 }

@@ -1,0 +1,137 @@
+import { appendFileSync } from "node:fs";
+import { Cluster, Redis } from "ioredis";
+import { MongoClient } from "mongodb";
+import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { redisStore } from "../../adapters/store/redis/index.js";
+import { createVerifier, type PolicyOverride, VerifierError } from "../../src/index.js";
+import type { Store } from "../../src/ports/store.js";
+import { stream } from "../../src/testing/simulate/random.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
+import { type Answer, type Ask, ceiling, dearest, type Message } from "./soak-model.js";
+
+/** What a process is started with. */
+export interface Setup {
+  readonly store: "redis" | "cluster" | "mongo";
+  readonly url: string;
+  /** Of the nodes of a cluster. */
+  readonly ports: readonly number[];
+  /** The file that each message is written to, one JSON text in a line. */
+  readonly log: string;
+  readonly name: number;
+  readonly seed: number;
+  /** How far its clock is ahead of the true time, in milliseconds. */
+  readonly skew: number;
+  readonly customers: Readonly<Record<Ask["customer"], string>>;
+}
+
+/** What its parent tells it: how far the true time is ahead of the machine's, in milliseconds, or what to do. */
+export type Told = { readonly ahead: number } | { readonly turn: number; readonly ask: Ask };
+
+export interface Reply {
+  readonly turn: number;
+  readonly answer: Answer;
+}
+
+/** How clients are set, as docs/stores.md has it. */
+const patience = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 1_000, connectTimeout: 1_000 };
+
+function open({ store, url, ports }: Setup): Store {
+  if (store === "mongo") {
+    // It connects with its first call, as the server may stand still just now.
+    const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_500, connectTimeoutMS: 1_500, socketTimeoutMS: 1_500 });
+    return mongoStore({ db: client.db() });
+  }
+  const client =
+    store === "redis"
+      ? new Redis(url, { ...patience, lazyConnect: true, retryStrategy: (tries) => Math.min(tries * 50, 500) })
+      : new Cluster(
+          ports.map((port) => ({ host: "127.0.0.1", port })),
+          { lazyConnect: true, enableOfflineQueue: false, clusterRetryStrategy: () => 100, redisOptions: patience },
+        );
+  client.on("error", () => {});
+  // Not waited for: where a server stands still just now, the client goes on trying.
+  client.connect().catch(() => {});
+  return redisStore({ client });
+}
+
+async function serve(setup: Setup): Promise<void> {
+  const { customers, name, skew } = setup;
+  const random = stream(setup.seed, name);
+  let ahead = 0;
+  const policies: Readonly<Record<Ask["customer"], PolicyOverride>> = {
+    guarded: {},
+    open: { spam: noSpamRules, limits: { spend: [{ amount: ceiling, per: "day" }] } },
+  };
+  const customerOf = (uuid: string) => (uuid === customers.open ? "open" : "guarded");
+  const verifier = createVerifier({
+    store: open(setup),
+    secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6",
+    countries: ["FR"],
+    customers: (["guarded", "open"] as const).map((one) => ({ customer_uuid: customers[one], keys: [`pp_${customers[one]}`], policy: policies[one] })),
+    callbacks: { worker: false },
+    logger: { info() {}, warn() {}, error() {} },
+    clock: {
+      now: () => Date.now() + ahead + skew,
+      elapsed: () => performance.now(),
+      after(ms, run, kind) {
+        const timer = setTimeout(run, ms);
+        if (kind === "background") timer.unref();
+        return () => clearTimeout(timer);
+      },
+    },
+    sender: {
+      plan: () => ({ route: "only", price: dearest }),
+      async send({ authentication_uuid: id, customer_uuid, to, code, attempt }) {
+        const fate = random();
+        const cost = fate < 0.03 ? dearest : 1 + Math.floor(random() * dearest);
+        const message: Message = { customer: customerOf(customer_uuid), id, to, code, attempt, cost, process: name, at: Date.now() + ahead };
+        appendFileSync(setup.log, `${JSON.stringify(message)}\n`);
+        if (fate > 0.7) await new Promise((done) => setTimeout(done, fate > 0.93 ? 1_000 * random() : 50 * random()));
+        // The carrier took it, and the connection broke.
+        if (fate < 0.03) throw new Error("connection reset");
+        return { outcome: "accepted", price: cost };
+      },
+    },
+  });
+
+  async function outcome(ask: Ask): Promise<Pick<Answer, "result" | "id">> {
+    const customer_uuid = customers[ask.customer];
+    const named = { customer_uuid, phone_number: ask.number };
+    const of = { customer_uuid, authentication_uuid: ask.id ?? "" };
+    const call = ask.key === undefined ? {} : { idempotencyKey: ask.key };
+    switch (ask.operation) {
+      case "create": {
+        const { status, authentication_uuid: id } = await verifier.createAuthentication({ ...named, device_id: ask.device }, call);
+        return { result: status, id };
+      }
+      case "retry":
+        return { result: (await verifier.retry(of)).status };
+      case "check":
+        return { result: (await verifier.check({ ...of, check_code: ask.code ?? "" }, call)).status };
+      case "unlock":
+        return { result: (await verifier.unlock(named)).unlocked ? "unlocked" : "not again" };
+      case "erase":
+        await verifier.erase(named);
+        return { result: "erased" };
+      case "history":
+        return { result: String((await verifier.history(named)).length) };
+    }
+  }
+
+  process.on("message", async (told: Told) => {
+    if ("ahead" in told) {
+      ahead = told.ahead;
+      return;
+    }
+    const started = performance.now();
+    const answer = await outcome(told.ask).then(
+      (one) => ({ status: 200, ...one }),
+      (error: unknown) => (error instanceof VerifierError ? { status: error.status, result: error.code } : { status: 500, result: String(error) }),
+    );
+    process.send?.({ turn: told.turn, answer: { ...answer, took: performance.now() - started } } satisfies Reply);
+  });
+  process.on("disconnect", () => process.exit(0));
+  process.send?.("ready");
+}
+
+if (process.argv[2] !== undefined && process.send !== undefined) await serve(JSON.parse(process.argv[2]) as Setup);
