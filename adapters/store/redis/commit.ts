@@ -33,7 +33,7 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     if (cluster) for (const name of names.split(" ").slice(0, -1)) own.push(customer + name);
     else if (names !== "") own.push(customer);
     const reply = await ask(commitScript, own, [head, record, ...words, cluster ? "" : names]);
-    return outcomeOf(reply, change.claims ?? []);
+    return outcomeOf(reply, change);
   }
 
   function runUnder(of: string, name: string, head: string, change: Change): Promise<Outcome> {
@@ -46,15 +46,17 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     return run(head, [key, wake], change, packRecord(record));
   }
 
-  async function steps({ claims = [], asks = [], expected = null, revoke }: Change, record: RecordWrite): Promise<Outcome> {
+  async function steps({ claims = [], asks = [], expected = null, revoke, counts = claims.map((_, at) => at) }: Change, record: RecordWrite): Promise<Outcome> {
     const [token, call] = [packToken(record.tokens[0]), newCall()];
     const adding = claims.filter((claim) => !givesBack(claim));
     const giving = claims.filter(givesBack);
     const asksLast = giving.length > 0 || adding.length === 0;
     const name = nameOf(claims[0] ?? asks[0]);
+    const countsOf = (some: readonly Claim[]) => some.flatMap((claim, at) => (counts.includes(claims.indexOf(claim)) ? at : []));
 
     let added: Outcome = { done: true, counts: [], asked: [] };
-    if (adding.length > 0) added = await runUnder(token, name, `make a${call} ${ticketLife}`, { claims: adding, asks: asksLast ? [] : asks });
+    if (adding.length > 0)
+      added = await runUnder(token, name, `make a${call} ${ticketLife}`, { claims: adding, counts: countsOf(adding), asks: asksLast ? [] : asks });
     if (!added.done && added.refusedBy !== undefined) return { ...added, refusedBy: claims.indexOf(adding[added.refusedBy] as Claim) };
     // Where they were revoked this change landed before, or must not land any more: its own token is the newest of no other record.
     const stored = await writeRecord({ expected: added.done ? expected : (record.tokens[0] ?? "") }, record);
@@ -63,22 +65,22 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
       return stored;
     }
     if (revoke?.claims[0]) await runUnder(packToken(revoke.token), nameOf(revoke.claims[0]), `revoke x ${ticketLife}`, { revoke });
-    if (!added.done) return runUnder(token, name, `give b ${ticketLife}`, { claims, asks });
+    if (!added.done) return runUnder(token, name, `give b ${ticketLife}`, { claims, counts, asks });
     if (!asksLast || name === "") return added;
-    const given = await runUnder(token, name, `give b ${ticketLife}`, { claims: giving, asks });
+    const given = await runUnder(token, name, `give b ${ticketLife}`, { claims: giving, counts: countsOf(giving), asks });
     if (!given.done) return given;
     const [first, last] = [added.counts.values(), given.counts.values()];
     return { ...given, counts: claims.map((claim) => (givesBack(claim) ? last : first).next().value ?? 0) };
   }
 
   return async (change): Promise<CommitResult> => {
-    const { claims = [], asks = [], record, revoke } = change;
+    const { claims = [], asks = [], record, revoke, counts = claims.map((_, at) => at) } = change;
     if (record === undefined) {
       if (cluster && revoke?.claims[0]) await runUnder(packToken(revoke.token), nameOf(revoke.claims[0]), `revoke x ${ticketLife}`, { revoke });
       if (claims.length + asks.length === 0) return { done: true, counts: [], asked: [] };
       const sum = claims.find((claim) => "sum" in claim);
       // A ticket of its own keeps what a client sends twice from counting twice; members count once anyway.
-      return sum === undefined ? run("plain    ", [], { claims, asks }) : runUnder(newCall(), sum.sum, `make a ${ticketLife / 10}`, { claims, asks });
+      return sum === undefined ? run("plain    ", [], { claims, asks }) : runUnder(newCall(), sum.sum, `make a ${ticketLife / 10}`, { claims, counts, asks });
     }
     refuseLarge("data", record.data);
     const outcome = await (cluster ? steps(change, record) : writeRecord(change, record));
@@ -91,7 +93,7 @@ const givesBack = (claim: Claim) => ("sum" in claim ? claim.weight < 0 : claim.o
 const nameOf = (named?: { readonly sum: string } | { readonly window: string }) => (named === undefined ? "" : "sum" in named ? named.sum : named.window);
 
 /** The words for claims, asks, and claims that are taken back, and the names of their keys, each with a space after it, whose places come after `places` others: as `commit.lua` reads it. */
-function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revoke }: Change) {
+function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revoke, counts }: Change) {
   const revoked = revoke?.claims ?? [];
   const named = nameOf(claims[0] ?? revoked[0] ?? asks[0]);
   const [customer, owner] = [keys.customer(named), customerOf(named)];
@@ -129,10 +131,13 @@ function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revok
   }
 
   let [made, asked, back, added] = ["", "", "", ""];
-  for (const claim of claims) {
+  for (const [at, claim] of claims.entries()) {
     if ("sum" in claim) {
       const { sum, part, parts, ahead, weight, limit = "-", floor = "-" } = claim;
-      const { oldest, newest, place } = rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
+      // Nothing depends on the other parts of what is added whatever they hold.
+      const isAlone =
+        limit === "-" && floor === "-" && counts?.includes(at) === false && !claims.some((other, i) => i !== at && "sum" in other && other.sum === sum);
+      const { oldest, newest, place } = isAlone ? rangeOf(sum, part, part) : rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
       made += `sum ${place} ${place + newest - oldest} ${place + part - oldest} ${weight} ${limit} ${floor} ${ttl(claim)} `;
       continue;
     }
@@ -169,12 +174,12 @@ function largestLimit(claims: readonly Claim[], window: string): number {
   return most;
 }
 
-function outcomeOf(reply: string, claims: readonly Claim[]): Outcome {
+function outcomeOf(reply: string, { claims = [], counts: wanted }: Change): Outcome {
   const text = reply.slice(1);
   if (reply.startsWith("-")) return { done: false };
   if (reply.startsWith("=")) return { done: false, stored: text };
   const [counts = [], asked = []] = text.split(";").map((list) => (list === "" ? [] : list.split(",").map(Number)));
-  if (reply.startsWith("+")) return { done: true, counts, asked };
+  if (reply.startsWith("+")) return { done: true, counts: counts.map((count, at) => (wanted?.includes(at) === false ? undefined : count)), asked };
   const [refusedBy = 0, count = 0, room] = counts;
   if (room === undefined) return { done: false, refusedBy, count };
   const claim = claims[refusedBy] as Claim;
