@@ -1235,3 +1235,17 @@ describe("what happens before a lost commit is taken back (docs/contract.md#take
     expect(pending(await creates(one, 50, (i) => french(100 + i)))).toBe(7);
   });
 });
+
+describe("clocks apart at the end of an authentication (docs/contract.md#check-order)", () => {
+  it("a code is not `invalid` to one process because another has found it expired, and its check costs no guess", async () => {
+    const shared = { store: new PlainStore(), sender: sender(), customer: randomUUID(), policy: { limits: wide, spam: noSpamRules } };
+    const [late, early] = [fixedClock(start), fixedClock(start + 5_000)];
+    const [behind, ahead] = [service({ ...shared, clock: late }), service({ ...shared, clock: early })];
+    const { authentication_uuid: id } = await behind.create(french(1));
+    for (const clock of [late, early]) clock.advance(10 * minute - 2_000);
+    const right = shared.sender.codeOf(id);
+    expect(await ending(ahead.check(id, right))).toBe("expired_auth");
+    expect(await ending(behind.check(id, right))).toBe("expired_auth");
+    expect((await behind.verifier.explain({ customer_uuid: shared.customer, authentication_uuid: id })).wrong_codes).toBe(0);
+  });
+});
