@@ -296,7 +296,10 @@ class Soak {
         spellingsOf(number, number).filter((one) => one.length > 9),
       ).map((one) => `${number}: ${one.slice(0, 300)}`),
     );
-    const broken = [...violations({ entries: this.entries, messages: this.messages, traces: found }), ...this.ended];
+    const broken = [
+      ...violations({ entries: this.entries, messages: this.messages, traces: found, keepsCutShort: this.server.store === "mongo" }),
+      ...this.ended,
+    ];
     const { store } = this.server;
     const results = tallied(this.entries.map(({ ask, answer }) => `${ask.operation} ${answer?.result ?? "unanswered"}`));
     const days = ((Date.now() + this.ahead - began) / day).toFixed(1);

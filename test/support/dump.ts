@@ -49,13 +49,15 @@ export async function dumpOfRedis(server: Pick<RedisServer, "cli">): Promise<Dum
     zset: (key) => server.cli("ZRANGE", key, "0", "-1", "WITHSCORES"),
     hash: (key) => server.cli("HGETALL", key),
   };
-  return Promise.all(
-    keys.map(async (key) => {
-      const read = readers[await server.cli("TYPE", key)];
-      if (read === undefined) throw new Error(`a key of a kind that nobody reads: ${key}`);
-      return `${key} ${await read(key)}`;
-    }),
-  );
+  const texts = keys.map(async (key) => {
+    const type = await server.cli("TYPE", key);
+    // It has ended since.
+    if (type === "none") return [];
+    const read = readers[type];
+    if (read === undefined) throw new Error(`a key of a kind that nobody reads: ${key}`);
+    return [`${key} ${await read(key)}`];
+  });
+  return (await Promise.all(texts)).flat();
 }
 
 /** Every document of a MongoDB database. */
