@@ -48,7 +48,9 @@ function visitor(index: number): Visitor {
     nth % 2 === 0
       ? { ...common, device_type: "ANDROID", device_id: `9f3c${device}`, device_model: "Pixel 8", os_version: "14", app_realm: "FA+9qCX9VSu" }
       : { ...common, device_type: "IOS", device_id: `6D92078A-8246-4BA4-AE5B-${device}`, device_model: "iPhone15,2", os_version: "18.1" };
-  return { fields, typing: nth % 21 === 5 ? "wrong first" : nth % 21 > 18 ? "nothing" : "right" };
+  // Mixed: else those who do the same would be neighbours, and five of them who never come back would close their range.
+  const habit = (Math.imul(nth + 1, 0x9e37_79b1) >>> 16) % 21;
+  return { fields, typing: habit === 5 ? "wrong first" : habit > 18 ? "nothing" : "right" };
 }
 
 /** A code that is not `code`. */
