@@ -85,7 +85,8 @@ async function serve(setup: Setup): Promise<void> {
         const fate = random();
         const cost = fate < 0.03 ? dearest : 1 + Math.floor(random() * dearest);
         const message: Message = { customer: customerOf(customer_uuid), id, to, code, attempt, cost, process: name, at: Date.now() + ahead };
-        appendFileSync(setup.log, `${JSON.stringify(message)}\n`);
+        // A line break first: a process that was killed may have left half a line.
+        appendFileSync(setup.log, `\n${JSON.stringify(message)}\n`);
         if (fate > 0.7) await new Promise((done) => setTimeout(done, fate > 0.93 ? 1_000 * random() : 50 * random()));
         // The carrier took it, and the connection broke.
         if (fate < 0.03) throw new Error("connection reset");

@@ -248,8 +248,9 @@ class Soak {
   private async settle(): Promise<void> {
     await Promise.all(this.starting.splice(0));
     for (const entry of this.entries.slice(-500)) entry.answered ||= this.now();
-    const lines = readFileSync(this.log, "utf8").split("\n").slice(0, -1);
-    this.messages = lines.map((line) => JSON.parse(line) as Message);
+    const lines = readFileSync(this.log, "utf8").split("\n");
+    // What a process had written half when it was killed is no message that anybody got.
+    this.messages = lines.filter((line) => line.startsWith("{") && line.endsWith("}")).map((line) => JSON.parse(line) as Message);
     this.known = this.known.filter(({ since }) => since > this.now() - 12 * minute);
     const erased = new Set(this.entries.slice(-500).flatMap(({ ask }) => (ask.operation === "erase" ? [`${ask.customer} ${ask.number}`] : [])));
     this.keyed = this.keyed.slice(-20).filter(({ ask }) => !erased.has(`${ask.customer} ${ask.number}`));
