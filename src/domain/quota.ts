@@ -252,8 +252,8 @@ export function takenOut(window: string, member: string, at: number, limit?: num
 const largestExact = 100;
 const partsOfCap = 13;
 
-/** Wrong codes are counted over 24 hours, and for up to two longer. */
-const guessPeriod: Period = { length: day, parts: partsOfCap };
+/** Wrong codes are counted over 24 hours, and for up to twelve longer. */
+const guessPeriod: Period = { length: day, parts: 3 };
 
 function periodOf({ window }: Cap): Period {
   return { length: milliseconds(window), parts: partsOfCap };

@@ -132,7 +132,7 @@ describe("1,000 racers over four verifiers on one store (docs/contract.md#cells-
     const answers = await Promise.all(times(1_000, (i) => ending(at(set, i).check(ids[i % ids.length] as string, one.wrong(ids[i % ids.length] as string)))));
     expect(tallied(answers)).toEqual({ invalid: 50, rate_limited: 950 });
     expect(await ending(one.check(ids[0] as string, one.sender.codeOf(ids[0] as string))), "the right code too").toBe("rate_limited");
-    one.clock.advance(26 * hour + minute);
+    one.clock.advance(36 * hour + minute);
     expect(await ending(one.check(ids.at(-1) as string, one.sender.codeOf(ids.at(-1) as string))), "until the day is over").toBe("valid");
   });
 

@@ -369,7 +369,7 @@ export function theNewestCodeIsNeverWrong(history: History): string[] {
     const hidden = before.filter((one) => one.ask.operation === "retry" && one.answered >= newest.at && may(one, "approved") && one.asked >= newest.at).length;
     const wrong = others.filter((one) => !right(one) && may(one, "invalid")).length;
     const guessed =
-      ofNumber.get(owner(ask))?.filter((one) => one.ask.operation === "check" && one.asked > asked - 26 * hour - skewed && may(one, "invalid")).length ?? 0;
+      ofNumber.get(owner(ask))?.filter((one) => one.ask.operation === "check" && one.asked > asked - 36 * hour - skewed && may(one, "invalid")).length ?? 0;
     const erased = beside(erasures.get(owner(ask)), first.at, answered) > 0;
     const reasons: Readonly<Record<string, boolean | undefined>> = {
       valid: true,

@@ -87,8 +87,8 @@ async function emptyRecord(parts: Parts, customer: string, id: string): Promise<
   }
 }
 
-/** How long a wrong code counts at most, in milliseconds: a day, and a part of a twelfth. */
-const wrongCodes = (13 / 12) * day;
+/** How long a wrong code counts at most, in milliseconds: a day, and a part of half a day. */
+const wrongCodes = (3 / 2) * day;
 
 /** Milliseconds for which something is counted under a number's hash, or with it: caps of numbers, devices and addresses, sums among them for twice their length, wrong codes, and when caps were lifted. */
 function countedFor({ limits, lifetime, tombstone }: Policy): number {
