@@ -134,7 +134,7 @@ export const noExemptions: Exemptions = { all: false, rules: new Set() };
 export interface SpamCharge extends Charge {
   readonly mode: RuleMode;
   /** The rule does not refuse where so many have verified. */
-  readonly provenAt?: number;
+  readonly provenAt?: number | undefined;
   /** The decision, where it was taken before the commit: the claim then is never granted. */
   readonly decided?: Decision;
 }
@@ -159,7 +159,7 @@ export function spamCharges(
     const limit = mode === "enforce" ? (isCount ? seed : balanceLimit(seed)) : undefined;
     const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
     const claim = sumClaim(sum, isCount ? 1 : messagesWeight(1), period, moment, { limit, floor });
-    return { rule, mode, claim, threshold: seed, counts: isCount ? "plain" : "balance", perVerified, ...(provenAt !== undefined && { provenAt }) };
+    return { rule, mode, claim, threshold: seed, counts: isCount ? "plain" : "balance", perVerified, provenAt };
   });
   if (exempt.all) return charges;
   const refusing = decided.filter(({ mode, rule }) => mode === "enforce" && !exempt.rules.has(rule));

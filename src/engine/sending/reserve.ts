@@ -186,7 +186,9 @@ function trustCharges(caps: readonly Charge[], { trusted }: Exemptions, moment: 
 
 /** What a message claims of the cells of spam rules. */
 function cellsIn(charges: Charges): SumClaim[] {
-  return charges.filter(isSpam).flatMap(({ claim, decided }) => ("sum" in claim && decided === undefined ? claim : []));
+  const cells: SumClaim[] = [];
+  for (const charge of charges) if (isSpam(charge) && charge.decided === undefined && "sum" in charge.claim) cells.push(charge.claim);
+  return cells;
 }
 
 /** Whether the count of a message is read where it is granted: by a rule in shadow, and by the alarms of those who listen. */
@@ -240,7 +242,7 @@ async function granted(parts: Parts, account: Account, budget: StoreBudget, outc
     eyes.metrics.fired(decision.rule, "shadow");
     warnOfCrowd(parts, sending.next, decision);
   }
-  const cells = cellsIn(charges);
+  const { cells } = tried;
   if (shadow.length === 0) return { ...sending, tried, cells };
   const next = shadow.reduce(withDecision, sending.next);
   records.note(sending.next, next);

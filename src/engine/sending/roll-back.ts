@@ -1,5 +1,5 @@
 import { type Authentication, blankOf, hasNumber, isVoid, withoutSendThatNeverWas } from "../../domain/authentication.js";
-import type { Claim } from "../../domain/claim.js";
+import type { Claim, SumClaim } from "../../domain/claim.js";
 import type { Policy } from "../../domain/policy.js";
 import { listedClaims } from "../../domain/quota.js";
 import { insist } from "../clock/insist.js";
@@ -14,7 +14,7 @@ export interface Tried {
   readonly before: Held | undefined;
   readonly claims: readonly Claim[];
   /** Those of them that fill cells of the spam rules. */
-  readonly cells: readonly Claim[];
+  readonly cells: readonly SumClaim[];
   readonly policy: Policy;
 }
 
@@ -46,7 +46,7 @@ export async function takeBack(parts: Parts, tried: Tried, token: string): Promi
     // A right code, or an unlocking, has taken the message out of its cells already.
     const isUncounted = auth.validated || auth.uncounted >= auth.sent;
     const without = withoutSendThatNeverWas(auth, next.attempts, before?.auth ?? blankOf(next));
-    return written(parts, tried, without, isUncounted ? claims.filter((claim) => !tried.cells.includes(claim)) : claims, token);
+    return written(parts, tried, without, isUncounted ? claims.filter((claim) => !("sum" in claim) || !tried.cells.includes(claim)) : claims, token);
   };
   const done =
     before === undefined
