@@ -1,6 +1,5 @@
 import { AsYouType, type NumberType, parsePhoneNumberFromString } from "libphonenumber-js/max";
 import type { LineType } from "../contract/lookup.js";
-import { plannedNumber } from "./number-plans.js";
 
 /** A number, parsed once per request. */
 export interface PhoneNumber {
@@ -43,12 +42,6 @@ export function canonicalPrefix(prefix: string): string | undefined {
 /** The number, or `undefined` when it is not one. */
 export function phoneNumberOf(input: string, rules: NumberRules): PhoneNumber | undefined {
   if (!e164.test(input)) return undefined;
-  const planned = plannedNumber(input);
-  if (planned !== undefined) {
-    const { country, type } = planned;
-    const lineType = toLineType(type, rules.ambiguousLineType);
-    return { number: input, country, lineType, anywhere: type === "PERSONAL_NUMBER", test: rules.testNumbers.has(input) };
-  }
   const parsed = parsePhoneNumberFromString(input);
   const number = parsed?.number ?? input;
   const test = rules.testNumbers.has(number);
