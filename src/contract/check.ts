@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { toAsciiDigits } from "./digits.js";
-import { described, fieldsOf, isUuid, Uuid } from "./fields.js";
+import { described, Uuid } from "./fields.js";
 
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
@@ -24,18 +24,6 @@ export const CheckRequest = z.object({
   customer_uuid: described(Uuid, "The caller's customer identifier."),
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;
-
-/** A code without what is dropped or read as something else. */
-const plainCode = /^[0-9A-Za-z]{1,64}$/;
-
-/** What the schema makes of a request that it takes as it stands, as `plainCreate`. */
-export function plainCheck(input: unknown): CheckRequest | undefined {
-  const fields = fieldsOf(input);
-  if (fields === undefined) return undefined;
-  const { authentication_uuid, check_code, customer_uuid } = fields;
-  if (!isUuid(authentication_uuid) || typeof check_code !== "string" || !plainCode.test(check_code) || !isUuid(customer_uuid)) return undefined;
-  return { authentication_uuid, check_code, customer_uuid };
-}
 
 /** What Check answers (docs/contract.md#exact-fields). */
 export interface CheckResponse {

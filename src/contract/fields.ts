@@ -13,19 +13,6 @@ export function described<S extends z.ZodType>(schema: S, description: string): 
 /** "any string with the shape of a UUID (do not insist on version bits)" (docs/contract.md#uuids). Letters are read as lower case. */
 export const Uuid = z.guid("must be a UUID, for example 2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f").toLowerCase();
 
-/** A UUID as it is read: in lower case. */
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** Whether a value is a UUID that `Uuid` reads as it stands. */
-export const isUuid = (value: unknown): value is string => typeof value === "string" && uuid.test(value);
-
-/** Whether a value is left out, or a string of a form. */
-export const isOptional = (value: unknown, form: RegExp): value is string | undefined => value === undefined || (typeof value === "string" && form.test(value));
-
-/** The fields of a JSON object; `undefined`: it is none. */
-export const fieldsOf = (input: unknown): Readonly<Record<string, unknown>> | undefined =>
-  typeof input === "object" && input !== null && !Array.isArray(input) ? (input as Readonly<Record<string, unknown>>) : undefined;
-
 /** A timestamp of an answer: `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 

@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import { CreateAuthenticationRequest, createFormatFaults, plainCreate } from "../../contract/authentication.js";
-import { CheckRequest, plainCheck } from "../../contract/check.js";
+import { CreateAuthenticationRequest, createFormatFaults } from "../../contract/authentication.js";
+import { CheckRequest } from "../../contract/check.js";
 import { LookupRequest } from "../../contract/lookup.js";
 import { HistoryRequest, NumberRequest, StatsRequest } from "../../contract/operator.js";
 import { RetryRequest } from "../../contract/retry.js";
@@ -10,14 +10,14 @@ import type { Settings } from "../../options.js";
 
 /** Input of each operation, parsed once at the door (docs/contract.md#parse-once). Each throws `VerifierError` with the code of the first fault. */
 export const parseRetry = (input: unknown) => parse(RetryRequest, input);
-export const parseCheck = (input: unknown) => plainCheck(input) ?? parse(CheckRequest, input);
+export const parseCheck = (input: unknown) => parse(CheckRequest, input);
 export const parseLookup = (input: unknown) => parse(LookupRequest, input);
 export const parseNumber = (input: unknown) => parse(NumberRequest, input);
 export const parseHistory = (input: unknown) => parse(HistoryRequest, input);
 export const parseStats = (input: unknown) => parse(StatsRequest, input);
 
 export function parseCreate(input: unknown, settings: Settings): CreateAuthenticationRequest {
-  const request = plainCreate(input) ?? parse(CreateAuthenticationRequest, input);
+  const request = parse(CreateAuthenticationRequest, input);
   if (request.app_realm !== undefined && request.device_type === undefined) {
     throw new VerifierError("app_realm_require_device_type", "app_realm needs device_type ANDROID beside it.");
   }
