@@ -30,3 +30,11 @@ test("keys do not meet", () => {
     expect(other(text)).toBe(reference("other", text));
   }
 });
+
+/** RFC 4231, sections 4.2 and 4.3: those whose keys are ASCII. */
+test.each([
+  ["\x0b".repeat(20), "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"],
+  ["Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"],
+])("HMAC-SHA-256 under %j is that of RFC 4231", (secret, text, digest) => {
+  for (const hash of [undefined, null]) expect(Buffer.from(hmacOf(secret, hash)(text), "base64url").toString("hex")).toBe(digest);
+});
