@@ -9,6 +9,7 @@ import { createCharges, listedClaims, refusedClaims, retryAfter } from "../domai
 import { type IpInfo, signalDecisions } from "../domain/signals.js";
 import type { SpamAttempt } from "../domain/spam.js";
 import { type Origin, originOf } from "../domain/spam-rules.js";
+import { timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
 import type { Network } from "../ports/sms-sender.js";
 import type { StoreBudget } from "./clock/budget.js";
@@ -21,7 +22,6 @@ import { countryRules } from "./sending/country-rules.js";
 import { nextSend } from "./sending/next-send.js";
 import { type Decide, sendOnce } from "./sending/reserve.js";
 import { withStanding } from "./standing.js";
-import { timestamp } from "./timestamp.js";
 import { creation, type Decided } from "./transition.js";
 
 /**

@@ -4,10 +4,10 @@ import type { RetryRequest } from "../contract/retry.js";
 import type { Authentication, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { type Left, leftOf } from "../domain/left.js";
+import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "./check.js";
 import type { Account } from "./door/account.js";
 import { newBudget, type Parts } from "./parts.js";
-import { timestamp } from "./timestamp.js";
 
 /** A message that was, or may have been, handed to a carrier. */
 export interface ExplainedSend {

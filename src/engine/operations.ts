@@ -15,7 +15,6 @@ import { type Erasure, eraseNumber } from "./privacy/erase.js";
 import { type HistoryEntry, historyOf } from "./privacy/history.js";
 import { type Unlocking, unlockNumber } from "./privacy/unlock.js";
 import { retryAuthentication } from "./retry.js";
-import type { Soon } from "./soon.js";
 import type { Stats } from "./statistics.js";
 
 export interface CallOptions {
@@ -41,7 +40,7 @@ export type OperatorsOwn = "explain" | "history" | "erase" | "unlock" | "stats";
 
 export function createOperations(parts: Parts, accounts: Accounts): Operations {
   /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
-  const admit = (customerUuid: string, caller: Account | undefined): Soon<Account> => {
+  const admit = async (customerUuid: string, caller: Account | undefined): Promise<Account> => {
     if (caller === undefined) return accounts.byUuid(customerUuid);
     if (caller.customer !== customerUuid) throw new VerifierError("account_invalid", "customer_uuid is not the customer that the API key belongs to.");
     return caller;
@@ -54,8 +53,8 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
     return (input as { customer_uuid?: unknown }).customer_uuid === undefined ? { ...input, customer_uuid: accounts.unnamed() } : input;
   };
 
-  /** The request, whoever calls, and the operation, which begins at once where the caller is known. It counts its own faults under `name`; those before it are counted here. */
-  const run = <Request extends { readonly customer_uuid: string }, R>(
+  /** Parses the request, finds the account and runs the operation, which counts its own errors under `name`; those before it are counted here. */
+  const run = async <Request extends { readonly customer_uuid: string }, R>(
     name: Operation | undefined,
     input: unknown,
     read: (input: unknown, settings: Settings) => Request,
@@ -63,25 +62,14 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
     operation: (parts: Parts, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
     options: CallOptions = none,
   ): Promise<R> => {
-    const failed = name === undefined ? rethrow : parts.eyes.failed[name];
-    try {
+    const prepare = async () => {
       const request = read(caller === undefined ? named(input) : input, parts.settings);
-      const account = admit(request.customer_uuid, caller);
-      const key = keyIn(options);
-      return account instanceof Promise ? later(account, operation, request, key, failed) : operation(parts, account, request, key);
-    } catch (fault) {
-      return rejected(failed, fault);
-    }
+      const account = await admit(request.customer_uuid, caller);
+      return { request, account, key: keyIn(options) };
+    };
+    const { request, account, key } = await prepare().catch(name === undefined ? rethrow : parts.eyes.failed[name]);
+    return operation(parts, account, request, key);
   };
-
-  /** Apart from `run`, as is `rejected`: functions in there would cost every request what they hold. */
-  const later = <Request, R>(
-    account: Promise<Account>,
-    operation: (parts: Parts, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
-    request: Request,
-    key: string | undefined,
-    failed: (fault: unknown) => never,
-  ): Promise<R> => account.then((one) => operation(parts, one, request, key), failed);
 
   return {
     createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, createAuthentication, options),
@@ -94,10 +82,6 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
     unlock: (input) => run(undefined, input, parseNumber, undefined, unlockNumber),
     stats: (input) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
   };
-}
-
-async function rejected(failed: (fault: unknown) => never, fault: unknown): Promise<never> {
-  return failed(fault);
 }
 
 function rethrow(fault: unknown): never {

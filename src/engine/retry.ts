@@ -8,6 +8,7 @@ import type { Policy } from "../domain/policy.js";
 import { retryAfter, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { settleOverdue } from "../domain/send.js";
+import { timestamp } from "../domain/time.js";
 import type { Network } from "../ports/sms-sender.js";
 import { unknownAuthentication } from "./check.js";
 import type { StoreBudget } from "./clock/budget.js";
@@ -20,7 +21,6 @@ import { strangeNetwork } from "./sending/country-rules.js";
 import { nextSend } from "./sending/next-send.js";
 import { type Candidate, type Decide, sendOnce } from "./sending/reserve.js";
 import { neededNumber, toldNumber } from "./standing.js";
-import { timestamp } from "./timestamp.js";
 import { type Decided, transition } from "./transition.js";
 
 /** Retry: the rows of `decideRetry`, then the caller's spam rules, caps, ours, then the carrier. */

@@ -3,8 +3,8 @@ import { type Authentication, hasNumber } from "../domain/authentication.js";
 import { checksLeft } from "../domain/left.js";
 import type { Policy } from "../domain/policy.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
+import { timestamp } from "../domain/time.js";
 import { unavailable } from "./clock/budget.js";
-import { timestamp } from "./timestamp.js";
 
 /** An answer, to which what its authentication has left is added, as direct calls tell it. */
 export function withStanding<A extends object>(answer: A, auth: Authentication, policy: Policy, now: number): A & Standing {

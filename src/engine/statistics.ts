@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { StatsRequest } from "../contract/operator.js";
 import { moneyUnit } from "../domain/quota.js";
-import { day, hour } from "../domain/time.js";
+import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
@@ -9,7 +9,6 @@ import type { Store, Tally } from "../ports/store.js";
 import { storeBudget, withTimeout } from "./clock/budget.js";
 import type { Account } from "./door/account.js";
 import type { Outage } from "./eyes/outages.js";
-import { timestamp } from "./timestamp.js";
 
 /** What became of a customer's messages, for each hour, country and route. */
 export interface StatsRow {

@@ -30,10 +30,10 @@ function setUp(lists: { block?: ListSource; safe?: ListSource; refresh?: number 
 }
 
 describe("lists that are given", () => {
-  it("are judged by at once", () => {
-    expect(setUp({ block: on }).judge()).toEqual(blocked);
-    expect(setUp({ safe: { devices: ["d-1"] } }).judge({ deviceId: "d-1" })).toEqual({ safe: true });
-    expect(setUp({}).judge()).toEqual(free);
+  it("are judged by at once", async () => {
+    expect(await setUp({ block: on }).judge()).toEqual(blocked);
+    expect(await setUp({ safe: { devices: ["d-1"] } }).judge({ deviceId: "d-1" })).toEqual({ safe: true });
+    expect(await setUp({}).judge()).toEqual(free);
   });
 });
 
@@ -53,7 +53,7 @@ describe("lists that are asked for", () => {
     expect(waiting).toHaveLength(1);
     waiting[0]?.answer(on);
     expect(await Promise.all(words)).toEqual([blocked, blocked]);
-    expect(judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
     expect(beside).toHaveLength(1);
   });
 
@@ -64,15 +64,15 @@ describe("lists that are asked for", () => {
     waiting[0]?.answer(on);
     await first;
     clock.advance(29_999);
-    expect(judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
     expect(waiting).toHaveLength(1);
     clock.advance(1);
-    expect(judge()).toEqual(blocked);
-    expect(judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
     expect([waiting.length, beside.length]).toEqual([2, 2]);
     waiting[1]?.answer({});
     await settle();
-    expect(judge()).toEqual(free);
+    expect(await judge()).toEqual(free);
     clock.advance(29_999);
     judge();
     expect(waiting).toHaveLength(2);
@@ -101,7 +101,7 @@ describe("lists that are asked for", () => {
     await judge();
     expect(read).toBe(1);
     clock.advance(30_000);
-    expect(judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
     await settle();
     expect(read).toBe(1);
   });
@@ -134,7 +134,7 @@ describe("lists that cannot be had", () => {
     expect(await judge()).toEqual(free);
     waiting[0]?.answer(on);
     await settle();
-    expect(judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
       ["error", "a list is not known; nobody is on it until it is"],
       ["info", "a list is known again"],
@@ -184,7 +184,7 @@ describe("lists that cannot be had", () => {
     expect(await refresh(({ answer }) => answer([]))).toEqual(blocked);
     expect(await refresh(({ answer }) => answer(on))).toEqual(blocked);
     expect(await refresh(({ fail }) => fail(new Error("down again")))).toEqual(blocked);
-    expect(judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
     expect(log.lines.map(({ message }) => message)).toEqual([
       "a list could not be asked for anew; what was known of it stays in use",
       "a list is known again",
@@ -209,7 +209,7 @@ describe("lists that cannot be had", () => {
     await settle();
     waiting[1]?.answer({});
     await settle();
-    expect(judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
   });
 
   it("a question that was given up neither reports its failure nor ends the one that is under way", async () => {
@@ -228,7 +228,7 @@ describe("lists that cannot be had", () => {
     void judge();
     waiting[2]?.answer(on);
     await settle();
-    expect(judge()).toEqual(blocked);
+    expect(await judge()).toEqual(blocked);
     waiting[1]?.fail(new Error("too late to matter"));
     await settle();
     expect(log.lines.map(({ level }) => level)).toEqual(["error", "info"]);

@@ -2,9 +2,8 @@ import { createHmac } from "node:crypto";
 import type { DeliveryStatusEvent } from "../../contract/callback.js";
 import type { Authentication, OutboxEvent } from "../../domain/authentication.js";
 import { maskNumber } from "../../domain/phone-number.js";
-import { base36 } from "../../domain/time.js";
+import { base36, timestamp } from "../../domain/time.js";
 import { isWebhookSecret, webhookSecretForm } from "../../domain/webhook-secret.js";
-import { timestamp } from "../timestamp.js";
 
 /** A delivery as it goes over the wire. */
 export interface Webhook {

@@ -1,5 +1,6 @@
 import { type Changed, type CustomerKey, type KeptCustomer, type KeyStatus, keyStatus, withKey, withKeyInPlaceOf, withoutKey } from "../../domain/customers.js";
 import type { PolicyOverride } from "../../domain/policy.js";
+import { timestamp } from "../../domain/time.js";
 import { VerifierError } from "../../errors.js";
 import { readCustomerCall, type Settings } from "../../options.js";
 import type { Clock } from "../../ports/clock.js";
@@ -11,7 +12,6 @@ import type { Codes } from "../codes.js";
 import { digestOf, generateApiKey } from "../door/account.js";
 import type { Outage } from "../eyes/outages.js";
 import type { RecordsOf } from "../records/records.js";
-import { timestamp } from "../timestamp.js";
 import { creation, type Decided, transition } from "../transition.js";
 import { customerRecord, keptForGood, lastUse, listedCustomers, listing, signpost } from "./records.js";
 import type { Seals } from "./seal.js";

@@ -9,7 +9,6 @@ import { derivedWebhookSecret } from "../callbacks/webhook.js";
 import { unavailable, withTimeout } from "../clock/budget.js";
 import type { Outage } from "../eyes/outages.js";
 import { sha256 } from "../hash.js";
-import { type Soon, soon } from "../soon.js";
 
 /** A customer that was let in, with the policy that holds for it. */
 export interface Account {
@@ -28,9 +27,9 @@ export const noApiKeys =
 /** Who may call. */
 export interface Accounts {
   /** By the value of the x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
-  byKey(apiKey: string | undefined): Soon<Account>;
+  byKey(apiKey: string | undefined): Promise<Account>;
   /** By UUID, for direct calls. Throws `account_invalid`. */
-  byUuid(customerUuid: string): Soon<Account>;
+  byUuid(customerUuid: string): Promise<Account>;
   /** The customer of a direct call that names none. Throws `bad_request` where there are customers to be named. */
   unnamed(): string;
   /** Secrets that sign a customer's callbacks, the current one first: its own, or those made of the verifier's secrets. */
@@ -62,38 +61,20 @@ export function createAccounts(
   const source = customers ?? configuredCustomers([{ customer_uuid: implicitCustomer, keys: [] }]);
   const policies = new WeakMap<object, Policy>();
 
-  /** A source that fails, takes longer than the store may, or answers what is no customer is answered 503, as a store is. */
-  const failed = (cause: unknown, uuid: string | undefined): never => {
-    outage.failed({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) });
-    throw unavailable(cause);
-  };
-
-  const judged = (found: Customer | null | undefined, uuid: string | undefined): Customer | undefined => {
-    const customer = found === undefined || found === null ? undefined : soundCustomer(found);
-    if (outage.on) outage.worked();
-    if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
-      throw new Error("the customer source was asked for one customer and answered another");
-    return customer;
-  };
-
-  const askLater = <T>(answer: PromiseLike<Customer | null | undefined>, uuid: string | undefined, read: (customer: Customer) => T): Promise<T | undefined> =>
-    withTimeout(clock, settings.storeTimeout, () => answer)
-      .then((found) => {
-        const customer = judged(found, uuid);
-        return customer && read(customer);
-      })
-      .catch((cause: unknown) => failed(cause, uuid));
-
-  /** What is `read` of the customer that the source answers to a question, which names the customer or a key. */
-  const ask = <T>(question: "find" | "findByKeyDigest", text: string, read: (customer: Customer) => T): Soon<T | undefined> => {
+  /** What `read` makes of the customer that the source returns. A source that fails, takes longer than the store may, or returns an invalid customer is answered 503, as a store is. */
+  const ask = async <T>(question: "find" | "findByKeyDigest", text: string, read: (customer: Customer) => T): Promise<T | undefined> => {
     const uuid = question === "find" ? text : undefined;
     try {
       const answer = source[question](text);
-      if (isThenable(answer)) return askLater(answer, uuid, read);
-      const customer = judged(answer, uuid);
+      const found = isThenable(answer) ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
+      const customer = found === undefined || found === null ? undefined : soundCustomer(found);
+      if (outage.on) outage.worked();
+      if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
+        throw new Error("the customer source was asked for one customer and answered another");
       return customer && read(customer);
     } catch (cause) {
-      return failed(cause, uuid);
+      outage.failed({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) });
+      throw unavailable(cause);
     }
   };
 
@@ -107,14 +88,18 @@ export function createAccounts(
   };
 
   return {
-    byKey(apiKey) {
+    async byKey(apiKey) {
       if (customers === undefined) throw new Error(noApiKeys);
       // Longer than any key, or mistyped: not worth hashing, nor asking anyone.
       const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
-      return soon(sound ? ask("findByKeyDigest", sha256(apiKey), account) : undefined, forKey);
+      const known = sound ? await ask("findByKeyDigest", sha256(apiKey), account) : undefined;
+      if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
+      return known;
     },
-    byUuid(customerUuid) {
-      return soon(ask("find", customerUuid, account), forUuid);
+    async byUuid(customerUuid) {
+      const known = await ask("find", customerUuid, account);
+      if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
+      return known;
     },
     unnamed() {
       if (implicit !== undefined) return implicit;
@@ -130,16 +115,6 @@ export function createAccounts(
 /** What a source of the user's answers is read anew each time. */
 function soundCustomer(found: Customer): Customer {
   return configured.has(found) ? found : readCustomer(found);
-}
-
-function forKey(known: Account | undefined): Account {
-  if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
-  return known;
-}
-
-function forUuid(known: Account | undefined): Account {
-  if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
-  return known;
 }
 
 /** Customers that were read when their verifier was built, and that nobody can change since. */

@@ -1,7 +1,5 @@
-import type { Challenge } from "../../ports/challenge.js";
 import { withTimeout } from "../clock/budget.js";
 import type { BaseParts } from "../parts.js";
-import type { Soon } from "../soon.js";
 
 type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
 
@@ -9,12 +7,9 @@ type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
 const challengeTimeout = 2000;
 
 /** Whether the proof of a create holds. "A wrong or late proof is no fault: the rules simply stand" (docs/contract.md#challenge): so does one that cannot be checked, which is reported, without the proof. */
-export function meetsChallenge(parts: Needed, proof: string | undefined, ip: string | undefined): Soon<boolean> {
-  const { challenge } = parts.settings;
-  return challenge !== undefined && proof !== undefined && verify(parts, challenge, proof, ip);
-}
-
-async function verify({ clock, logger }: Needed, challenge: Challenge, proof: string, ip: string | undefined): Promise<boolean> {
+export async function meetsChallenge({ clock, logger, settings }: Needed, proof: string | undefined, ip: string | undefined): Promise<boolean> {
+  const { challenge } = settings;
+  if (challenge === undefined || proof === undefined) return false;
   const abort = new AbortController();
   try {
     const holds: unknown = await withTimeout(clock, challengeTimeout, () => challenge.verify(proof, { signal: abort.signal, ...(ip !== undefined && { ip }) }));

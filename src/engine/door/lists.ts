@@ -1,12 +1,11 @@
 import { judgeLists, type ListIndex, type ListQuestion, type ListSubject, type ListWord, readingList } from "../../domain/lists.js";
 import { TimedOut, withTimeout } from "../clock/budget.js";
 import type { BaseParts, Parts } from "../parts.js";
-import { allSoon, type Soon, soon } from "../soon.js";
 
 /** The block list and the safe list. */
 export interface Lists {
-  /** At once, but for the first question to a source: that is waited for, `storeTimeout` at most. */
-  judge(subject: ListSubject): Soon<ListWord>;
+  /** Only the first question to a source is waited for, up to `storeTimeout`. */
+  judge(subject: ListSubject): Promise<ListWord>;
 }
 
 type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
@@ -14,7 +13,7 @@ type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
 const unlisted: ListWord = { safe: false };
 
 /** What is held of a list: `undefined` while it is not known. */
-type Held = () => Soon<ListIndex | undefined>;
+type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
 
 export function createLists(parts: Needed, beside: Parts["beside"]): Lists {
   const { lists } = parts.settings;
@@ -22,11 +21,14 @@ export function createLists(parts: Needed, beside: Parts["beside"]): Lists {
     const source = lists[name];
     return typeof source === "function" ? askedList(parts, beside, name, source) : () => source;
   };
-  if (lists.block === undefined && lists.safe === undefined) return { judge: () => unlisted };
+  if (lists.block === undefined && lists.safe === undefined) return { judge: async () => unlisted };
   const block = held("block");
   const safe = held("safe");
   return {
-    judge: (subject) => soon(allSoon([block(), safe()]), ([blocked, passed]) => judgeLists(blocked, passed, subject)),
+    async judge(subject) {
+      const [blocked, passed] = await Promise.all([block(), safe()]);
+      return judgeLists(blocked, passed, subject);
+    },
   };
 }
 

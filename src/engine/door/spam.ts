@@ -2,10 +2,8 @@ import type { Decision } from "../../domain/decision.js";
 import type { ListWord } from "../../domain/lists.js";
 import type { IpInfo } from "../../domain/signals.js";
 import { isCellRule, type JudgingRule, type SpamAttempt, spamDecision } from "../../domain/spam.js";
-import type { Settings } from "../../options.js";
 import { withTimeout } from "../clock/budget.js";
 import type { Parts } from "../parts.js";
-import type { Soon } from "../soon.js";
 import type { Account } from "./account.js";
 
 /** Milliseconds that a spam rule may take. */
@@ -22,13 +20,10 @@ export interface OwnWord {
 const silent: OwnWord = { decisions: [], cells: {} };
 
 /** Asks the caller's rules side by side, once for a request. */
-export function askOwnRules(parts: Parts, attempt: () => SpamAttempt): Soon<OwnWord> {
-  const { spamRules } = parts.settings;
-  return spamRules.every(({ mode }) => mode === "off") ? silent : ask(parts, attempt());
-}
-
-async function ask(parts: Parts, asked: SpamAttempt): Promise<OwnWord> {
+export async function askOwnRules(parts: Parts, attempt: () => SpamAttempt): Promise<OwnWord> {
   const rules = parts.settings.spamRules.filter(({ mode }) => mode !== "off");
+  if (rules.length === 0) return silent;
+  const asked = attempt();
   const decisions = await Promise.all(rules.map((rule) => (isCellRule(rule) ? undefined : judge(parts, rule, asked))));
   const cells: Record<string, string> = {};
   for (const rule of rules) {
@@ -78,12 +73,9 @@ export function withListed(own: OwnWord, { block }: ListWord, now: number): OwnW
 }
 
 /** What the caller's resolver knows of the address; nothing where there is none, or it fails or takes too long. */
-export function askIpInfo(parts: Parts, { policy }: Account, ip: string | undefined): Soon<IpInfo | undefined> {
+export async function askIpInfo(parts: Parts, { policy }: Account, ip: string | undefined): Promise<IpInfo | undefined> {
   const { ipInfo } = parts.settings;
-  return ipInfo === undefined || ip === undefined || policy.spam.signals.mode === "off" ? undefined : resolve(parts, ipInfo, ip);
-}
-
-async function resolve(parts: Parts, ipInfo: NonNullable<Settings["ipInfo"]>, ip: string): Promise<IpInfo | undefined> {
+  if (ipInfo === undefined || ip === undefined || policy.spam.signals.mode === "off") return undefined;
   try {
     const known: unknown = await withTimeout(parts.clock, ruleTimeout, () => ipInfo(ip));
     if (typeof known !== "object" || known === null) return undefined;

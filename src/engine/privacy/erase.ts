@@ -5,14 +5,13 @@ import type { Claim } from "../../domain/claim.js";
 import { milliseconds, type Policy } from "../../domain/policy.js";
 import { movedClaims, nobody, readMember, takenOut } from "../../domain/quota.js";
 import { verifiedWindow } from "../../domain/spam-rules.js";
-import { day } from "../../domain/time.js";
+import { day, timestamp } from "../../domain/time.js";
 import { listing } from "../callbacks/dead-letters.js";
 import type { Account } from "../door/account.js";
 import { factsKey } from "../door/facts.js";
 import { newBudget, type Parts } from "../parts.js";
 import { CorruptRecord } from "../records/codec.js";
 import { keysOfListedId } from "../sending/kept-ids.js";
-import { timestamp } from "../timestamp.js";
 import { type Decided, transition } from "../transition.js";
 import { membersOf, membersOfNumber, ownNumber } from "./numbers.js";
 

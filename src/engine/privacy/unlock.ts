@@ -4,11 +4,10 @@ import { countedAt } from "../../domain/authentication.js";
 import { type MemberClaim, sinceOf } from "../../domain/claim.js";
 import { liftedClaims, movedClaims, readMember } from "../../domain/quota.js";
 import { uncountClaims } from "../../domain/spam-rules.js";
-import { day } from "../../domain/time.js";
+import { day, timestamp } from "../../domain/time.js";
 import { insist } from "../clock/insist.js";
 import type { Account } from "../door/account.js";
 import { newBudget, type Parts } from "../parts.js";
-import { timestamp } from "../timestamp.js";
 import { type Decided, transition } from "../transition.js";
 import { membersOf, membersOfNumber, ownNumber } from "./numbers.js";
 
