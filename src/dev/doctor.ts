@@ -23,7 +23,7 @@ export function readDoctorSettings(args: readonly string[]): DoctorSettings {
 }
 
 /**
- * Prints what `diagnose` finds, faults first. A module that gives no verifier is a fault too: options that cannot work throw there, and say what to mend.
+ * Prints what `diagnose` finds, faults first. A module that gives no verifier is a fault too: options that cannot work throw there, and say what to fix.
  *
  * @returns The exit code: 1 where there is a fault, else 0. Clients that the module opened are still open.
  */
@@ -45,7 +45,7 @@ async function findingsOf(module: string, production: boolean): Promise<readonly
     await verifier.close();
     return findings;
   } catch (error) {
-    return [{ level: "fault", about: "configuration", message: (error as Error).message, mend: "mend it there, and run doctor again" }];
+    return [{ level: "fault", about: "configuration", message: (error as Error).message, fix: "correct the error above, then run doctor again" }];
   }
 }
 
@@ -53,6 +53,6 @@ const levels = ["fault", "warning", "note"] as const;
 
 function report(module: string, findings: readonly Finding[], faults: number): string {
   const sorted = levels.flatMap((level) => findings.filter((finding) => finding.level === level));
-  const lines = sorted.map(({ level, about, message, mend }) => `${level.padEnd(8)}${about}: ${message}\n        mend: ${mend}\n`);
+  const lines = sorted.map(({ level, about, message, fix }) => `${level.padEnd(8)}${about}: ${message}\n        fix: ${fix}\n`);
   return `${lines.join("")}${module}: ${faults === 0 ? "no faults" : faults === 1 ? "1 fault" : `${faults} faults`}\n`;
 }

@@ -45,7 +45,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     const env = { SETUP: setup, REDIS_URL: redis.url, MONGO_URL: mongo?.url ?? "", CARRIER_URL: `http://127.0.0.1:${port}` };
     const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "verifier.js"), "--json", ...more], env);
     const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: readonly Finding[] };
-    for (const { message, mend } of findings) expect([message, mend]).not.toContain("");
+    for (const { message, fix } of findings) expect([message, fix]).not.toContain("");
     expect(ok).toBe(code === 0);
     return { code, findings, levelOf: (about: string) => findings.find((one) => one.about === about)?.level };
   }
@@ -61,7 +61,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     for (const about of ["countries", "store", "secret", "customers", "receipts.baseUrl", "callbacks.allowOrigins"])
       expect([about, levelOf(about)]).toEqual([about, "fault"]);
     expect(levelOf("policy.limits.spend")).toBe("warning");
-    expect(findings.find(({ about }) => about === "countries")?.mend).toContain('countries: ["FR", "GB"]');
+    expect(findings.find(({ about }) => about === "countries")?.fix).toContain('countries: ["FR", "GB"]');
     const trying = await examine("tried out", "--development");
     expect(trying.findings.filter(({ level }) => level === "fault").map(({ about }) => about)).toEqual(["countries"]);
   });
@@ -71,8 +71,8 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     const { code, findings } = await examine("sound");
     expect(code).toBe(1);
     expect(findings).toMatchObject([
-      { level: "fault", about: "store", message: expect.stringContaining("allkeys-lru"), mend: "CONFIG SET maxmemory-policy noeviction" },
-      { level: "warning", about: "store", mend: "CONFIG SET appendonly yes" },
+      { level: "fault", about: "store", message: expect.stringContaining("allkeys-lru"), fix: "CONFIG SET maxmemory-policy noeviction" },
+      { level: "warning", about: "store", fix: "CONFIG SET appendonly yes" },
     ]);
   });
 
@@ -81,7 +81,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     const { code, findings } = await examine("bare MongoDB");
     expect(code).toBe(1);
     expect(findings.filter(({ level }) => level === "fault")).toMatchObject([
-      { level: "fault", about: "store", message: expect.stringContaining("numbers included"), mend: "call await store.ensureIndexes() once" },
+      { level: "fault", about: "store", message: expect.stringContaining("numbers included"), fix: "call await store.ensureIndexes() once" },
     ]);
   });
 
@@ -102,10 +102,10 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     expect(findings[0]).toMatchObject({ level: "fault", about: "configuration", message: expect.stringMatching(/secret must .*countrys is not an option/s) });
   });
 
-  it("without --json: a line for each finding, its mend below, faults first", async () => {
+  it("without --json: a line for each finding, its fix below, faults first", async () => {
     const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "nothing.js")]);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^fault {3}configuration: there is no file .*\n {8}mend: .*\n.*: 1 fault\n$/);
+    expect(stdout).toMatch(/^fault {3}configuration: there is no file .*\n {8}fix: .*\n.*: 1 fault\n$/);
   });
 });
 
@@ -151,14 +151,14 @@ describe("diagnose", () => {
   });
 
   it.each([
-    ["standalone", [["warning", "start mongod with --replSet rs0 and call rs.initiate() once: a replica set of one will do"]]],
+    ["standalone", [["warning", "start mongod with --replSet rs0 and call rs.initiate() once: a replica set of one is enough"]]],
     ["replica set", []],
     ["sharded", []],
   ])("a MongoDB that is a %s", async (deployment, expected) => {
     const set = setUp();
     (set.store as { inspect?: unknown }).inspect = async () => ({ kind: "mongodb", settings: { deployment } });
     const findings = await set.verifier.diagnose();
-    expect(findings.filter(({ about, level }) => about === "store" && level !== "note").map(({ level, mend }) => [level, mend])).toEqual(expected);
+    expect(findings.filter(({ about, level }) => about === "store" && level !== "note").map(({ level, fix }) => [level, fix])).toEqual(expected);
   });
 
   it.each([
