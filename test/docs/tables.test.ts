@@ -98,7 +98,7 @@ describe("docs/errors.md", () => {
       const part = parts.find((one) => one.startsWith(`${code}\n`));
       // The wire of old knows it, this library never answers it.
       const status = code === "negative_balance" ? 400 : new VerifierError(code, "").status;
-      expect(part, code).toMatch(new RegExp(`^\\*\\*.+\\*\\* HTTP ${status}\\.\n\nWhy: .+\n\nMend: .+`, "m"));
+      expect(part, code).toMatch(new RegExp(`^\\*\\*.+\\*\\* HTTP ${status}\\.\n\nWhy: .+\n\nFix: .+`, "m"));
       expect(text).toContain(`| ${status} | [\`${code}\`](#${code}) |`);
     }
     expect(parts).toHaveLength(codes.length);
