@@ -16,6 +16,12 @@ export function takeLeaks(): string[] {
   return taken;
 }
 
+/** Forgets what was seen: one file's secret is another's plain word. */
+export function forgetSecrets(): void {
+  for (const seen of [codes, numbers, keys]) seen.clear();
+  leaks = [];
+}
+
 /** Why a text must not be told; `undefined`: it may be. A number is one of E.164 form, or the digits of one that was sent to; codes of four or five digits are too much like other numbers to be looked for. */
 export function leakIn(text: string): string | undefined {
   if (/(?<![\w+])\+[1-9]\d{7,14}(?!\d)/.test(text)) return "a whole number";

@@ -1,5 +1,5 @@
-import { afterEach, expect, vi } from "vitest";
-import { look, takeLeaks, watched } from "./leaks.js";
+import { afterAll, afterEach, expect, vi } from "vitest";
+import { forgetSecrets, look, takeLeaks, watched } from "./leaks.js";
 
 // "Nothing that is logged, traced or counted holds a code, a key or a whole number": all that the verifiers of the suite tell is looked at, whichever logger a test gives them, and so is the console but for `log`, which the demo prints codes with.
 
@@ -9,12 +9,18 @@ vi.mock("../../src/composition.js", async (original) => {
   return { ...real, compose: (options: Parameters<typeof real.compose>[0]) => real.compose(options === undefined ? options : watched(options, consoleLogger)) };
 });
 
+forgetSecrets();
+
 for (const level of ["info", "warn", "error"] as const) {
-  const real = console[level].bind(console);
+  const real = console[level];
   console[level] = (...told: unknown[]) => {
     look(...told);
     real(...told);
   };
+  // The next file of this worker watches anew.
+  afterAll(() => {
+    console[level] = real;
+  });
 }
 
 afterEach(() => {

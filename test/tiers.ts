@@ -1,0 +1,45 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+/** Which tests run together: `npm test` is `unit`, `npm run test:contract` and so on are the others, `npm run test:all` is all of them. */
+export type Tier = "unit" | "contract" | "package" | "hostile";
+
+const root = import.meta.dirname;
+
+/** Faults, crashes, thousands of racers, days of simulated traffic. */
+const hostile =
+  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|privacy\/hostile|customers\/hostile)/;
+
+/** The build and what is made of it, the command, the pages. */
+const packaged = /^(package|docs|examples|dev|otp-input|client)\//;
+
+/** What a unit test does not use, nor the helpers it imports: processes, sockets, servers, clients of servers, the build. */
+const outside =
+  /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|@upstash|@valkey|express|fastify|ioredis|mongodb|next|phoneproof|playwright|redis)/;
+
+const imported = /(?:\bfrom\s+|\bimport\s+|\bimport\()\s*"([^"]+)"/g;
+
+/** Test files by their tier, each in one. */
+export function testsOf(tier: Tier): string[] {
+  return readdirSync(root, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".test.ts") && !file.includes("node_modules") && tierOf(file) === tier)
+    .map((file) => join("test", file));
+}
+
+function tierOf(file: string): Tier {
+  if (hostile.test(file)) return "hostile";
+  if (staysInside(resolve(root, file))) return "unit";
+  return packaged.test(file) ? "package" : "contract";
+}
+
+/** Whether a file and the helpers that it imports use nothing but sources. */
+function staysInside(file: string, seen = new Set<string>()): boolean {
+  if (seen.has(file) || relative(root, file).startsWith("..")) return true;
+  seen.add(file);
+  if (!existsSync(file)) return false;
+  const names = [...readFileSync(file, "utf8").matchAll(imported)].map(([, name = ""]) => name);
+  return names.every((name) => {
+    if (!name.startsWith(".")) return !outside.test(name);
+    return !name.includes("dist/") && staysInside(resolve(dirname(file), name.replace(/\.js$/, ".ts")), seen);
+  });
+}
