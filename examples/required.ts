@@ -1,7 +1,7 @@
-/** A variable of the environment. Nothing stands in for one that is not set: whoever reads this file would know it. */
+/** A required environment variable. There is no default on purpose: a documented default would be public. */
 export function required(name: string): string {
   const value = process.env[name];
   if (value) return value;
-  const mend = /^(PHONEPROOF|SESSION)_/.test(name) ? `make one: export ${name}="$(openssl rand -base64 32)"` : "take it from the provider's console";
-  throw new Error(`${name} is not set; ${mend}`);
+  const fix = /^(PHONEPROOF|SESSION)_/.test(name) ? `make one: export ${name}="$(openssl rand -base64 32)"` : "take it from the provider's console";
+  throw new Error(`${name} is not set; ${fix}`);
 }
