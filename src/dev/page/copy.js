@@ -1,20 +1,21 @@
-const announcement = document.getElementById("announce");
+import { at } from "./json.js";
 
-/** A button that copies the text of an element. */
+/** Makes a button copy the text of an element or the value of a field. */
 export function copies(button, source) {
   const label = button.textContent;
   button.addEventListener("click", async () => {
     try {
-      await navigator.clipboard.writeText(source.textContent);
+      await navigator.clipboard.writeText(source.value ?? source.textContent);
       button.textContent = "Copied";
-      announcement.textContent = "Copied to the clipboard.";
+      at("announce").textContent = "Copied to the clipboard.";
       setTimeout(() => {
         button.textContent = label;
-        announcement.textContent = "";
+        at("announce").textContent = "";
       }, 1_500);
     } catch {
       // No access to the clipboard (plain http from another machine): select the text instead.
-      getSelection().selectAllChildren(source);
+      if (source.select) source.select();
+      else getSelection().selectAllChildren(source);
     }
   });
 }

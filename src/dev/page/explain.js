@@ -1,32 +1,20 @@
+import { make } from "./json.js";
 import { clock } from "./words.js";
 
-/** What `verifier.explain` says of an authentication, in words: how it stands, and each rule that fired. */
+/** The output of `verifier.explain` in words: the state of an authentication and each rule that matched. */
 export function explained({ validated, left, sends, decisions }) {
-  const standing = document.createElement("p");
-  const told = [
-    sends.length === 0 ? "Nothing was sent" : `${sends.length === 1 ? "One message" : `${sends.length} messages`} sent (${sends.map(wordOf).join(", ")})`,
-    validated ? "validated" : `${count(left.checks, "try", "tries")} and ${count(left.retries, "message")} left`,
-    left.seconds > 0 ? `${clock(left.seconds)} to go` : "expired",
+  const state = [
+    sends.length === 0 ? "No message sent" : `${count(sends.length, "message")} sent (${sends.map((sent) => sent.delivery ?? sent.state).join(", ")})`,
+    validated ? "verified" : `${count(left.checks, "try", "tries")} and ${count(left.retries, "message")} left`,
+    left.seconds > 0 ? `expires in ${clock(left.seconds)}` : "expired",
   ];
-  standing.textContent = `${told.join(" · ")}.`;
   const rules = decisions.map(({ rule, mode, value, threshold, reason }) => {
-    const item = document.createElement("li");
-    const name = document.createElement("code");
-    name.textContent = rule;
     const measured = value === undefined ? "" : threshold === undefined ? `: ${value}` : `: ${value} of ${threshold}`;
-    item.append(name, ` ${modes[mode]}${measured}${reason === undefined ? "." : `. ${reason}`}`);
-    return item;
+    return make("p", {}, make("code", {}, rule), ` ${modes[mode]}${measured}.${reason === undefined ? "" : ` ${reason}`}`);
   });
-  const box = document.createElement("div");
-  box.className = "explained";
-  const list = document.createElement("ul");
-  list.append(...rules);
-  box.append(standing, rules.length === 0 ? "No rule fired." : list);
-  return box;
+  return make("div", {}, make("p", {}, `${state.join(" · ")}.`), ...(rules.length === 0 ? ["No rule matched."] : rules));
 }
 
-const modes = { enforce: "refused it", shadow: "would have refused it, and only watches", route: "was tried" };
-
-const wordOf = ({ state, delivery }) => delivery ?? state;
+const modes = { enforce: "blocked it", shadow: "would have blocked it (shadow mode)", route: "was tried" };
 
 const count = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;

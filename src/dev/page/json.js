@@ -1,28 +1,23 @@
-/** JSON with its names, texts and other values in their own colours, in a box that can be scrolled. */
-export function painted(label, value) {
-  const code = document.createElement("code");
-  const parts = JSON.stringify(value, null, 2).split(/("(?:[^"\\]|\\.)*"(?:\s*:)?)/);
-  code.append(
-    ...parts.map((part) => {
-      if (!part.startsWith('"')) return part;
-      const span = document.createElement("span");
-      span.className = part.endsWith(":") ? "json-name" : "json-text";
-      span.textContent = part;
-      return span;
-    }),
-  );
-  return wire(label, code);
+export const at = (id) => document.getElementById(id);
+
+/** An element with these properties and children. */
+export function make(tag, properties, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
 }
 
-/** A box for text as it goes over the wire. */
-export function wire(label, code) {
-  const box = document.createElement("div");
-  box.className = "wire";
-  box.tabIndex = 0;
-  box.setAttribute("role", "group");
-  box.setAttribute("aria-label", label);
-  const text = document.createElement("pre");
-  text.append(code);
-  box.append(text);
-  return box;
+export function button(text, onclick) {
+  return make("button", { type: "button", className: "link", onclick }, text);
+}
+
+/** A labelled box of code that can be scrolled. */
+export function box(label, ...code) {
+  return make("pre", { tabIndex: 0, role: "group", ariaLabel: label }, make("code", {}, ...code));
+}
+
+/** A box of JSON with its names highlighted. */
+export function jsonBox(label, value) {
+  const parts = JSON.stringify(value, null, 2).split(/^( *".*?":)/m);
+  return box(label, ...parts.map((part, index) => (index % 2 === 1 ? make("b", {}, part) : part)));
 }

@@ -1,30 +1,24 @@
 import { call, e164 } from "./api.js";
+import { at, make } from "./json.js";
+import { countryName } from "./words.js";
 
-const countryNames = new Intl.DisplayNames(["en"], { type: "region" });
 const fields = ["phone_number", "country_code", "line_type", "carrier", "mcc", "mnc", "number_ported"];
 
-/** The panel that asks Lookup and lists what is known of a number. */
+/** The form that looks a number up and lists what is known about it. */
 export function startLookup() {
-  const form = document.getElementById("lookup-form");
-  const input = document.getElementById("lookup");
-  const fault = document.getElementById("lookup-error");
-  const result = document.getElementById("lookup-result");
-  form.addEventListener("submit", async (event) => {
+  at("lookup-form").addEventListener("submit", async (event) => {
     event.preventDefault();
+    const input = at("lookup");
     const { status, body } = await call("GET", `/v1/lookup/${encodeURIComponent(e164(input.value))}`);
     const failed = status !== 200;
-    fault.textContent = failed ? body.message : "";
-    input.setAttribute("aria-invalid", String(failed));
-    result.replaceChildren(...(failed ? [] : fields.flatMap((name) => pair(name, body[name]))));
+    at("lookup-error").textContent = failed ? body.message : "";
+    input.ariaInvalid = String(failed);
+    at("lookup-result").replaceChildren(...(failed ? [] : fields.map((name) => make("div", {}, make("dt", {}, name), value(name, body[name])))));
     if (failed) input.focus();
   });
 }
 
-function pair(name, value) {
-  const term = document.createElement("dt");
-  const text = document.createElement("dd");
-  term.textContent = name;
-  text.textContent = value === undefined ? "not known offline" : name === "country_code" ? `${value} · ${countryNames.of(value)}` : String(value);
-  text.classList.toggle("unknown", value === undefined);
-  return [term, text];
+function value(name, known) {
+  if (known === undefined) return make("dd", { className: "quiet" }, "not available offline");
+  return make("dd", {}, name === "country_code" ? `${known} · ${countryName(known)}` : String(known));
 }

@@ -1,18 +1,16 @@
 import { call, e164, session } from "./api.js";
+import { at, make } from "./json.js";
 import { hideNotice } from "./phone.js";
-import { clock, words } from "./words.js";
+import { clock, countryName, wordsFor } from "./words.js";
 
-const at = (id) => document.getElementById(id);
-const countryNames = new Intl.DisplayNames(["en"], { type: "region" });
-
-/** The verification under way; undefined while a number is asked for. `over`: why nothing can become of it any more. `denied`: whether it is told that the next message has to wait. */
+/** The verification in progress; undefined while a number is asked for. `over`: why it cannot succeed any more. `denied`: whether the page shows that the next message has to wait. */
 let current;
-/** Server time minus this browser's, in ms: a phone on the network may be off. */
+/** Server time minus this browser's, in ms: the clock of a phone on the network may be wrong. */
 let skew = 0;
 /** Ends the wait for a code from WebOTP. */
 let otp;
 
-/** The card that leads through create, retry and check. Answers `fillCode`, for the phone. */
+/** The card that leads through create, retry and check. Returns the function that fills in a code. */
 export function startVerification() {
   at("number-form").addEventListener("submit", create);
   at("code-form").addEventListener("submit", check);
@@ -20,43 +18,37 @@ export function startVerification() {
   at("restart").addEventListener("click", restart);
   at("again").addEventListener("click", restart);
   at("phone_number").addEventListener("input", showCountry);
-  for (const chip of document.querySelectorAll("[data-number]")) chip.addEventListener("click", () => take(chip.dataset.number));
-  at("try-spam").addEventListener("click", () => take(session.spam_number));
-  at("try-expiry").addEventListener("click", ({ currentTarget }) => {
-    currentTarget.setAttribute("aria-pressed", String(currentTarget.getAttribute("aria-pressed") !== "true"));
-  });
+  for (const button of document.querySelectorAll(".samples button")) button.addEventListener("click", take);
+  showCountry();
   setInterval(showFacts, 250);
-  return {
-    fillCode(code) {
-      if (current === undefined) return;
-      hideNotice();
-      at("code").value = code;
-      at("code").focus();
-    },
+  return (code) => {
+    if (current === undefined) return;
+    hideNotice();
+    at("code").value = code;
+    at("code").focus();
   };
 }
 
-/** Puts a number into the field. */
-function take(number) {
-  at("phone_number").value = number;
-  showCountry();
+/** Fills in the number of a button. The button for short-lived codes can be pressed again to turn it off. */
+function take({ currentTarget: button }) {
+  at("try-expiry").ariaPressed = String(button.ariaPressed === "false");
+  at("phone_number").value = button.dataset.number ?? session.spam_number;
   at("phone_number").focus();
+  showCountry();
 }
 
 async function create(event) {
   event.preventDefault();
-  clearFaults();
   const fields = { phone_number: e164(at("phone_number").value) };
   for (const { name, value } of at("more").querySelectorAll("[name]")) {
     const text = value.trim();
     if (text !== "") fields[name] = name === "is_returning_user" ? text === "true" : text;
   }
   if (at("callback").checked) fields.callback_url = session.callback_url;
-  const as = at("try-expiry").getAttribute("aria-pressed") === "true" ? session.hasty : session;
-  const answer = await busy(at("send"), () => call("POST", "/v1/authentication", fields, as));
-  if (answer === undefined) return;
-  const { status, body, fact } = answer;
-  if (status !== 200) return showFault(body, "phone_number");
+  const as = at("try-expiry").ariaPressed === "true" ? session.hasty : session;
+  const response = await send("send", "authentication", fields, as, "phone_number");
+  if (response === undefined) return;
+  const { body, fact } = response;
   const refused = fact("carrier-refused") === "true";
   skew = Date.parse(body.created_at) - Date.now();
   if (body.status === "pending") {
@@ -80,11 +72,9 @@ async function create(event) {
 }
 
 async function retry() {
-  clearFaults();
-  const answer = await busy(at("retry"), () => call("POST", "/v1/retry", { authentication_uuid: current.id }, current.as));
-  if (answer === undefined) return;
-  const { status, body } = answer;
-  if (status !== 200) return showFault(body, "code");
+  const response = await send("retry", "retry", { authentication_uuid: current.id }, current.as, "code");
+  if (response === undefined) return;
+  const { body } = response;
   skew = Date.parse(body.created_at) - Date.now();
   current.next = Date.parse(body.next_retry_at);
   current.remaining = body.remaining_retry;
@@ -99,30 +89,35 @@ async function retry() {
 
 async function check(event) {
   event?.preventDefault();
-  clearFaults();
   hideNotice();
-  const answer = await busy(at("check"), () => call("POST", "/v1/check", { authentication_uuid: current.id, check_code: at("code").value }, current.as));
-  if (answer === undefined) return;
-  const { status, body } = answer;
-  if (status !== 200) return showFault(body, "code");
-  if (body.status === "invalid") current.wrong += 1;
-  if (body.status === "valid") {
-    end("used");
-    showStep("done");
-  } else if (current.wrong === session.checks) {
-    end("closed");
-  } else {
-    end({ expired_auth: "expired", rate_limited: "closed", without_attempt: "closed" }[body.status]);
-  }
-  at("code").setAttribute("aria-invalid", String(body.status === "invalid"));
-  showStatus("check", body.status, { left: session.checks - current.wrong });
-  if (body.status === "invalid") {
+  const response = await send("check", "check", { authentication_uuid: current.id, check_code: at("code").value }, current.as, "code");
+  if (response === undefined) return;
+  const { status } = response.body;
+  if (status === "invalid") current.wrong += 1;
+  end({ valid: "used", expired_auth: "expired", rate_limited: "closed", without_attempt: "closed" }[status]);
+  if (current.wrong === session.checks) end("closed");
+  if (status === "valid") showStep("done");
+  at("code").ariaInvalid = String(status === "invalid");
+  showStatus("check", status, { left: session.checks - current.wrong });
+  if (status === "invalid") {
     at("code").focus();
     at("code").select();
   }
 }
 
-/** Nothing can become of the verification any more, for the reason that stands in the place of its countdown; undefined: it goes on. The first reason stays. */
+/** A call made with a button: its response; or undefined where it failed, with the error shown, or where the button's previous call is still running. */
+async function send(button, path, fields, as, field) {
+  if (at(button).ariaBusy === "true") return undefined;
+  clearErrors();
+  at(button).ariaBusy = "true";
+  const response = await call("POST", `/v1/${path}`, fields, as);
+  at(button).ariaBusy = null;
+  if (response.status === 200) return response;
+  showError(response.body, field);
+  return undefined;
+}
+
+/** Ends the verification for the reason shown in place of its countdown; undefined: it goes on. The first reason stays. */
 function end(reason) {
   if (reason === undefined) return;
   otp?.abort();
@@ -133,7 +128,7 @@ function restart() {
   otp?.abort();
   hideNotice();
   current = undefined;
-  clearFaults();
+  clearErrors();
   at("status").replaceChildren();
   at("again").hidden = true;
   showStep("number");
@@ -151,37 +146,30 @@ async function awaitOtp() {
     at("code").value = code;
     await check();
   } catch {
-    // Aborted, refused or not there on this device: the person types the code.
+    // Aborted, denied or not available on this device: the user types the code.
   }
 }
 
 function showStep(step) {
   at("number-form").hidden = step !== "number";
   at("code-step").hidden = step === "number";
-  at("main").classList.toggle("verifying", step !== "number");
-  at("check").textContent = step === "done" ? "Check again" : "Check the code";
-  const order = ["number", "code", "done"];
-  for (const name of order) {
-    const item = at(`step-${name}`);
-    item.classList.toggle("past", order.indexOf(name) < order.indexOf(step) || step === "done");
-    if (name === step) item.setAttribute("aria-current", "step");
-    else item.removeAttribute("aria-current");
-  }
+  at("check").textContent = step === "done" ? "Check again" : "Check code";
+  for (const name of ["number", "code", "done"]) at(`step-${name}`).ariaCurrent = name === step ? "step" : null;
   showFacts();
 }
 
-/** The figures that count down; once the verification is over they stand still, and the way on is shown. */
+/** The figures that count down. Once the verification is over they stop, and the button for a new one is shown. */
 function showFacts() {
   if (current === undefined) return;
   const now = Date.now() + skew;
-  const seconds = (end) => Math.max(0, Math.ceil((end - now) / 1000));
+  const seconds = (until) => Math.max(0, Math.ceil((until - now) / 1000));
   const life = seconds(current.expires);
   if (life === 0 && current.over === undefined) {
     end("expired");
     return showStatus("check", "expired_auth");
   }
   const wait = seconds(current.next);
-  // What was denied until now is denied no more.
+  // The message that was denied can be sent now.
   if (current.denied && wait === 0) {
     current.denied = false;
     at("status").replaceChildren();
@@ -189,76 +177,47 @@ function showFacts() {
   const over = current.over !== undefined;
   const none = over || current.remaining === 0;
   at("lifetime").textContent = current.over ?? clock(life);
+  at("lifetime").classList.toggle("bad", !over && life <= 30);
   at("cooldown").textContent = none ? "none" : wait === 0 ? "now" : `in ${clock(wait)}`;
   at("remaining").textContent = String(none ? 0 : current.remaining);
   at("wrong").textContent = `${current.wrong} of ${session.checks}`;
-  at("lifetime")
-    .closest("div")
-    .classList.toggle("low", !over && life <= 30);
   at("retry").classList.toggle("waiting", none || wait > 0);
-  at("code-step").classList.toggle("over", over);
+  at("check").classList.toggle("primary", !over);
   at("restart").hidden = over;
   at("again").hidden = !over;
 }
 
-/** Told anew each time, so that the same status twice is also announced twice. */
-function showStatus(operation, status, details = {}) {
+/** Rebuilt each time, so that the same status twice is also announced twice. */
+function showStatus(operation, status, details) {
   if (current !== undefined) current.denied = false;
   showFacts();
-  const [tone, title, sentence] = words[operation][status](details);
-  const name = document.createElement("code");
-  name.textContent = status;
-  const head = document.createElement("p");
-  head.className = "status-head";
-  const strong = document.createElement("strong");
-  strong.textContent = title;
-  head.append(strong, " ", name);
-  const text = document.createElement("p");
-  text.textContent = sentence;
-  const answer = document.createElement("div");
-  answer.className = `status ${tone}`;
-  answer.append(head, text);
-  // The region is there from the beginning, empty: one that appears together with its words is not announced.
-  at("status").replaceChildren(answer);
+  const [tone, title, sentence] = wordsFor(operation, status, details);
+  const head = make("p", { className: "row" }, make("strong", {}, title), make("code", {}, status));
+  // The region exists from the start, empty: one that appears together with its text is not announced.
+  at("status").replaceChildren(make("div", { className: `badge ${tone}` }, head, make("p", {}, sentence)));
 }
 
-/** A fault is shown at the field it speaks of. */
-function showFault({ code, message }, fallback) {
+/** Shows an error at the field that it is about, in the service's words. */
+function showError({ code, message }, fallback) {
   const named = code.includes("app_realm") ? "app_realm" : code === "bad_request" ? /\w+/.exec(message)?.[0] : code.replace("invalid_", "");
   const id = at(`${named}-error`) === null ? fallback : named;
   at(`${id}-error`).textContent = message;
-  at(id).setAttribute("aria-invalid", "true");
+  at(id).ariaInvalid = "true";
   at("status").replaceChildren();
   if (at("more").contains(at(id))) at("more").open = true;
   at(id).focus();
 }
 
-function clearFaults() {
-  for (const fault of document.querySelectorAll(".verify .fault")) fault.textContent = "";
-  for (const field of document.querySelectorAll(".verify [aria-invalid]")) field.removeAttribute("aria-invalid");
+function clearErrors() {
+  for (const error of at("verify").querySelectorAll("p.error")) error.textContent = "";
+  for (const field of at("verify").querySelectorAll("[aria-invalid]")) field.ariaInvalid = null;
 }
 
-/** What the work answers; undefined, and nothing is done, while an earlier press of the button is still under way. */
-async function busy(button, work) {
-  if (button.getAttribute("aria-busy") === "true") return undefined;
-  button.setAttribute("aria-busy", "true");
-  try {
-    return await work();
-  } finally {
-    button.removeAttribute("aria-busy");
-  }
-}
-
-/** Names the country behind the digits typed so far. */
+/** Names the country of the digits typed so far. */
 function showCountry() {
-  const hint = at("phone_number-hint");
   const digits = /^\+(\d+)/.exec(e164(at("phone_number").value))?.[1] ?? "";
   const calling = [1, 2, 3].map((length) => digits.slice(0, length)).find((code) => session.calling_codes[code]);
-  if (calling === undefined) {
-    hint.textContent = "Starts with + and the country code.";
-    return;
-  }
-  const [main, ...others] = session.calling_codes[calling];
-  const shared = others.length === 0 ? "" : others.length === 1 ? ` or ${countryNames.of(others[0])}` : ` and ${others.length} more countries`;
-  hint.textContent = `+${calling} · ${countryNames.of(main)}${shared}`;
+  const [main, ...others] = session.calling_codes[calling] ?? [];
+  const shared = others.length === 0 ? "" : others.length === 1 ? ` or ${countryName(others[0])}` : ` and ${others.length} more countries`;
+  at("phone_number-hint").textContent = main === undefined ? "Start with + and the country code." : `+${calling} · ${countryName(main)}${shared}`;
 }
