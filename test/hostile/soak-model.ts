@@ -371,10 +371,12 @@ export function theNewestCodeIsNeverWrong(history: History): string[] {
     const guessed =
       ofNumber.get(owner(ask))?.filter((one) => one.ask.operation === "check" && one.asked > asked - 36 * hour - skewed && may(one, "invalid")).length ?? 0;
     const erased = beside(erasures.get(owner(ask)), first.at, answered) > 0;
+    // The same key makes the id of an erased one once more (docs/contract.md#keyed-id), and that create may be refused.
+    const refused = erased && ofNumber.get(owner(ask))?.some((one) => one.answer?.id === ask.id && one.answer?.result !== "pending" && one.asked < answered);
     const reasons: Readonly<Record<string, boolean | undefined>> = {
       valid: true,
       already_validated: others.some((one) => right(one) && may(one, "valid")),
-      rate_limited: wrong >= checks || guessed >= 10 * checks,
+      rate_limited: wrong >= checks || guessed >= 10 * checks || refused,
       expired_auth: answered >= first.at + lifetime - skewed,
       invalid_auth_uuid: erased || answered >= first.at + lifetime + tombstone - skewed,
       invalid: hidden >= 2,
