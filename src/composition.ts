@@ -25,11 +25,11 @@ import { createOperations, type Operations } from "./engine/operations.js";
 import type { Parts } from "./engine/parts.js";
 import { agedCache } from "./engine/records/aged-cache.js";
 import { createRecords } from "./engine/records/records.js";
-import { riggingOf } from "./engine/rigging.js";
 import { createCountries } from "./engine/sending/countries.js";
 import { settleForeign } from "./engine/sending/receipts.js";
 import { soundLogger } from "./engine/sound-logger.js";
 import { createStatistics } from "./engine/statistics.js";
+import { testOverridesOf } from "./engine/test-overrides.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createMetricsHandler } from "./http/metrics.js";
@@ -78,9 +78,9 @@ export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
   const logger = soundLogger(options.logger ?? consoleLogger);
   const clock = wholeMilliseconds(options.clock ?? systemClock());
-  const rigging = riggingOf(options);
+  const overrides = testOverridesOf(options);
   const codes = createCodes(settings.secrets, settings.pepper);
-  const beside = (work: Promise<unknown>) => {
+  const inBackground = (work: Promise<unknown>) => {
     try {
       settings.waitUntil?.(work);
     } catch (err) {
@@ -103,7 +103,7 @@ export function compose(options: VerifierOptions): Composed {
       clock,
       logger,
       outage: inner.resolve<Eyes>(tokens.eyes).outages.store,
-      beside,
+      inBackground,
       records: createCustomerRecords({ store, codes, clock }),
       seals: createSeals(settings.secrets),
     };
@@ -120,7 +120,7 @@ export function compose(options: VerifierOptions): Composed {
       settings,
       clock,
       inner.resolve<Eyes>(tokens.eyes).outages.customers,
-      rigging.unnamed,
+      overrides.unnamed,
     ),
   );
   register<Parts>(tokens.parts, (inner) => {
@@ -133,15 +133,15 @@ export function compose(options: VerifierOptions): Composed {
       lifetime: milliseconds(settings.policy.lifetime),
       fullNumber: settings.fullNumber,
     });
-    const base = { settings, rigging, store, sender, lookup: options.lookup, clock, logger, codes, records, eyes: inner.resolve<Eyes>(tokens.eyes) };
-    const alarms = createAlarms({ ...base, beside });
+    const base = { settings, overrides, store, sender, lookup: options.lookup, clock, logger, codes, records, eyes: inner.resolve<Eyes>(tokens.eyes) };
+    const alarms = createAlarms({ ...base, inBackground });
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
     return {
       ...base,
-      beside,
-      lists: createLists(base, beside),
-      facts: createNumberFacts(base, beside),
-      countries: createCountries({ ...base, alarms, beside, storeTimeout: settings.storeTimeout }),
+      inBackground,
+      lists: createLists(base, inBackground),
+      facts: createNumberFacts(base, inBackground),
+      countries: createCountries({ ...base, alarms, inBackground, storeTimeout: settings.storeTimeout }),
       proven: agedCache(clock, 20_000, 5 * minute),
       statistics: createStatistics({ ...base, outage: base.eyes.outages.store, keptFor: settings.statisticsKept, storeTimeout: settings.storeTimeout }),
       alarms,

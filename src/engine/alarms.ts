@@ -21,7 +21,7 @@ export interface AlarmParts {
   /** Whom they are told to; where nobody watches, nothing is looked for. */
   readonly eyes: Pick<Eyes, "watched" | "alarm" | "sparse">;
   /** Lets work go on after an answer. */
-  readonly beside: (work: Promise<unknown>) => void;
+  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
 /** Between two looks at what all processes have counted, in milliseconds. */
@@ -30,7 +30,7 @@ const lookEvery = 10_000;
 /** Customers, alarms and rules remembered; beyond, all are forgotten. */
 const most = 10_000;
 
-export function createAlarms({ store, clock, eyes, beside }: AlarmParts): Alarms {
+export function createAlarms({ store, clock, eyes, inBackground }: AlarmParts): Alarms {
   /** When each was told last. */
   const told = new Map<string, number>();
   const watching = new Map<string, { since: number; messages: number; flagged: Map<string, number> }>();
@@ -94,7 +94,7 @@ export function createAlarms({ store, clock, eyes, beside }: AlarmParts): Alarms
       if (now - seen.lookedAt < lookEvery) return;
       const { wrong, right: rights } = seen;
       Object.assign(seen, { lookedAt: now, wrong: 0, right: 0 });
-      beside(look(customer, wrong, rights, codeLength).catch((err) => eyes.sparse.warn({ err }, "the codes judged today could not be counted")));
+      inBackground(look(customer, wrong, rights, codeLength).catch((err) => eyes.sparse.warn({ err }, "the codes judged today could not be counted")));
     },
   };
 }

@@ -194,7 +194,7 @@ async function refused(
   decisions: readonly Decision[],
   key: KeyedRequest | undefined,
 ): Promise<Authentication> {
-  const { beside, clock, codes, eyes, records, settings, statistics } = parts;
+  const { inBackground, clock, codes, eyes, records, settings, statistics } = parts;
   const next = refusedAuthentication(blank, decisions);
   const refusedBy = next.decisions.find(({ mode }) => mode === "enforce")?.rule;
   const moment = { now: clock.now(), skew: settings.clockSkew };
@@ -213,7 +213,7 @@ async function refused(
     return kept === next ? told() : key.same(kept);
   }
   records.pending(next.id, keep);
-  beside(
+  inBackground(
     keep.catch((err: unknown) => eyes.sparse.warn({ err, authentication_uuid: next.id }, "a refused create could not be kept; `explain` will not find it")),
   );
   return told();

@@ -13,14 +13,14 @@ import type { Lists } from "./door/lists.js";
 import type { Eyes } from "./eyes/eyes.js";
 import type { AgedCache } from "./records/aged-cache.js";
 import type { Records } from "./records/records.js";
-import type { Rigging } from "./rigging.js";
 import type { Countries } from "./sending/countries.js";
 import type { Statistics } from "./statistics.js";
+import type { TestOverrides } from "./test-overrides.js";
 
 /** What everything in the engine is made of. */
 export interface BaseParts {
   readonly settings: Settings;
-  readonly rigging: Rigging;
+  readonly overrides: TestOverrides;
   readonly store: Store;
   readonly sender: SmsSender;
   readonly lookup: LookupProvider | undefined;
@@ -42,7 +42,7 @@ export interface Parts extends BaseParts {
   readonly alarms: Alarms;
   readonly statistics: Statistics;
   /** Lets work go on after the answer, on platforms that stop a process then too. */
-  readonly beside: (work: Promise<unknown>) => void;
+  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
 /** The budget of one request. */

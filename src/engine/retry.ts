@@ -136,14 +136,14 @@ function decision(parts: Parts, account: Account, outside: Outside): Decide<Unse
 
 /** "A refusal writes nothing and consumes nothing" (docs/contract.md#refusal-consumes-nothing). What refused it is noted in the record, in the background. */
 function refused(parts: Parts, account: Account, auth: Authentication, own: readonly Decision[], decision: Decision | undefined): RetryAnswer {
-  const { beside, clock, eyes, records, statistics } = parts;
+  const { inBackground, clock, eyes, records, statistics } = parts;
   const { customer, id } = auth;
   const fired = decision === undefined ? own : [...own, decision];
   const noted = transition(records, newBudget(parts), customer, id, (current): Decided<void> => {
     return { result: undefined, next: fired.reduce(withDecision, current) };
   });
   records.pending(id, noted);
-  beside(
+  inBackground(
     noted.catch((err: unknown) => eyes.sparse.warn({ err, authentication_uuid: id }, "why a retry was refused could not be kept; `explain` will not find it")),
   );
   const refusedBy = fired.find(({ mode }) => mode === "enforce")?.rule;

@@ -6,14 +6,15 @@ import { decideRetry, retryResult } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unavailable } from "./clock/budget.js";
 
-/** An answer, to which what its authentication has left is added, as direct calls tell it. */
+/** An answer with what its authentication has left, as direct calls return it. */
 export function withStanding<A extends object>(answer: A, auth: Authentication, policy: Policy, now: number): A & Standing {
   const { remaining, nextRetryAt } = retryResult(auth, decideRetry(auth, now, policy), policy);
-  const whole = answer as { -readonly [K in keyof Standing]: Standing[K] };
-  whole.remaining_retry = remaining;
-  whole.remaining_checks = checksLeft(auth, now, policy);
-  if (remaining > 0) whole.next_retry_at = timestamp(nextRetryAt);
-  return answer as A & Standing;
+  return {
+    ...answer,
+    remaining_retry: remaining,
+    remaining_checks: checksLeft(auth, now, policy),
+    ...(remaining > 0 && { next_retry_at: timestamp(nextRetryAt) }),
+  };
 }
 
 /** The number that a retry or a check tells: none once the authentication is over, whether its record still holds it or not. */

@@ -95,10 +95,10 @@ export async function simulate(
     faults++;
     firstFault ??= String(what);
   };
-  const beside = new Set<Promise<unknown>>();
+  const background = new Set<Promise<unknown>>();
   const waitUntil = (work: Promise<unknown>) => {
-    const ended = work.catch(fault).finally(() => beside.delete(ended));
-    beside.add(ended);
+    const ended = work.catch(fault).finally(() => background.delete(ended));
+    background.add(ended);
   };
 
   const prices = new Map(world.countries.map(({ code, price }) => [code, price]));
@@ -117,7 +117,7 @@ export async function simulate(
     customers: [...new Set(Object.values(customers))].map((customer_uuid) => ({ customer_uuid, keys: [`pp_simulation-${customer_uuid}`] })),
     callbacks: { ...options.callbacks, worker: false, waitUntil },
   });
-  const service = serviceOf({ verifier, post, clock, customers, beside, fault });
+  const service = serviceOf({ verifier, post, clock, customers, background, fault });
 
   const { agenda, play } = agendaOn(clock);
   const conditions: Conditions = {

@@ -6,7 +6,7 @@ import { deliveryStatuses } from "../contract/callback.js";
 import type { Verifier } from "../create-verifier.js";
 import { canonicalNumber, e164 } from "../domain/phone-number.js";
 import type { FlushReport } from "../engine/callbacks/outbox.js";
-import { rigged } from "../engine/rigging.js";
+import { withTestOverrides } from "../engine/test-overrides.js";
 import { createVerifier, generateApiKey, VerifierError } from "../index.js";
 import type { CustomerConfig, VerifierOptions } from "../options.js";
 import type { DeliveryStatus } from "../ports/receipts.js";
@@ -86,7 +86,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   const { store = memoryStore({ now: clock.now }) } = given;
   const { customer_uuid, apiKey, secret } = identityOf(store);
   const inbox = inboxSender();
-  const beside = new Set<Promise<unknown>>();
+  const background = new Set<Promise<unknown>>();
   const kept = keptCallbacks((customer) => verifier.webhookSecrets(customer), given.callbacks?.sender ?? (postCallbacks ? guardedSender() : undefined));
   const sender = given.sender === undefined ? inbox : recordedSender(given.sender, inbox);
   const sources = given.receipts?.sources ?? (sender.receiptProviders ?? []).map(testReceipts);
@@ -106,15 +106,15 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
       sender: kept,
       waitUntil(work) {
         const ended = work.then(
-          () => void beside.delete(ended),
-          () => void beside.delete(ended),
+          () => void background.delete(ended),
+          () => void background.delete(ended),
         );
-        beside.add(ended);
+        background.add(ended);
         given.callbacks?.waitUntil?.(work);
       },
     },
   };
-  const verifier = createVerifier(rigged(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
+  const verifier = createVerifier(withTestOverrides(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
 
   const lastTo = (number: string): SmsMessage | undefined => {
     if (typeof number !== "string")
@@ -146,7 +146,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
       await postReceipt(verifier.receipts, message, status, details);
     },
     async flush() {
-      await inTime(Promise.all(beside));
+      await inTime(Promise.all(background));
       return verifier.flush();
     },
     close,

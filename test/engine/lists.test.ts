@@ -21,12 +21,12 @@ function slowSource() {
 function setUp(lists: { block?: ListSource; safe?: ListSource; refresh?: number }) {
   const clock = fixedClock();
   const log = logger();
-  const beside: Promise<unknown>[] = [];
+  const background: Promise<unknown>[] = [];
   const settings = readOptions({ ...neededOptions, lists });
-  const { judge } = createLists({ settings, clock, logger: log }, (work) => void beside.push(work));
+  const { judge } = createLists({ settings, clock, logger: log }, (work) => void background.push(work));
   /** What is under way beside the requests is over, but for what the test holds back. */
   const settle = () => new Promise((resolve) => setTimeout(resolve));
-  return { clock, log, beside, settle, judge: (more: object = {}) => judge({ number, ...more }) };
+  return { clock, log, background, settle, judge: (more: object = {}) => judge({ number, ...more }) };
 }
 
 describe("lists that are given", () => {
@@ -48,18 +48,18 @@ describe("lists that are asked for", () => {
 
   it("the very first questions wait for the list, and it is asked for once", async () => {
     const { source, waiting } = slowSource();
-    const { judge, beside } = setUp({ block: source, safe: { numbers: ["+33*"] } });
+    const { judge, background } = setUp({ block: source, safe: { numbers: ["+33*"] } });
     const words = [judge(), judge()];
     expect(waiting).toHaveLength(1);
     waiting[0]?.answer(on);
     expect(await Promise.all(words)).toEqual([blocked, blocked]);
     expect(await judge()).toEqual(blocked);
-    expect(beside).toHaveLength(1);
+    expect(background).toHaveLength(1);
   });
 
   it("the list is asked for anew after 30 s, beside a request that goes by what is known", async () => {
     const { source, waiting } = slowSource();
-    const { judge, clock, settle, beside } = setUp({ block: source });
+    const { judge, clock, settle, background } = setUp({ block: source });
     const first = judge();
     waiting[0]?.answer(on);
     await first;
@@ -69,7 +69,7 @@ describe("lists that are asked for", () => {
     clock.advance(1);
     expect(await judge()).toEqual(blocked);
     expect(await judge()).toEqual(blocked);
-    expect([waiting.length, beside.length]).toEqual([2, 2]);
+    expect([waiting.length, background.length]).toEqual([2, 2]);
     waiting[1]?.answer({});
     await settle();
     expect(await judge()).toEqual(free);

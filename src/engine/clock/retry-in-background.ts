@@ -13,7 +13,7 @@ let underWay = 0;
 const waiting: (() => void)[] = [];
 
 /** Repeats work in the background until it succeeds, for 45 s and as long as it waits for its turn. Rejects with the last failure. `first`: how many attempts were made before. */
-export async function insist(clock: Clock, work: () => Promise<unknown>, first = 0): Promise<void> {
+export async function retryInBackground(clock: Clock, work: () => Promise<unknown>, first = 0): Promise<void> {
   let failed: unknown;
   for (const wait of waits.slice(first)) {
     if (wait > 0) await new Promise<void>((resolve) => clock.after(wait, resolve, "background"));

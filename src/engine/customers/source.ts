@@ -64,11 +64,20 @@ export interface StoredCustomersParts {
   readonly outage: Outage;
   readonly records: RecordsOf<KeptCustomer>;
   readonly seals: Seals;
-  readonly beside: (work: Promise<unknown>) => void;
+  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
 /** The customers that the store keeps. A store that fails or hangs rejects (docs/contract.md#customer-source-fails): nobody is let in by what was known longer ago than a second. */
-export function storedCustomers({ settings: { storeTimeout }, store, clock, logger, outage, records, seals, beside }: StoredCustomersParts): StoredCustomers {
+export function storedCustomers({
+  settings: { storeTimeout },
+  store,
+  clock,
+  logger,
+  outage,
+  records,
+  seals,
+  inBackground,
+}: StoredCustomersParts): StoredCustomers {
   const known = agedCache<Entry>(clock, remembered, day);
   const owners = agedCache<Owner | undefined>(clock, remembered, day);
   const strangers = agedCache<number>(clock, strangersRemembered, day);
@@ -81,7 +90,7 @@ export function storedCustomers({ settings: { storeTimeout }, store, clock, logg
   };
 
   const quietly = (work: () => Promise<unknown>, failed: string, fields: Record<string, unknown>) =>
-    beside(withTimeout(clock, storeTimeout, work).catch((err: unknown) => logger.warn({ err, ...fields }, failed)));
+    inBackground(withTimeout(clock, storeTimeout, work).catch((err: unknown) => logger.warn({ err, ...fields }, failed)));
 
   /** Seals a customer's secrets under the current secret, so that the previous one can go. */
   const sealAnew = (uuid: string) =>

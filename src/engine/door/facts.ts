@@ -35,7 +35,7 @@ interface Kept {
  * The provider behind a cache in the store, by customer (docs/contract.md#keyed-by-customer): its keys hold no number in clear, its values none at all.
  * Whoever asks for a number that is being asked for shares the answer.
  */
-export function createNumberFacts(parts: BaseParts, beside: (work: Promise<unknown>) => void): NumberFacts {
+export function createNumberFacts(parts: BaseParts, inBackground: (work: Promise<unknown>) => void): NumberFacts {
   const { clock, codes, eyes, lookup: provider, logger, settings, store } = parts;
   const flights = new Map<string, Promise<LookupFacts>>();
 
@@ -54,7 +54,7 @@ export function createNumberFacts(parts: BaseParts, beside: (work: Promise<unkno
       keeping = withTimeout(clock, settings.storeTimeout, () => Promise.all(settling)).catch((err: unknown) =>
         logger.warn({ err, customer_uuid: account.customer }, "a lookup's answer could not be kept, or its price not settled"),
       );
-      beside(keeping);
+      inBackground(keeping);
       return facts;
     } catch (err) {
       eyes.sparse.warn({ err }, "a lookup failed at the store; the numbering plan alone answers");

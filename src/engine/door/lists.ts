@@ -15,11 +15,11 @@ const unlisted: ListWord = { safe: false };
 /** What is held of a list: `undefined` while it is not known. */
 type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
 
-export function createLists(parts: Needed, beside: Parts["beside"]): Lists {
+export function createLists(parts: Needed, inBackground: Parts["inBackground"]): Lists {
   const { lists } = parts.settings;
   const held = (name: "block" | "safe"): Held => {
     const source = lists[name];
-    return typeof source === "function" ? askedList(parts, beside, name, source) : () => source;
+    return typeof source === "function" ? askedList(parts, inBackground, name, source) : () => source;
   };
   if (lists.block === undefined && lists.safe === undefined) return { judge: async () => unlisted };
   const block = held("block");
@@ -35,7 +35,7 @@ export function createLists(parts: Needed, beside: Parts["beside"]): Lists {
 /**
  * Asked when it is first needed, then beside requests, which go by what is known. A list that cannot be had has nobody on it; where one was had before, that stays in use. Both are reported, once for each outage.
  */
-function askedList({ settings, clock, logger }: Needed, beside: Parts["beside"], list: "block" | "safe", source: ListQuestion): Held {
+function askedList({ settings, clock, logger }: Needed, inBackground: Parts["inBackground"], list: "block" | "safe", source: ListQuestion): Held {
   const { refresh } = settings.lists;
   /** Milliseconds after which a question that is not answered is given up. */
   const patience = Math.max(refresh, settings.storeTimeout);
@@ -93,7 +93,7 @@ function askedList({ settings, clock, logger }: Needed, beside: Parts["beside"],
       if (question !== undefined) fail(new TimedOut(`no answer within ${patience} ms`));
       askedAt = now;
       const asking = ask();
-      beside(asking);
+      inBackground(asking);
       first ??= withTimeout(clock, settings.storeTimeout, () => asking)
         .catch(fail)
         .then(() => index);

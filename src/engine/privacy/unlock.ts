@@ -5,7 +5,7 @@ import { type MemberClaim, sinceOf } from "../../domain/claim.js";
 import { liftedClaims, movedClaims, readMember } from "../../domain/quota.js";
 import { uncountClaims } from "../../domain/spam-rules.js";
 import { day, timestamp } from "../../domain/time.js";
-import { insist } from "../clock/insist.js";
+import { retryInBackground } from "../clock/retry-in-background.js";
 import type { Account } from "../door/account.js";
 import { newBudget, type Parts } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
@@ -61,8 +61,8 @@ export async function unlockNumber(parts: Parts, account: Account, { phone_numbe
     await newBudget(parts).call(() => store.forget({ sums: [...names.sendSums, names.guesses] }));
   } catch (err) {
     // It may not have lifted all: the next call is to.
-    const takenBack = insist(clock, () => store.commit({ claims: [{ ...lift, out: true }], counts: [] }));
-    parts.beside(
+    const takenBack = retryInBackground(clock, () => store.commit({ claims: [{ ...lift, out: true }], counts: [] }));
+    parts.inBackground(
       takenBack.catch((cause) =>
         logger.warn({ err: cause, customer_uuid: customer }, "an unlocking that broke off could not be taken back: the number can be unlocked again in a day"),
       ),

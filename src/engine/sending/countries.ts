@@ -43,7 +43,7 @@ export interface CountriesParts {
   readonly eyes: Pick<Eyes, "sparse">;
   readonly alarms: Alarms;
   readonly storeTimeout: number;
-  readonly beside: (work: Promise<unknown>) => void;
+  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
 /** Milliseconds from the first count until the store has it. */
@@ -85,7 +85,7 @@ interface Country {
 
 const nothing = (): Counts => ({ open: 0, verified: 0, refused: 0 });
 
-export function createCountries({ store, clock, eyes, alarms, storeTimeout, beside }: CountriesParts): Countries {
+export function createCountries({ store, clock, eyes, alarms, storeTimeout, inBackground }: CountriesParts): Countries {
   const countries = new Map<string, Country>();
   /** Networks that someone verified from, and the part of the week in which this process reported that to the store; 0 if it did not. */
   const known = agedCache<number>(clock, most, heardFor.usual);
@@ -170,7 +170,7 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, besi
       batchFor,
       () => {
         cancel = undefined;
-        beside(flush());
+        inBackground(flush());
       },
       "background",
     );
@@ -238,7 +238,7 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, besi
         known.set(key, today);
       }
       // What proves a country is not lost with the process.
-      if (one.all.week.verified < account.policy.spam.newCountries.provenAt) beside(refresh([one]));
+      if (one.all.week.verified < account.policy.spam.newCountries.provenAt) inBackground(refresh([one]));
     },
 
     close: flush,

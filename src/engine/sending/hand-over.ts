@@ -9,7 +9,7 @@ import type { TestNumber } from "../../options.js";
 import type { Clock } from "../../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../../ports/sms-sender.js";
 import { type StoreBudget, TimedOut, withTimeout } from "../clock/budget.js";
-import { insist } from "../clock/insist.js";
+import { retryInBackground } from "../clock/retry-in-background.js";
 import type { Account } from "../door/account.js";
 import { newBudget, type Parts } from "../parts.js";
 import { type Decided, transition } from "../transition.js";
@@ -91,21 +91,21 @@ function returnedClaims(
   return [...counted, ...spendCorrection(next.customer, maxPrice, spent, ceilings, { at: next.lastSendAt, skew: settings.clockSkew })];
 }
 
-/** Keeps the carrier's id for the receipts to come, and settles those that were quicker. A store fault costs the request nothing: it is insisted on beside it. */
+/** Keeps the carrier's id for the receipts to come, and settles those that were quicker. A store fault costs the request nothing: it is retried in the background. */
 async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const { clock, logger } = parts;
   const work = async (within: StoreBudget) => {
     const quicker = await keepId(parts, within, id, target);
-    parts.beside(list(parts, id, target));
+    parts.inBackground(list(parts, id, target));
     for (const early of quicker) await settleOne(parts, within, early, target);
   };
   try {
     await work(budget);
   } catch {
-    const again = insist(clock, () => work(newBudget(parts)), 1);
+    const again = retryInBackground(clock, () => work(newBudget(parts)), 1);
     const failed = (err: unknown) =>
       logger.error({ err, authentication_uuid: target.id }, "a carrier's message id could not be kept; its receipts may not find their message");
-    parts.beside(again.catch(failed));
+    parts.inBackground(again.catch(failed));
   }
 }
 
@@ -113,7 +113,7 @@ async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: 
 async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const listed = listedId(id);
   try {
-    await insist(parts.clock, async () => {
+    await retryInBackground(parts.clock, async () => {
       const isListed = await transition(parts.records, newBudget(parts), target.customer, target.id, (auth): Decided<boolean> => {
         // One that is being erased is void.
         if (isVoid(auth)) return { result: false };
@@ -126,7 +126,7 @@ async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise
   }
 }
 
-/** Settles on what is stored. A store fault costs the request nothing: the record as it should be comes back all the same, and the write is insisted on beside it. */
+/** Settles on what is stored. A store fault costs the request nothing: the record as it should be comes back all the same, and the write is retried in the background. */
 async function store(
   parts: Parts,
   budget: StoreBudget,
@@ -144,8 +144,8 @@ async function store(
   try {
     return (await write(budget)) ?? local;
   } catch {
-    const again = insist(clock, () => write(newBudget(parts)), 1);
-    parts.beside(
+    const again = retryInBackground(clock, () => write(newBudget(parts)), 1);
+    parts.inBackground(
       again.catch((err) => eyes.sparse.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")),
     );
     return local;

@@ -35,9 +35,9 @@ export interface Sending {
 
 /** The next send of an authentication. */
 export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now: number, network?: Network): Sending {
-  const { codes, settings, rigging, logger } = parts;
+  const { codes, settings, overrides, logger } = parts;
   const test = settings.testNumbers.get(auth.number);
-  const code = test?.code ?? rigging.codeFor?.(auth.number) ?? codes.draw(policy.codeLength);
+  const code = test?.code ?? overrides.codeFor?.(auth.number) ?? codes.draw(policy.codeLength);
   // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
   // "never sent": no route, and no cost.

@@ -2,7 +2,7 @@ import { type Authentication, blankOf, hasNumber, isVoid, withoutSendThatNeverWa
 import type { Claim, SumClaim } from "../../domain/claim.js";
 import type { Policy } from "../../domain/policy.js";
 import { listedClaims } from "../../domain/quota.js";
-import { insist } from "../clock/insist.js";
+import { retryInBackground } from "../clock/retry-in-background.js";
 import { newBudget, type Parts } from "../parts.js";
 import type { Held } from "../records/records.js";
 import { creation, type Decided, transition } from "../transition.js";
@@ -27,7 +27,7 @@ export function rollBack(parts: Parts, tried: Tried, token = parts.codes.newToke
       { err, authentication_uuid: tried.next.id },
       "a write whose answer was late could not be taken back: if it landed, its send counts though no message was sent",
     );
-  parts.beside(insist(parts.clock, () => takeBack(parts, tried, token)).catch(failed));
+  parts.inBackground(retryInBackground(parts.clock, () => takeBack(parts, tried, token)).catch(failed));
 }
 
 /** One write after which the commit has no effect. `token`: of every attempt at it, so that only one counts. Rejects with `unavailable`. */

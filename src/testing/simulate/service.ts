@@ -58,12 +58,12 @@ export interface ServiceParts {
   /** `customer_uuid` of each party. */
   readonly customers: Readonly<Record<Party, string>>;
   /** Work that the verifier does beside its answers. */
-  readonly beside: Set<Promise<unknown>>;
+  readonly background: Set<Promise<unknown>>;
   /** Told of what should never be thrown. */
   readonly fault: (error: unknown) => void;
 }
 
-export function serviceOf({ verifier, post, clock, customers, beside, fault }: ServiceParts): Service {
+export function serviceOf({ verifier, post, clock, customers, background, fault }: ServiceParts): Service {
   /** The rule that refused just now, as `explain` names it. */
   const ruleOf = async (customer_uuid: string, authentication_uuid: string, since: number): Promise<string> => {
     try {
@@ -83,7 +83,7 @@ export function serviceOf({ verifier, post, clock, customers, beside, fault }: S
 
   /** What goes on beside an answer ends before the clock moves on: a run is the same whenever it is played. */
   const settled = async () => {
-    await Promise.all(beside);
+    await Promise.all(background);
     await new Promise((resolve) => setImmediate(resolve));
   };
 
