@@ -69,7 +69,7 @@ describe("secrets that sign callbacks", () => {
 
   it("drawn ones are taken, and what a source answers keeps no customer out", () => {
     vi.stubEnv("NODE_ENV", "production");
-    for (let i = 0; i < 1_000; i++) expect(faultOf(configured(drawn()))).toBe("no fault");
+    for (let i = 0; i < 200; i++) expect(faultOf(configured(drawn()))).toBe("no fault");
     const sourced = { customer_uuid: "11111111-2222-3333-4444-555555555555", webhookSecrets: [documented, ...guessable] };
     expect(readCustomer(sourced)).toEqual(sourced);
   });
@@ -106,7 +106,7 @@ describe("in production, what can be guessed is refused", () => {
         const spellings = [random.toString("base64"), random.toString("base64url"), random.toString("hex"), random.toString("hex").toUpperCase()];
         expect([...spellings, generateApiKey().key].filter(isGuessable)).toEqual([]);
       }),
-      { numRuns: 5_000 },
+      { numRuns: 1_000 },
     );
   });
 
