@@ -172,7 +172,7 @@ export function compose(options: VerifierOptions): Composed {
   if (settings.receiptBase === undefined && receiptProviders.length > 0)
     logger.warn(
       { providers: receiptProviders },
-      "the sender's carriers could tell what became of each message, and nobody takes it: set receipts: { baseUrl, sources } and mount verifier.receipts, or give the sender receipts: false",
+      "the carriers support delivery receipts, but none are configured: set receipts: { baseUrl, sources } and mount verifier.receipts, or give the sender receipts: false",
     );
   return {
     operations: scope.resolve(tokens.operations),

@@ -360,7 +360,7 @@ function makeSchemas() {
   /** The last of the 64 KiB that a record has are for its keys. */
   const storedPolicy = PolicyChange.refine((policy) => JSON.stringify(policy).length <= 16_384, "must be at most 16 KiB as JSON");
   const name = text.regex(/^[^\p{C}]{1,128}$/u, "must be 1 to 128 printable characters").nullish();
-  const key_id = text.regex(/^[0-9a-f]{16}$/, "must be 16 hexadecimal digits, as keys.list tells them");
+  const key_id = text.regex(/^[0-9a-f]{16}$/, "must be 16 hexadecimal digits (see keys list)");
   const stored = { name, policy: storedPolicy.nullish(), webhookSecrets: customer.webhookSecrets };
   /** What calls of `verifier.customers` take. */
   const CustomerCalls = {

@@ -6,7 +6,7 @@ export function optionFault(owner: string, option: string, problem: string, mend
 /** @throws TypeError unless `value` is true, false or left out. */
 export function requireFlag(owner: string, option: string, value: unknown): boolean | undefined {
   if (value !== undefined && typeof value !== "boolean")
-    throw optionFault(owner, option, "must be true or false", "A text of the environment is neither: compare it first.");
+    throw optionFault(owner, option, "must be true or false", 'Environment variables are strings: pass `process.env.X === "true"`.');
   return value;
 }
 

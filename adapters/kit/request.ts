@@ -91,7 +91,7 @@ interface ReadyRequest {
 /** Throws at what `fetch` would throw at, before a byte goes out. */
 function readyRequest({ url, method = "POST", headers = {}, json, form, body }: CarrierRequest): ReadyRequest {
   const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
-  if (!/^https?:$/.test(protocol)) throw new Error("its URL is none");
+  if (!/^https?:$/.test(protocol)) throw new Error("the URL is invalid");
   if (username !== "" || password !== "") throw new Error("its URL holds a user or a password: put them into a header");
   const type = json !== undefined ? "application/json" : form !== undefined ? "application/x-www-form-urlencoded" : undefined;
   const all = { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };

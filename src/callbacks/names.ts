@@ -59,7 +59,7 @@ export function nameResolver({ servers, timeout = 5_000, perCustomer = 8, rememb
     if (one === undefined) {
       const asked = Date.now();
       one = turns(customer, async () => {
-        if (Date.now() - asked > deliveryTimeout) throw new Error(`the name ${hostname} came to no turn: too many of this customer's are being looked up`);
+        if (Date.now() - asked > deliveryTimeout) throw new Error(`DNS lookup of ${hostname} skipped: too many lookups in progress for this customer`);
         const known = failed.get(hostname);
         if (known !== undefined && known.until > Date.now()) throw known.error;
         return lookUp(hostname).catch((error: Error) => remember(hostname, error));

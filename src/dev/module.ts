@@ -17,14 +17,14 @@ export async function verifierOf(module: string): Promise<ExportedVerifier> {
     if (error instanceof NeverSettled) throw error;
     if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
       throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
-    throw new Error(`importing ${path} failed; mend it there: ${wordsOf(error)}`);
+    throw new Error(`importing ${path} failed; correct the error there: ${wordsOf(error)}`);
   }
   // A CommonJS module's exports come as the default export, with its own `default` in them.
   const inner = exported["default"] as Record<string, unknown> | null | undefined;
   const promised = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]];
   const candidates = await settled(Promise.all(promised), `the promise that ${path} exports`).catch((error: unknown) => {
     if (error instanceof NeverSettled) throw error;
-    throw new Error(`the promise that ${path} exports was rejected; mend it there: ${wordsOf(error)}`);
+    throw new Error(`the promise that ${path} exports was rejected; correct the error there: ${wordsOf(error)}`);
   });
   const found = candidates.find(isVerifier);
   if (found === undefined) throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
@@ -37,7 +37,7 @@ class NeverSettled extends Error {}
 async function settled<T>(promise: Promise<T>, whose: string): Promise<T> {
   let idle = () => {};
   const never = new Promise<never>((_, reject) => {
-    idle = () => reject(new NeverSettled(`${whose} never settles: nothing is left that could settle it; mend it there`));
+    idle = () => reject(new NeverSettled(`${whose} never settles: nothing is left that could settle it; correct the error there`));
     process.once("beforeExit", idle);
   });
   return Promise.race([promise, never]).finally(() => process.off("beforeExit", idle));

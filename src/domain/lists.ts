@@ -99,7 +99,7 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
   let sound = true;
   for (const [key, entries] of Object.entries(list) as [string, unknown][]) {
     const part = Object.hasOwn(parts, key) ? parts[key] : undefined;
-    if (part === undefined) fault([key], "is no part of a list: numbers, cidrs and devices are");
+    if (part === undefined) fault([key], "is an unknown list key; allowed: numbers, cidrs, devices");
     else if (Array.isArray(entries)) {
       for (const [at, entry] of entries.entries()) {
         if (at % 1000 === 999) yield;

@@ -54,7 +54,7 @@ function toValue(body: HttpBody, request: HttpRequest): unknown {
         throw tooLarge();
       return body.value;
     case "refused":
-      if (body.reason === "cut_off") throw new VerifierError("bad_request", "The body broke off before its end.");
+      if (body.reason === "cut_off") throw new VerifierError("bad_request", "The request body was cut off.");
       throw body.reason === "too_large" ? tooLarge() : malformed(body.reason === "encoded" ? encoding : undefined);
   }
 }

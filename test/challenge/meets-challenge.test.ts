@@ -76,8 +76,8 @@ describe("A wrong or late proof is no fault: the rules simply stand", () => {
     ],
     ["rejects", () => Promise.reject(new TypeError("fetch failed")), "TypeError: fetch failed"],
     ["rejects with no error", () => Promise.reject({ proof: "tok/en.+" }), "no error was thrown, but something else"],
-    ["answers nonsense", async () => "true", "TypeError: a challenge answers true or false"],
-    ["answers nothing", () => undefined, "TypeError: a challenge answers true or false"],
+    ["answers nonsense", async () => "true", "TypeError: a challenge must return true or false"],
+    ["answers nothing", () => undefined, "TypeError: a challenge must return true or false"],
   ])("one that %s is reported, without the proof, and nothing is met", async (_, verify, reason) => {
     const { meets, log } = setUp(verify as never);
     expect(await meets("tok/en.+")).toBe(false);

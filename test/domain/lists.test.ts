@@ -223,8 +223,8 @@ describe("what is no entry is left out, with its place and the mend", () => {
   it("a part of another name is told, and the rest is read", () => {
     const { index, faults } = readList({ number: ["+44*"], numbers: [number], constructor: ["x"] });
     expect(faults.map(({ path, message }) => `${path.join(".")} ${message}`)).toEqual([
-      "number is no part of a list: numbers, cidrs and devices are",
-      "constructor is no part of a list: numbers, cidrs and devices are",
+      "number is an unknown list key; allowed: numbers, cidrs, devices",
+      "constructor is an unknown list key; allowed: numbers, cidrs, devices",
     ]);
     expect(index?.find(subject())).toBeDefined();
   });
@@ -250,7 +250,7 @@ describe("options: lists and challenge", () => {
     [{ lists: { block: { numbers: ["+33*", "0612345678"] } } }, "lists.block.numbers.1 must be in E.164 form, or a prefix that ends in *"],
     [{ lists: { safe: { cidrs: ["10/8"] } } }, "lists.safe.cidrs.0 must be an address or a CIDR, for example 203.0.113.0/24"],
     [{ lists: { safe: { devices: "d-1" } } }, "lists.safe.devices must be a list of strings"],
-    [{ lists: { safe: { ips: [] } } }, "lists.safe.ips is no part of a list: numbers, cidrs and devices are"],
+    [{ lists: { safe: { ips: [] } } }, "lists.safe.ips is an unknown list key; allowed: numbers, cidrs, devices"],
     [{ lists: { block: { numbers: Array.from({ length: 13 }, () => "x") } } }, "lists.block has 3 more entries at fault"],
     [{ lists: { refresh: 0 } }, "lists.refresh must be more than 0"],
     [{ lists: { refresh: 86_401 } }, "lists.refresh must be at most a day, in seconds"],

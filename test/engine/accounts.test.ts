@@ -87,7 +87,7 @@ describe("what a customer source may answer", () => {
   it("another customer than the one asked for: 503, reported", async () => {
     const other = "00000000-0000-0000-0000-000000000001";
     expect(await outcomes(() => ({ customer_uuid: other }))).toEqual([{ customer: other, policy: defaultPolicy }, "unavailable", "unavailable"]);
-    expect(reported).toEqual(Array(2).fill("the customer source was asked for one customer and answered another"));
+    expect(reported).toEqual(Array(2).fill("the customer source was asked for one customer and returned another"));
   });
 
   it("a policy is judged once, as long as the source answers the same object", async () => {

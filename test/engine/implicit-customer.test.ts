@@ -42,7 +42,7 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
 
   test.each(calls)("%s with customers, and none named: bad_request that says so", async (_name, call) => {
     const { verifier, customer } = setUp({ statistics: {} });
-    expect(await outcome(call(verifier))).toMatchObject({ code: "bad_request", message: expect.stringContaining("customer_uuid is missing") });
+    expect(await outcome(call(verifier))).toMatchObject({ code: "bad_request", message: expect.stringContaining("customer_uuid is required") });
     expect(await faultOf(call(verifier, { customer_uuid: customer }))).not.toBe("bad_request");
   });
 

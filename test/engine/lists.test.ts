@@ -128,7 +128,11 @@ describe("lists that cannot be had", () => {
     clock.advance(1);
     expect(await Promise.all([word, later])).toEqual([free, free]);
     expect(log.lines).toMatchObject([
-      { level: "error", fields: { list: "block", err: { message: "no answer within 2000 ms" } }, message: "a list is not known; nobody is on it until it is" },
+      {
+        level: "error",
+        fields: { list: "block", err: { message: "no answer within 2000 ms" } },
+        message: "the list could not be loaded; it counts as empty until it can",
+      },
     ]);
     // Nobody waits any more, and a late answer counts.
     expect(await judge()).toEqual(free);
@@ -136,8 +140,8 @@ describe("lists that cannot be had", () => {
     await settle();
     expect(await judge()).toEqual(blocked);
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
-      ["error", "a list is not known; nobody is on it until it is"],
-      ["info", "a list is known again"],
+      ["error", "the list could not be loaded; it counts as empty until it can"],
+      ["info", "a list is available again"],
     ]);
   });
 
@@ -186,9 +190,9 @@ describe("lists that cannot be had", () => {
     expect(await refresh(({ fail }) => fail(new Error("down again")))).toEqual(blocked);
     expect(await judge()).toEqual(blocked);
     expect(log.lines.map(({ message }) => message)).toEqual([
-      "a list could not be asked for anew; what was known of it stays in use",
-      "a list is known again",
-      "a list could not be asked for anew; what was known of it stays in use",
+      "a list could not be refreshed; the last one stays in use",
+      "a list is available again",
+      "a list could not be refreshed; the last one stays in use",
     ]);
   });
 
@@ -255,7 +259,7 @@ describe("entries that are none", () => {
       clock.advance(30_000);
       await settle();
     }
-    const entries = (of: string) => ({ level: "warn", fields: { list: "block", entries: [of], faulty: 1 }, message: "entries of a list are left out" });
+    const entries = (of: string) => ({ level: "warn", fields: { list: "block", entries: [of], faulty: 1 }, message: "invalid list entries are ignored" });
     expect(log.lines).toEqual([
       entries("block.numbers.0 must be in E.164 form, or a prefix that ends in *"),
       entries("block.cidrs.0 must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32"),

@@ -361,7 +361,7 @@ describe("fetch", () => {
       duplex: "half",
     } as RequestInit);
     const answer = await fetchHandler(service.verifier)(broken);
-    expect([answer.status, await answer.json()]).toEqual([400, { ...ownShape, code: "bad_request", message: "The body broke off before its end." }]);
+    expect([answer.status, await answer.json()]).toEqual([400, { ...ownShape, code: "bad_request", message: "The request body was cut off." }]);
     expect(await service.logged()).toEqual([]);
   });
 

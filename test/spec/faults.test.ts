@@ -396,7 +396,7 @@ describe("customers and keys (docs/contract.md#customers-and-keys)", () => {
     ]);
   });
 
-  it("a customer or key that stands in the list twice is a fault", () => {
+  it("a customer or key that is in the list twice is a fault", () => {
     const customer_uuid = randomUUID();
     expect(() =>
       setUp({
@@ -405,7 +405,7 @@ describe("customers and keys (docs/contract.md#customers-and-keys)", () => {
           { customer_uuid, keys: ["b".repeat(40)] },
         ],
       }),
-    ).toThrow("customers.1.customer_uuid stands in the list twice");
+    ).toThrow("customers.1.customer_uuid is in the list twice");
     expect(() =>
       setUp({
         customers: [
@@ -413,6 +413,6 @@ describe("customers and keys (docs/contract.md#customers-and-keys)", () => {
           { customer_uuid: randomUUID(), keys: ["a".repeat(40)] },
         ],
       }),
-    ).toThrow("customers.1.keys holds a key that stands in the list twice");
+    ).toThrow("customers.1.keys holds a key that is in the list twice");
   });
 });

@@ -267,7 +267,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
       const { limit, after } = read("list", given);
       const all = await listedCustomers(store, newBudget());
       const first = after === undefined ? 0 : all.indexOf(after) + 1;
-      if (first === 0 && after !== undefined) throw new VerifierError("bad_request", "after is no customer of the list.");
+      if (first === 0 && after !== undefined) throw new VerifierError("bad_request", "after is not a known customer_uuid.");
       const customers: StoredCustomer[] = [];
       for (let at = first; at < all.length && customers.length < limit; at += parallel) {
         const held = await Promise.all(all.slice(at, at + parallel).map((uuid) => records.find(newBudget(), uuid, customerRecord)));
@@ -343,5 +343,5 @@ function unknown(): VerifierError {
 }
 
 function existing(): VerifierError {
-  return new VerifierError("bad_request", "customer_uuid is a customer already: update changes it.");
+  return new VerifierError("bad_request", "A customer with this customer_uuid already exists; use update.");
 }

@@ -70,7 +70,7 @@ export function createAccounts(
       const customer = found === undefined || found === null ? undefined : soundCustomer(found);
       if (outage.on) outage.worked();
       if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
-        throw new Error("the customer source was asked for one customer and answered another");
+        throw new Error("the customer source was asked for one customer and returned another");
       return customer && read(customer);
     } catch (cause) {
       outage.failed({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) });
@@ -103,7 +103,7 @@ export function createAccounts(
     },
     unnamed() {
       if (implicit !== undefined) return implicit;
-      throw new VerifierError("bad_request", "customer_uuid is missing: this verifier has customers, so every call names the one that it is for.");
+      throw new VerifierError("bad_request", "customer_uuid is required: this verifier has customers.");
     },
     async webhookSecrets(customerUuid) {
       const own = await ask("find", customerUuid, ({ webhookSecrets }) => webhookSecrets ?? undefined);
@@ -132,7 +132,7 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
     const uuid = config.customer_uuid.toLowerCase();
     const customer = readCustomer({ customer_uuid: uuid, policy: config.policy, webhookSecrets: config.webhookSecrets, suspended: config.suspended });
     if (byUuid.has(uuid))
-      throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid stands in the list twice; give one entry all keys`);
+      throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid is in the list twice; give one entry all keys`);
     configured.add(customer);
     byUuid.set(uuid, customer);
     for (const key of new Set(config.keys)) {
@@ -140,7 +140,7 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
       if (byDigest.has(digest))
         throw new VerifierError(
           "invalid_options",
-          `phoneproof: customers.${index}.keys holds a key that stands in the list twice; every key belongs to one customer`,
+          `phoneproof: customers.${index}.keys holds a key that is in the list twice; every key belongs to one customer`,
         );
       byDigest.set(digest, { digest: Buffer.from(digest, "hex"), customer });
     }

@@ -13,7 +13,7 @@ export async function meetsChallenge({ clock, logger, settings }: Needed, proof:
   const abort = new AbortController();
   try {
     const holds: unknown = await withTimeout(clock, challengeTimeout, () => challenge.verify(proof, { signal: abort.signal, ...(ip !== undefined && { ip }) }));
-    if (typeof holds !== "boolean") throw new TypeError("a challenge answers true or false");
+    if (typeof holds !== "boolean") throw new TypeError("a challenge must return true or false");
     return holds;
   } catch (err) {
     abort.abort();

@@ -86,7 +86,7 @@ async function charge(
   const ceilings = policy.limits.spend;
   const price = soundPrice(provider.price);
   if (price === undefined && ceilings.length > 0) {
-    logger.error({ customer_uuid: customer }, "policy.limits.spend refuses a lookup: its provider tells no price; the numbering plan alone answers");
+    logger.error({ customer_uuid: customer }, "lookup skipped: the provider has no price, which policy.limits.spend needs; answered from the numbering plan");
     return undefined;
   }
   const held = price ?? 0;

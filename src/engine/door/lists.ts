@@ -53,7 +53,7 @@ function askedList({ settings, clock, logger }: Needed, inBackground: Parts["inB
     failing = true;
     logger.error(
       { err, list },
-      index === undefined ? "a list is not known; nobody is on it until it is" : "a list could not be asked for anew; what was known of it stays in use",
+      index === undefined ? "the list could not be loaded; it counts as empty until it can" : "a list could not be refreshed; the last one stays in use",
     );
   };
 
@@ -62,8 +62,8 @@ function askedList({ settings, clock, logger }: Needed, inBackground: Parts["inB
     let step = reading.next();
     for (; !step.done; step = reading.next()) await new Promise((resolve) => setTimeout(resolve));
     const entries = step.value.faults.map(({ path, message }) => `${[list, ...path].join(".")} ${message}`);
-    if (step.value.index === undefined) throw new TypeError(`a list was asked for, and the answer is none: ${entries.join("; ")}`);
-    if (entries.length > 0 && entries.join() !== told) logger.warn({ list, entries, faulty: step.value.faulty }, "entries of a list are left out");
+    if (step.value.index === undefined) throw new TypeError(`the list function returned an invalid list: ${entries.join("; ")}`);
+    if (entries.length > 0 && entries.join() !== told) logger.warn({ list, entries, faulty: step.value.faulty }, "invalid list entries are ignored");
     told = entries.join();
     return step.value.index;
   };
@@ -76,7 +76,7 @@ function askedList({ settings, clock, logger }: Needed, inBackground: Parts["inB
       if (question !== mine) return;
       index = fresh;
       answer = one;
-      if (failing) logger.info({ list }, "a list is known again");
+      if (failing) logger.info({ list }, "a list is available again");
       failing = false;
     } catch (err) {
       if (question === mine) fail(err);

@@ -31,7 +31,7 @@ export async function askOwnRules(parts: Parts, attempt: () => SpamAttempt): Pro
     try {
       const cell: unknown = rule.cell(asked);
       if (typeof cell === "string") cells[rule.name] = cell;
-      else if (cell !== undefined && cell !== null) throw new TypeError("cell answers a string or undefined");
+      else if (cell !== undefined && cell !== null) throw new TypeError("cell must return a string or undefined");
     } catch (err) {
       letThrough(parts, rule.name, err);
     }
@@ -44,7 +44,7 @@ async function judge(parts: Parts, rule: JudgingRule, attempt: SpamAttempt): Pro
     const verdict: unknown = await withTimeout(parts.clock, ruleTimeout, () => rule.judge(attempt));
     if (verdict === undefined || verdict === null) return undefined;
     if (typeof verdict !== "object" || !("reason" in verdict) || typeof verdict.reason !== "string")
-      throw new TypeError("a spam rule answers { reason } or undefined");
+      throw new TypeError("a spam rule must return { reason } or undefined");
     const { reason, value, threshold } = verdict as { reason: string; value?: unknown; threshold?: unknown };
     return spamDecision(
       rule,
