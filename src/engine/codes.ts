@@ -76,15 +76,9 @@ export function createCodes(secrets: readonly string[], pepper?: string): Codes 
   };
 }
 
-/** What is compared last, so that it need not be made anew. */
-const [left, right] = [Buffer.alloc(digestLength), Buffer.alloc(digestLength)];
-
 /** Whether two digests are the same, compared in constant time. */
 function isSame(one: string, other: string): boolean {
-  if (one.length !== digestLength || other.length !== digestLength) return false;
-  left.write(one, "latin1");
-  right.write(other, "latin1");
-  return timingSafeEqual(left, right);
+  return one.length === digestLength && other.length === digestLength && timingSafeEqual(Buffer.from(one, "latin1"), Buffer.from(other, "latin1"));
 }
 
 /** Random bytes from the platform, fetched 4 KiB at a time: a call into the CSPRNG costs more than its bytes. No byte is handed out twice. */
