@@ -248,19 +248,25 @@ export function weighsNothing({ range, crowd, country, newCountries, address, st
 export interface Proof extends CellSubject {
   readonly id: string;
   readonly createdAt: number;
-  /** When its messages were sent that its cells hold. */
-  readonly sentAt: readonly number[];
 }
 
 /**
  * What a right code claims, in the commit that validates (docs/contract.md#credits): each cell that the messages had filled gets them back, in the part in which they were counted, and what the verification earns.
- * A number earns for its ranges, its country and the pot once a day: the first claim is refused where it has earned already, and then `earns` is false.
+ * A number earns for its ranges, its country and the pot once a day: the first claim is refused where it has earned already, and then `earns` is false. `sentAt`: when the messages were counted.
  */
-export function creditClaims(proof: Proof, policy: SpamPolicy, own: readonly OwnCell[], earns: boolean, moment: Moment, mask: Mask): Claim[] {
+export function creditClaims(
+  proof: Proof,
+  policy: SpamPolicy,
+  own: readonly OwnCell[],
+  sentAt: readonly number[],
+  earns: boolean,
+  moment: Moment,
+  mask: Mask,
+): Claim[] {
   if (weighsNothing(policy, own)) return [];
   const claims: Claim[] = [verifiedClaim(proof, earns, moment, mask)];
   const { part } = partsAt("", period, moment);
-  const sent = messagesByPart(proof.sentAt, moment);
+  const sent = messagesByPart(sentAt, moment);
   const messages = sent.get(part)?.messages ?? 0;
   sent.delete(part);
   for (const { sum, perVerified, least, oncePerNumber } of cellsOf(proof, policy, own, mask)) {

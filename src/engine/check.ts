@@ -86,9 +86,9 @@ function decide(parts: Parts, { customer, policy }: Account, auth: Authenticatio
     return { result, next, claims: [...guesses, ...credits], refused, looksAgain: keyed !== undefined };
   };
   if (proved === undefined || isTestNumber(settings, auth.number)) return write([]);
-  const proof = { ...auth, sentAt: countedAt(auth) };
+  const sentAt = countedAt(auth);
   const growth = growthClaims(customer, policy, moment);
-  const credits = (earns: boolean) => [...creditClaims(proof, policy.spam, settings.ownCells, earns, moment, codes.mask), ...growth];
+  const credits = (earns: boolean) => [...creditClaims(auth, policy.spam, settings.ownCells, sentAt, earns, moment, codes.mask), ...growth];
   // The only other claim with a limit: the number has earned within the day.
   return write(credits(true), () => write(credits(false)));
 }

@@ -35,8 +35,9 @@ function cells(policy: SpamPolicy) {
     return [{ rule: charge.rule, ...measured(charge, (answer as { count: number }).count) }];
   };
   const verify = async (number: string, messages: number, now: number, origin: Origin = {}, country = "FR") => {
-    const proof = { customer, number, country, origin, id: `id ${made++}`, createdAt: now, sentAt: Array<number>(messages).fill(now) };
-    const credit = (earns: boolean) => store.commit({ claims: creditClaims(proof, policy, [], earns, { now, skew: 0 }, mask) });
+    const proof = { customer, number, country, origin, id: `id ${made++}`, createdAt: now };
+    const sentAt = Array<number>(messages).fill(now);
+    const credit = (earns: boolean) => store.commit({ claims: creditClaims(proof, policy, [], sentAt, earns, { now, skew: 0 }, mask) });
     const answer = await credit(true);
     if (!answer.done) expect((await credit(false)).done).toBe(true);
     return answer.done;
