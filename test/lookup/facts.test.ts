@@ -318,6 +318,6 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
     const { look, log } = setUpLookup(source, { customers, sender: priced().sender });
     expect(await look(1, customer_uuid)).toEqual(plan());
     expect(source.asked).toEqual([]);
-    expect(log.lines.at(-1)?.message).toContain("its provider tells no price");
+    expect(log.lines.at(-1)?.message).toContain("the provider has no price");
   });
 });
