@@ -10,7 +10,7 @@ const inside = ["zod", "libphonenumber-js"];
 const surface: Readonly<Record<string, { readonly exports: readonly string[]; readonly loads: readonly string[] }>> = {
   ".": {
     exports: ["VerifierError", "createVerifier", "generateApiKey", "lazyVerifier", "parsePhoneNumber"],
-    loads: ["ipaddr.js", "libphonenumber-js/core", "libphonenumber-js/max", "libphonenumber-js/max/metadata", "reflect-metadata/lite", "tsyringe", "zod"],
+    loads: ["ipaddr.js", "libphonenumber-js/max", "reflect-metadata/lite", "tsyringe", "zod"],
   },
   "./memory": { exports: ["memoryStore"], loads: [] },
   "./redis": { exports: ["fromGlide", "fromIoredis", "fromNodeRedis", "fromUpstash", "redisStore"], loads: [] },
@@ -86,7 +86,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./senders/console": { exports: ["consoleSender"], loads: [] },
   "./testing": {
     exports: ["createTestVerifier", "fixedClock", "scenarios", "senderContract", "simulate", "storeContract"],
-    loads: ["ipaddr.js", "libphonenumber-js/core", "libphonenumber-js/max", "libphonenumber-js/max/metadata", "reflect-metadata/lite", "tsyringe", "zod"],
+    loads: ["ipaddr.js", "libphonenumber-js/max", "reflect-metadata/lite", "tsyringe", "zod"],
   },
 };
 
