@@ -130,9 +130,9 @@ async function twentyWorkers(): Promise<Row[]> {
 
 /** A store's methods, as they can be spread. */
 function bound(store: Store): Store {
-  const { find, commit, members, tally, lease, get, put, forget } = store;
+  const { find, commit, members, tally, lease, get, put, delete: forget } = store;
   const to = <F extends (...input: never[]) => unknown>(method: F) => method.bind(store) as F;
-  return { find: to(find), commit: to(commit), members: to(members), tally: to(tally), lease: to(lease), get: to(get), put: to(put), forget: to(forget) };
+  return { find: to(find), commit: to(commit), members: to(members), tally: to(tally), lease: to(lease), get: to(get), put: to(put), delete: to(forget) };
 }
 
 async function oneReceiver(): Promise<Row[]> {

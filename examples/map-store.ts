@@ -81,7 +81,7 @@ export function mapStore(): Store {
       refuseLarge(value);
       values.set(key, value);
     },
-    async forget({ records: gone = [], windows: lists = [], sums: ended = [], values: keys = [] }) {
+    async delete({ records: gone = [], windows: lists = [], sums: ended = [], values: keys = [] }) {
       for (const { customer, id } of gone) records.delete(keyOf(customer, id));
       for (const name of lists) windows.delete(name);
       for (const parts of ended) {

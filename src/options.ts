@@ -417,7 +417,7 @@ function makeSchemas() {
   );
 
   const Options = object({
-    store: methods<Store>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put", "forget"]),
+    store: methods<Store>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put", "delete"]),
     sender: methods<SmsSender>("an SMS sender", ["send"]),
     secret: z
       .union([text, z.tuple([text, text])], "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32")

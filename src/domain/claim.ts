@@ -1,5 +1,5 @@
 /** How long something is kept. Nothing is decided by it: it is housekeeping. */
-export interface Life {
+export interface Expiry {
   /** The caller's time. Whole milliseconds since the epoch. */
   readonly now: number;
   /** It must be kept until then, and may be forgotten after. A store measures `keepUntil - now` by a clock of its own: callers whose clocks are days apart must not end what the others keep. */
@@ -11,7 +11,7 @@ export interface Life {
  *
  * Names of windows and sums begin with the UUID of a customer, up to the first `:`; those of one commit all belong to one customer.
  */
-export interface MemberClaim extends Life {
+export interface MemberClaim extends Expiry {
   readonly window: string;
   /** What is counted. One that is already there counts once, and moves to `now`, never back in time. */
   readonly member: string;
@@ -38,7 +38,7 @@ export interface SumParts {
 }
 
 /** So much more in a sum, which knows no members. It is added to `part`. */
-export interface SumClaim extends SumParts, Life {
+export interface SumClaim extends SumParts, Expiry {
   /** A whole number. Below 0: always granted. The sum, and each of its parts, may fall below 0; all stay below 2^53 either way. */
   readonly weight: number;
   /** What the parts that count may come to, this weight included; a weight of 0 is held to it as any. Absent: it is counted, never refused. */

@@ -57,10 +57,10 @@ export function createAlarms({ store, clock, eyes, inBackground }: AlarmParts): 
     const now = clock.now();
     const today = Math.floor(now / day);
     const [wrongs, rights] = ["w", "r"].map((what) => `${customer}:${what}:${today}`) as [string, string];
-    const life = { now, keepUntil: now + 2 * day };
+    const expiry = { now, keepUntil: now + 2 * day };
     const adds = [
-      { counter: wrongs, by: wrong, ...life },
-      { counter: rights, by: right, ...life },
+      { counter: wrongs, by: wrong, ...expiry },
+      { counter: rights, by: right, ...expiry },
     ].filter(({ by }) => by > 0);
     const [allWrong = 0, allRight = 0] = await store.tally(adds, [wrongs, rights]);
     if (isSpray(allWrong, allRight, codeLength)) {

@@ -125,18 +125,18 @@ export function createStatistics({ store, clock, logger, outage, keptFor, storeT
     const dayAt = Math.floor(at / day) * day;
     if (dayAt !== listedDay) [listed, listedDay] = [new Set(), dayAt];
     // The same for a whole hour: each counter's end then has to be set only once.
-    const life = { now, keepUntil: at + hour + keptFor };
+    const expiry = { now, keepUntil: at + hour + keptFor };
     const adds: Tally[] = [];
     for (const [customer, kinds] of told) {
       const labels = [...kinds].flatMap(([kind, countries]) =>
         [...countries].flatMap(([country, names]) => [...names].map(([name, row]) => ({ label: labelOf(kind, country, name), row }))),
       );
       const fresh = labels.filter(({ label }) => !listed.has(customer + label));
-      const claims = fresh.map(({ label }) => ({ window: listOf(customer, dayAt), member: label, since: now, ...life, keepUntil: life.keepUntil + day }));
+      const claims = fresh.map(({ label }) => ({ window: listOf(customer, dayAt), member: label, since: now, ...expiry, keepUntil: expiry.keepUntil + day }));
       if (claims.length > 0) await withTimeout(clock, storeTimeout, () => store.commit({ claims, counts: [] }));
       for (const { label } of fresh) listed.add(customer + label);
       for (const { label, row } of labels)
-        for (const field of fields) if (row[field] > 0) adds.push({ counter: counterOf(customer, at, field, label), by: row[field], ...life });
+        for (const field of fields) if (row[field] > 0) adds.push({ counter: counterOf(customer, at, field, label), by: row[field], ...expiry });
     }
     for (let from = 0; from < adds.length; from += atATime) await withTimeout(clock, storeTimeout, () => store.tally(adds.slice(from, from + atATime), []));
   };

@@ -1,6 +1,6 @@
-import type { Claim, Life, SumParts } from "../domain/claim.js";
+import type { Claim, Expiry, SumParts } from "../domain/claim.js";
 
-export type { Claim, Life, MemberClaim, SumClaim, SumParts } from "../domain/claim.js";
+export type { Claim, Expiry, MemberClaim, SumClaim, SumParts } from "../domain/claim.js";
 
 /** What a store keeps for one authentication. Everything but `data` is there for the store; `data` is opaque text that only the engine reads. */
 export interface StoredRecord {
@@ -17,7 +17,7 @@ export interface StoredRecord {
 }
 
 /** A record as it is to be written. */
-export interface RecordWrite extends StoredRecord, Life {
+export interface RecordWrite extends StoredRecord, Expiry {
   /** Milliseconds since the epoch at which the record needs work and `lease` must hand it out; absent when it needs none. `"unchanged"`: as it is for the stored record, also where a lease has moved it. */
   readonly wakeAt?: number | "unchanged";
 }
@@ -61,14 +61,14 @@ export type CommitResult =
   | { readonly done: false; readonly refusedBy?: undefined; readonly current?: StoredRecord };
 
 /** A counter and what is added to it. */
-export interface Tally extends Life {
+export interface Tally extends Expiry {
   readonly counter: string;
   /** A whole number. */
   readonly by: number;
 }
 
 /** What is to be let go of. */
-export interface Forgotten {
+export interface Deletion {
   readonly records?: readonly Pick<StoredRecord, "customer" | "id">[];
   readonly windows?: readonly string[];
   /** The parts that count, the next one too. */
@@ -130,14 +130,14 @@ export interface Store {
   get(key: string): Promise<string | undefined>;
 
   /** Keeps a small value (at most 64 KiB). A later `put` replaces it. */
-  put(key: string, value: string, life: Life): Promise<void>;
+  put(key: string, value: string, expiry: Expiry): Promise<void>;
 
   /**
    * Lets go of all of it at once, whatever its end (docs/contract.md#forget): nothing is left of it, and no name. What is not there is passed over. A write over a record that was let go of finds none.
    *
    * The one method that need not be one step: where it rejects it may have done part of its work, and is called again.
    */
-  forget(what: Forgotten): Promise<void>;
+  delete(what: Deletion): Promise<void>;
   /** For `ping` and `doctor`, never for a request: writes nothing, and leaves out what it is not allowed to ask. */
   inspect?(until: number): Promise<StoreInspection>;
 

@@ -1,8 +1,8 @@
 import type { Store } from "../ports/store.js";
 import type { ContractCase } from "./contract-case.js";
-import { forgetCases } from "./store-contract/forget.js";
+import { deleteCases } from "./store-contract/delete.js";
+import { expiryCases } from "./store-contract/expiries.js";
 import { leaseCases } from "./store-contract/lease.js";
-import { lifeCases } from "./store-contract/lives.js";
 import { raceCases } from "./store-contract/races.js";
 import { recordCases } from "./store-contract/records.js";
 import { replayCases } from "./store-contract/replays.js";
@@ -31,7 +31,7 @@ export function storeContract(options: { readonly racers?: number } = {}): reado
   if (!Number.isInteger(racers) || racers < 2 || racers > 1_000)
     throw new Error(`storeContract: racers must be an integer from 2 to 1,000, got ${String(racers)}.`);
   const changes = [recordCases, replayCases, windowCases, sumCases, togetherCases, revocationCases];
-  const oneCaller = [...changes, leaseCases, tallyCases, valueCases, forgetCases, lifeCases].flat();
+  const oneCaller = [...changes, leaseCases, tallyCases, valueCases, deleteCases, expiryCases].flat();
   return [...oneCaller, ...raceCases(racers)].map(({ name, run }) => ({
     name,
     run: ({ store, peer = store }) => run(store, peer),

@@ -18,7 +18,7 @@ function watched() {
   const calls: { method: keyof Store; args: unknown[] }[] = [];
   const fault: { of?: keyof Store; how?: "rejects" | "hangs" | "loses the reply" } = {};
   const store = Object.fromEntries(
-    (["find", "commit", "members", "tally", "lease", "get", "put", "forget"] as const).map((method) => [
+    (["find", "commit", "members", "tally", "lease", "get", "put", "delete"] as const).map((method) => [
       method,
       async (...args: unknown[]) => {
         calls.push({ method, args: structuredClone(args) });

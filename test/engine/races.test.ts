@@ -28,7 +28,7 @@ function interleaved(store: Store): Store {
     lease: slow(store.lease.bind(store)),
     get: slow(store.get.bind(store)),
     put: slow(store.put.bind(store)),
-    forget: slow(store.forget.bind(store)),
+    delete: slow(store.delete.bind(store)),
   };
 }
 

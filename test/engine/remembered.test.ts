@@ -16,7 +16,7 @@ test("a check takes one step where this process made the authentication, however
       lease: (until, limit, leaseUntil) => store.lease(until, limit, leaseUntil),
       get: (key) => store.get(key),
       put: (key, value, life) => store.put(key, value, life),
-      forget: (what) => store.forget(what),
+      delete: (what) => store.delete(what),
     },
   });
   const { authentication_uuid } = await set.create();

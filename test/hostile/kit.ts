@@ -36,7 +36,7 @@ export type Fate = "done" | "refused" | "lost" | "silent" | "deaf" | "held" | "l
 export const fates = ["refused", "lost", "silent", "deaf", "held", "late"] as const;
 
 type Method = Exclude<keyof Store, "close">;
-const methods = ["find", "commit", "members", "tally", "lease", "get", "put", "forget"] as const satisfies readonly Method[];
+const methods = ["find", "commit", "members", "tally", "lease", "get", "put", "delete"] as const satisfies readonly Method[];
 
 /** A store in front of another, on which a test lets calls hang, fail, or land late. */
 export interface RiggedStore extends Store {

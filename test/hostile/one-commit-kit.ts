@@ -123,7 +123,7 @@ export function tapped(store: Store, after: (change: Change, result: CommitResul
     lease: (...args) => store.lease(...args),
     get: (...args) => store.get(...args),
     put: (...args) => store.put(...args),
-    forget: (...args) => store.forget(...args),
+    delete: (...args) => store.delete(...args),
   };
 }
 

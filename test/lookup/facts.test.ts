@@ -228,9 +228,9 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
 
 /** A store's methods as properties of their own, to replace some. */
 function bound(store: ReturnType<typeof memoryStore>) {
-  const { find, commit, members, tally, lease, get, put, forget } = store;
+  const { find, commit, members, tally, lease, get, put, delete: forget } = store;
   return Object.fromEntries(
-    Object.entries({ find, commit, members, tally, lease, get, put, forget }).map(([name, method]) => [name, method.bind(store)]),
+    Object.entries({ find, commit, members, tally, lease, get, put, delete: forget }).map(([name, method]) => [name, method.bind(store)]),
   ) as unknown as typeof store;
 }
 

@@ -154,7 +154,7 @@ describe("options that look right and are not", () => {
     [{ store: memoryStore }, "store must be a store, for example memoryStore(): an object with the methods"],
     [{ sender: twilioSender }, "the methods send; it is a function: pass what that answers"],
     [{ store: Promise.resolve(memoryStore()) }, "store must be a store, for example memoryStore(): an object with the methods"],
-    [{ store: Promise.resolve(memoryStore()) }, "put, forget; it is a promise: await it"],
+    [{ store: Promise.resolve(memoryStore()) }, "put, delete; it is a promise: await it"],
     [{ sender: Promise.resolve(twilio()) }, "sender must be an SMS sender: an object with the methods send; it is a promise: await it"],
     [{ customers: Promise.resolve([]) }, "an object with the methods findByKeyDigest and find; it is a promise: await it"],
     [{ lookup: Promise.resolve({}) }, "lookup must be a lookup provider: an object with the methods lookup; it is a promise: await it"],

@@ -41,7 +41,7 @@ function leftOf(dump: Dump, ids: readonly string[]): string[] {
 /** A store whose every call takes a few turns, so that calls land among one another. */
 function interleaved(store: Store): Store {
   const pause = () => turns(Math.floor(Math.random() * 4));
-  const methods = ["find", "commit", "members", "tally", "lease", "get", "put", "forget"] as const;
+  const methods = ["find", "commit", "members", "tally", "lease", "get", "put", "delete"] as const;
   const slow =
     (name: (typeof methods)[number]) =>
     async (...args: unknown[]) => {
@@ -188,7 +188,7 @@ describe("an erasure on a store that fails", () => {
     const store = rigged(new PlainStore());
     const service = serviceOn(store, { policy: { maxGuessOdds: 1, limits: { perNumber: [{ limit: 101, window: 86_400 }] } } });
     for (let i = 0; i < 101; i++) expect((await service.create({ phone_number: number })).status).toBe("pending");
-    store.fate = (method) => (method === "forget" ? "refused" : "done");
+    store.fate = (method) => (method === "delete" ? "refused" : "done");
     expect(await faultOf(service.verifier.unlock(service.of))).toBe("unavailable");
     expect((await service.create({ phone_number: number })).status).toBe("rate_limited");
     store.fate = () => "done";

@@ -111,25 +111,25 @@ describe.runIf(server)("faults of MongoDB", () => {
         const { db, close } = await connect(`mongodb://127.0.0.1:${proxy.port}`);
         const store = mongoStore({ db });
         const now = Date.now();
-        const life = { now, keepUntil: now + 1_800_000 };
-        const kept = { customer: randomUUID(), id: randomUUID(), tokens: ["t"], data: "d", ...life };
+        const expiry = { now, keepUntil: now + 1_800_000 };
+        const kept = { customer: randomUUID(), id: randomUUID(), tokens: ["t"], data: "d", ...expiry };
         const fresh = () => `${randomUUID()}:w`;
         const since = now - 1_000;
         const calls: Record<string, (of: Store) => Promise<unknown>> = {
           find: (of) => of.find(kept.customer, kept.id),
           create: (of) => of.commit({ record: { ...kept, id: randomUUID() } }),
           write: (of) => of.commit({ record: { ...kept, tokens: ["u", "t"] }, expected: "t" }),
-          "claim in a window": (of) => of.commit({ claims: [{ window: fresh(), member: "m", limit: 5, since, ...life }] }),
-          "claim in a list": (of) => of.commit({ claims: [{ window: fresh(), member: "m", since, ...life }] }),
-          "claim in a sum": (of) => of.commit({ claims: [{ sum: fresh(), weight: 1, part: 1, parts: 3, ...life }] }),
-          "take out": (of) => of.commit({ claims: [{ window: fresh(), member: "m", out: true, since, ...life }] }),
+          "claim in a window": (of) => of.commit({ claims: [{ window: fresh(), member: "m", limit: 5, since, ...expiry }] }),
+          "claim in a list": (of) => of.commit({ claims: [{ window: fresh(), member: "m", since, ...expiry }] }),
+          "claim in a sum": (of) => of.commit({ claims: [{ sum: fresh(), weight: 1, part: 1, parts: 3, ...expiry }] }),
+          "take out": (of) => of.commit({ claims: [{ window: fresh(), member: "m", out: true, since, ...expiry }] }),
           ask: (of) => of.commit({ asks: [{ sum: fresh(), part: 1, parts: 3 }] }),
           members: (of) => of.members(fresh(), 1),
-          tally: (of) => of.tally([{ counter: fresh(), by: 1, ...life }], []),
+          tally: (of) => of.tally([{ counter: fresh(), by: 1, ...expiry }], []),
           lease: (of) => of.lease(0, 1, 1),
           get: (of) => of.get("key"),
-          put: (of) => of.put("key", "value", life),
-          forget: (of) => of.forget({ windows: [fresh()] }),
+          put: (of) => of.put("key", "value", expiry),
+          delete: (of) => of.delete({ windows: [fresh()] }),
           ensureIndexes: () => store.ensureIndexes(),
         };
         await store.commit({ record: kept });

@@ -57,11 +57,11 @@ async function held(store: Store, window: string, since = 0): Promise<number> {
 const done = { done: true, counts: [], asked: [] };
 
 describe("every memoryStore() is a store of its own; one with a name is one per process", () => {
-  const life = { now: start, keepUntil: start + minute };
+  const expiry = { now: start, keepUntil: start + minute };
 
   test("two calls without a name know nothing of each other, whatever their options are", async () => {
     const stores = [memoryStore(), memoryStore(), memoryStore({ maxRecords: 5 }), memoryStore({ name: "default" })];
-    await stores[0]?.put("key", "value", life);
+    await stores[0]?.put("key", "value", expiry);
     expect(await Promise.all(stores.map((store) => store.get("key")))).toEqual(["value", undefined, undefined, undefined]);
     await Promise.all(stores.map((store) => store.close?.()));
     expect(await stores[0]?.get("key")).toBe("value");
@@ -69,7 +69,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
 
   test("one name is one store, another name another", async () => {
     const name = randomUUID();
-    await memoryStore({ name }).put("key", "value", life);
+    await memoryStore({ name }).put("key", "value", expiry);
     expect(await memoryStore({ name }).get("key")).toBe("value");
     expect(await own().store.get("key")).toBeUndefined();
   });
@@ -86,7 +86,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
 
   test("a second copy of the module shares it", async () => {
     const name = randomUUID();
-    await memoryStore({ name }).put("key", "value", life);
+    await memoryStore({ name }).put("key", "value", expiry);
     vi.resetModules();
     const copy = await import("../../adapters/store/memory/index.js");
     expect(copy.memoryStore).not.toBe(memoryStore);
@@ -96,7 +96,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
   test("close lets the name go", async () => {
     const name = randomUUID();
     const first = memoryStore({ name, maxRecords: 5 });
-    await first.put("key", "value", life);
+    await first.put("key", "value", expiry);
     await first.close?.();
     const second = memoryStore({ name, maxRecords: 6 });
     expect(await second.get("key")).toBeUndefined();
@@ -229,7 +229,7 @@ test("a method has done its work when it returns its promise", async () => {
     store.commit({ record: one, claims: [member(window, "a", start, { limit: 1 })] }),
     store.commit({ record: record({ customer: one.customer }), claims: [member(window, "b", start, { limit: 1 })] }),
     store.lease(start, 1, start + 1),
-    store.forget({ records: [one], windows: [window] }),
+    store.delete({ records: [one], windows: [window] }),
     store.commit({ claims: [member(window, "c", start, { limit: 1 })] }),
   ];
   expect(await Promise.all(calls)).toMatchObject([{ done: true }, { refusedBy: 0, count: 1, roomSince: start }, [{ id: one.id }], undefined, { counts: [1] }]);
@@ -262,9 +262,9 @@ describe("freeing what has ended", () => {
     const [day, since] = [{ keepUntil: start + 24 * 60 * minute }, { since: start - minute }];
     const brief = { keepUntil: start + minute };
     const tally = (keepUntil: number) => store.tally([{ counter: name, by: 1, now: start, keepUntil }], []);
-    for (const life of [brief, day, brief]) {
-      await store.commit({ claims: [member(name, "a", start, life), sum(name, 1, life)] });
-      await tally(life.keepUntil);
+    for (const expiry of [brief, day, brief]) {
+      await store.commit({ claims: [member(name, "a", start, expiry), sum(name, 1, expiry)] });
+      await tally(expiry.keepUntil);
     }
     await store.commit({ claims: [member(name, "b", start + 1, brief)] });
     clock.now += minute + lag;

@@ -290,14 +290,14 @@ describe.runIf(server)("mongoStore", () => {
       const waking = record({ wakeAt: 5 });
       const { customer, id } = waking;
       await store.commit({ record: waking });
-      const life = { now: 0, keepUntil: length };
+      const expiry = { now: 0, keepUntil: length };
       expect(await counting.roundTrips(() => own.find(customer, id))).toBe(1);
-      expect(await counting.roundTrips(() => own.put("key", "value", life))).toBe(1);
+      expect(await counting.roundTrips(() => own.put("key", "value", expiry))).toBe(1);
       expect(await counting.roundTrips(() => own.get("key"))).toBe(1);
       expect(await counting.roundTrips(() => own.members(name(), 10))).toBe(1);
-      expect(await counting.roundTrips(() => own.tally([{ counter: name(), by: 1, ...life }], ["a", "b"]))).toBe(2);
+      expect(await counting.roundTrips(() => own.tally([{ counter: name(), by: 1, ...expiry }], ["a", "b"]))).toBe(2);
       expect(await counting.roundTrips(() => own.tally([], ["a", "b"]))).toBe(1);
-      expect(await counting.roundTrips(() => own.tally([{ counter: name(), by: 1, ...life }], []))).toBe(1);
+      expect(await counting.roundTrips(() => own.tally([{ counter: name(), by: 1, ...expiry }], []))).toBe(1);
       expect(await counting.roundTrips(() => own.lease(5, 10, 6))).toBe(3);
       expect(await counting.roundTrips(() => own.lease(5, 10, 6))).toBe(1);
       await store.commit(following(waking));
@@ -391,17 +391,17 @@ describe.runIf(server)("mongoStore", () => {
       async (_, { hello, concern }) => {
         const own = mongoStore({ db: seenAs(hello) });
         const { record: first, claims } = create();
-        const life = { now: 0, keepUntil: length };
+        const expiry = { now: 0, keepUntil: length };
         commands.length = 0;
         await own.commit({ record: { ...first, wakeAt: 5 }, claims: [...claims, member(name())] });
         await own.lease(5, 1, 6);
         await own.commit({ ...following(first), claims: [member(name(), { limit: 1, out: true }), member(name(), { out: true }), weight(name(), -1)] });
         await own.commit({ asks: [partsOf(name())] });
-        await own.put("key", "value", life);
+        await own.put("key", "value", expiry);
         await own.get("key");
         await own.find(first.customer, first.id);
         await own.members(name(), 1);
-        await own.tally([{ counter: name(), by: 1, ...life }], ["a"]);
+        await own.tally([{ counter: name(), by: 1, ...expiry }], ["a"]);
         const isRead = ({ commandName }: CommandStartedEvent) => commandName === "find" || commandName === "aggregate";
         for (const one of commands) {
           if (isRead(one)) expect(one.command.readConcern).toEqual({ level: "majority" });
@@ -503,20 +503,20 @@ describe.runIf(server)("mongoStore", () => {
       return Number(found?.expireAt) - Date.now();
     }
     /** Ends are rounded up to the minute. */
-    const near = (life: number) => [life - 5_000, life + 65_000] as const;
+    const near = (length: number) => [length - 5_000, length + 65_000] as const;
     const clocks = { "on time": 0, "two days ahead": 2 * day, "two days behind": -2 * day, "at the beginning of time": 1_000 - Date.now() };
 
     it.each(Object.entries(clocks))("are measured by the server's clock where a process's is %s", async (_, skew) => {
       const now = Date.now() + skew;
-      const life = { now, keepUntil: now + length };
+      const expiry = { now, keepUntil: now + length };
       const [window, list, sum, counter] = [name(), name(), name(), name()];
-      const kept = record(life);
+      const kept = record(expiry);
       await store.commit({
         record: kept,
-        claims: [member(window, { ...life, limit: 1, member: "m" }), member(list, { ...life, member: "m" }), weight(sum, 1, life)],
+        claims: [member(window, { ...expiry, limit: 1, member: "m" }), member(list, { ...expiry, member: "m" }), weight(sum, 1, expiry)],
       });
-      await store.tally([{ counter, by: 1, ...life }], []);
-      await store.put(counter, "value", life);
+      await store.tally([{ counter, by: 1, ...expiry }], []);
+      await store.put(counter, "value", expiry);
       for (const _id of [recordKey(kept), key({ window }), key({ window: list, member: "m" }), key({ sum })]) {
         const [least, most] = near(length);
         expect(await left("state", _id)).toBeGreaterThan(least);
@@ -866,7 +866,7 @@ describe.runIf(server)("mongoStore", () => {
     await store.commit({ record: first, claims: [...claims, member(window), member(window), weight(sum, 1)] });
     await store.put(value, "value", { now: 0, keepUntil: length });
     commands.length = 0;
-    await store.forget({ records: [first], windows: [window, `${first.customer}:n:1`], sums: [partsOf(sum)], values: [value] });
+    await store.delete({ records: [first], windows: [window, `${first.customer}:n:1`], sums: [partsOf(sum)], values: [value] });
     const deletes = commands.flatMap(({ command }) => (command["deletes"] ?? []) as { q: object; limit: number }[]);
     expect(deletes).toHaveLength(7);
     for (const { q, limit } of deletes) expect([Object.keys(q), limit]).toEqual([["_id"], 1]);

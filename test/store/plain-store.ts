@@ -2,8 +2,8 @@ import type {
   Change,
   Claim,
   CommitResult,
-  Forgotten,
-  Life,
+  Deletion,
+  Expiry,
   MemberClaim,
   RecordWrite,
   Revocation,
@@ -220,12 +220,12 @@ export class PlainStore implements Store {
     return this.values.get(key);
   }
 
-  async put(key: string, value: string, _life: Life): Promise<void> {
+  async put(key: string, value: string, _life: Expiry): Promise<void> {
     this.check(value);
     this.values.set(key, value);
   }
 
-  async forget({ records = [], windows = [], sums = [], values = [] }: Forgotten): Promise<void> {
+  async delete({ records = [], windows = [], sums = [], values = [] }: Deletion): Promise<void> {
     for (const record of records) this.records.delete(this.key(record));
     for (const window of windows) this.windows.delete(window);
     for (const parts of sums) {

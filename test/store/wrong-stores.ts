@@ -1038,13 +1038,13 @@ const wrongValues: readonly WrongStore[] = [
     get: async (key) => (await right.get(key)) ?? (null as unknown as undefined),
   })),
   wrong("keeps the first value of a key", replaced, (store, right) => ({
-    async put(key, value, life) {
-      if (!store.values.has(key)) await right.put(key, value, life);
+    async put(key, value, expiry) {
+      if (!store.values.has(key)) await right.put(key, value, expiry);
     },
   })),
   wrong("keeps an old value when the new one has ended", "put: a value whose end has passed may be gone, and what it replaced is", (_, right) => ({
-    async put(key, value, life) {
-      if (life.keepUntil > life.now) await right.put(key, value, life);
+    async put(key, value, expiry) {
+      if (expiry.keepUntil > expiry.now) await right.put(key, value, expiry);
     },
   })),
   wrong("takes an empty value for none", "put: values come back byte for byte, whatever they look like", (store) => ({
@@ -1052,12 +1052,12 @@ const wrongValues: readonly WrongStore[] = [
   })),
   wrong("lowers and trims keys", "put: keys are kept apart whatever they look like", (_, right) => ({
     get: async (key) => right.get(key.trim().toLowerCase()),
-    put: async (key, value, life) => right.put(key.trim().toLowerCase(), value, life),
+    put: async (key, value, expiry) => right.put(key.trim().toLowerCase(), value, expiry),
   })),
   wrong("writes what is too large, then complains", "put: 64 KiB are kept, a megabyte is rejected and leaves the value as it was", (store, right) => ({
-    async put(key, value, life) {
+    async put(key, value, expiry) {
       store.values.set(key, value);
-      await right.put(key, value, life);
+      await right.put(key, value, expiry);
     },
   })),
   wrong("keeps counters among the values", "put: values, windows, sums, counters and records of one name do not touch", (store) => ({
@@ -1068,44 +1068,44 @@ const wrongValues: readonly WrongStore[] = [
   })),
 ];
 
-const letGo = "forget: of a sum the parts that count are let go of, the next one too, and those of another sum stay";
+const letGo = "delete: of a sum the parts that count are deleted, the next one too, and those of another sum stay";
 
-const allOfIt = "forget: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share";
+const allOfIt = "delete: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share";
 
 const wrongForgets: readonly WrongStore[] = [
   ...(["records", "windows", "sums", "values"] as const).map((kind) =>
     wrong(`lets go of no ${kind}`, allOfIt, (_, right) => ({
-      forget: async ({ [kind]: _kept, ...rest }) => right.forget(rest),
+      delete: async ({ [kind]: _kept, ...rest }) => right.delete(rest),
     })),
   ),
   wrong("lets go of all that the customer has", allOfIt, (store, right) => ({
-    async forget(what) {
-      await right.forget(what);
+    async delete(what) {
+      await right.delete(what);
       for (const { customer } of what.records ?? []) for (const key of store.records.keys()) if (key.startsWith(customer)) store.records.delete(key);
     },
   })),
   wrong("lets go of the window with the name of a sum", allOfIt, (_, right) => ({
-    forget: async (what) => right.forget({ ...what, windows: [...(what.windows ?? []), ...(what.sums ?? []).map(({ sum }) => sum)] }),
+    delete: async (what) => right.delete({ ...what, windows: [...(what.windows ?? []), ...(what.sums ?? []).map(({ sum }) => sum)] }),
   })),
   wrong(
     "complains of what is not there",
-    "forget: what is not there is passed over, a second call does nothing, and all of it can be made again",
+    "delete: what is not there is passed over, a second call does nothing, and all of it can be made again",
     (store, right) => ({
-      async forget(what) {
+      async delete(what) {
         if (what.values?.some((key) => !store.values.has(key))) throw new Error("not found");
-        await right.forget(what);
+        await right.delete(what);
       },
     }),
   ),
   wrong(
-    "takes a write over a record that was let go of for a create",
-    "forget: a write over a record that was let go of finds none and does not bring it back",
+    "takes a write over a record that was deleted for a create",
+    "delete: a write over a record that was deleted finds none and does not bring it back",
     (store, right) => {
       const gone = new Set<string>();
       return {
-        async forget(what) {
+        async delete(what) {
           for (const record of what.records ?? []) gone.add(store.key(record));
-          await right.forget(what);
+          await right.delete(what);
         },
         isExpected: (current, expected) => right.isExpected(current, expected) || (current === undefined && gone.size > 0),
       };
@@ -1113,13 +1113,13 @@ const wrongForgets: readonly WrongStore[] = [
   ),
   wrong(
     "keeps the wake time of what it lets go of",
-    "forget: a record that was let go of is not leased, and wakes no more when another takes its place",
+    "delete: a record that was deleted is not leased, and wakes no more when another takes its place",
     (store, right) => {
       const woken = new Map<string, number | undefined>();
       return {
-        async forget(what) {
+        async delete(what) {
           for (const record of what.records ?? []) woken.set(store.key(record), store.records.get(store.key(record))?.wakeAt);
-          await right.forget(what);
+          await right.delete(what);
         },
         write(record) {
           const wakeAt = record.wakeAt ?? woken.get(store.key(record));
@@ -1129,22 +1129,22 @@ const wrongForgets: readonly WrongStore[] = [
     },
   ),
   wrong("leaves the next part of a sum", letGo, (store) => ({
-    async forget({ sums = [] }) {
+    async delete({ sums = [] }) {
       for (const parts of sums) for (const at of store.sum(parts.sum).keys()) if (store.counts(at, parts)) store.sum(parts.sum).delete(at);
     },
   })),
   wrong("lets go of the newest part of a sum only", letGo, (_, right) => ({
-    forget: async ({ sums = [], ...what }) => right.forget({ ...what, sums: sums.map((parts) => ({ ...parts, parts: 1 })) }),
+    delete: async ({ sums = [], ...what }) => right.delete({ ...what, sums: sums.map((parts) => ({ ...parts, parts: 1 })) }),
   })),
-  wrong("lets go of a hundred at once, no more", "forget: thousands at once", (_, right) => ({
-    forget: async (what) => right.forget({ ...what, windows: what.windows?.slice(0, 100) ?? [] }),
+  wrong("lets go of a hundred at once, no more", "delete: thousands at once", (_, right) => ({
+    delete: async (what) => right.delete({ ...what, windows: what.windows?.slice(0, 100) ?? [] }),
   })),
 ];
 
 const wrongLives: readonly WrongStore[] = [
   wrong(
     "forgets by its own clock what callers' clocks keep",
-    "life: what a caller keeps whose clock is years behind, or ahead, is kept as long",
+    "expiry: what a caller keeps whose clock is years behind, or ahead, is kept as long",
     (store, right) => ({
       write(record) {
         right.write(record);
@@ -1152,19 +1152,19 @@ const wrongLives: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong("purges a window by the caller's clock", "life: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
+  wrong("purges a window by the caller's clock", "expiry: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
     take(claim) {
       right.take(claim);
       if ("window" in claim) for (const [member, at] of store.window(claim.window)) if (at <= claim.since) store.leave({ ...claim, member });
     },
   })),
-  wrong("purges the parts before those that a caller counts", "life: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
+  wrong("purges the parts before those that a caller counts", "expiry: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
     weigh(claim) {
       right.weigh(claim);
       for (const at of store.sum(claim.sum).keys()) if (at <= claim.part - claim.parts) store.sum(claim.sum).delete(at);
     },
   })),
-  wrong("purges records by the caller's clock", "life: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
+  wrong("purges records by the caller's clock", "expiry: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
     write(record) {
       for (const [key, { keepUntil }] of store.records) if (keepUntil <= record.now) store.records.delete(key);
       right.write(record);
@@ -1172,7 +1172,7 @@ const wrongLives: readonly WrongStore[] = [
   })),
   wrong(
     "lets the last claim's end hold for the whole window",
-    "life: a nearer end never shortens what a window, a sum or a counter keeps for longer",
+    "expiry: a nearer end never shortens what a window, a sum or a counter keeps for longer",
     (store, right) => ({
       take(claim) {
         right.take(claim);
@@ -1182,7 +1182,7 @@ const wrongLives: readonly WrongStore[] = [
   ),
   wrong(
     "lets the last add's end hold for the whole counter",
-    "life: a nearer end never shortens what a window, a sum or a counter keeps for longer",
+    "expiry: a nearer end never shortens what a window, a sum or a counter keeps for longer",
     (store, right) => ({
       async tally(adds, reads) {
         const counts = await right.tally(adds, reads);

@@ -10,6 +10,6 @@ const call = (method) => async (...args) => {
   if (existsSync(process.env.AWAY)) throw new Error("the store is away");
   return here[method](...args);
 };
-const store = Object.fromEntries(["find", "commit", "members", "tally", "lease", "get", "put", "forget"].map((method) => [method, call(method)]));
+const store = Object.fromEntries(["find", "commit", "members", "tally", "lease", "get", "put", "delete"].map((method) => [method, call(method)]));
 export const verifier = createVerifier({ store, sender: consoleSender(), secret: process.env.PHONEPROOF_SECRET, countries: ["FR"] });
 `;

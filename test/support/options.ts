@@ -4,7 +4,7 @@ const never = () => Promise.reject(new Error("no test asks for it"));
 
 /** The options that have no default, with nothing behind them. */
 export const neededOptions: VerifierOptions = {
-  store: { find: never, commit: never, members: never, tally: never, lease: never, get: never, put: never, forget: never },
+  store: { find: never, commit: never, members: never, tally: never, lease: never, get: never, put: never, delete: never },
   sender: { send: never },
   secret: "a secret of the tests, long enough to be one",
   countries: ["FR"],

@@ -184,7 +184,7 @@ describe("simulate", () => {
     const broken = (clock: { now(): number }): Store => {
       const store = memoryStore({ name: "simulate: broken", now: () => clock.now() });
       return Object.assign(Object.create(null) as Store, {
-        ...Object.fromEntries((["find", "members", "tally", "lease", "get", "put", "forget"] as const).map((name) => [name, store[name].bind(store)])),
+        ...Object.fromEntries((["find", "members", "tally", "lease", "get", "put", "delete"] as const).map((name) => [name, store[name].bind(store)])),
         commit: (change) => (++commits % 50 === 0 ? Promise.reject(new Error("the disk is full")) : store.commit(change)),
         close: async () => store.close?.(),
       } satisfies Partial<Store>);

@@ -1,4 +1,4 @@
-import type { Change, Claim, CommitResult, Forgotten, Life, MemberClaim, Store, StoredRecord, SumParts, Tally } from "../../../src/ports/store.js";
+import type { Change, Claim, CommitResult, Deletion, Expiry, MemberClaim, Store, StoredRecord, SumParts, Tally } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
 import { type Row, Rows } from "./rows.js";
 
@@ -127,15 +127,15 @@ class MemoryStore implements Store {
     return this.#values.get(key)[0]?.text;
   }
 
-  async put(key: string, value: string, life: Life): Promise<void> {
+  async put(key: string, value: string, expiry: Expiry): Promise<void> {
     this.#tidy();
     refuseLarge(value, "a value");
     this.#makeRoom([this.#values], [key], () => this.#values.get(key).length === 0, "values");
     const piece = inOnePiece();
-    this.#values.set(piece(key), [{ text: piece(value), end: this.#endOf(life) }]);
+    this.#values.set(piece(key), [{ text: piece(value), end: this.#endOf(expiry) }]);
   }
 
-  async forget({ records = [], windows = [], sums = [], values = [] }: Forgotten): Promise<void> {
+  async delete({ records = [], windows = [], sums = [], values = [] }: Deletion): Promise<void> {
     for (const { customer, id } of records) this.#records.remove(id, (kept) => kept.customer === customer);
     for (const window of windows) this.#windows.remove(window);
     for (const parts of sums) this.#sums.remove(parts.sum, ({ part }) => isCounted(part, { ...parts, ahead: true }));
@@ -204,8 +204,8 @@ class MemoryStore implements Store {
     this.#windows.set(piece(window), others.slice(0, Math.max(...limits) + slack));
   }
 
-  #add(rows: Rows<Part>, key: string, part: number, by: number, life: Life, piece: Piece): void {
-    const end = this.#endOf(life);
+  #add(rows: Rows<Part>, key: string, part: number, by: number, expiry: Expiry, piece: Piece): void {
+    const end = this.#endOf(expiry);
     const row = rows.get(key).find((other) => other.part === part);
     if (row === undefined) rows.set(piece(key), [...rows.get(key), { part, held: by, end }]);
     else Object.assign(row, { held: row.held + by, end: Math.max(row.end, end) });
@@ -245,7 +245,7 @@ class MemoryStore implements Store {
   }
 
   /** When a life that begins now has ended. */
-  #endOf({ now, keepUntil }: Life): number {
+  #endOf({ now, keepUntil }: Expiry): number {
     return Math.ceil((this.options.now() + Math.max(0, keepUntil - now)) / 1_000);
   }
 

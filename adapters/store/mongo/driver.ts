@@ -1,4 +1,4 @@
-import type { Life } from "../../../src/ports/store.js";
+import type { Expiry } from "../../../src/ports/store.js";
 
 /** The least of the `mongodb` driver's `Db` (6 and 7) that the store asks for. */
 export interface MongoDb {
@@ -27,7 +27,7 @@ export const collectionNames = ["state", "counters", "values"] as const;
 
 export interface Opened extends Record<(typeof collectionNames)[number], MongoCollection> {
   /** When MongoDB may clear away what has this life, by the server's clock. */
-  endOf(life: Life): Date;
+  endOf(expiry: Expiry): Date;
 }
 
 /** In milliseconds: how much longer than asked MongoDB keeps what has ended; the longest life, so that dates stay those of JavaScript; and what ends are rounded up to, so that indexes are seldom written. */
@@ -70,8 +70,8 @@ export async function open(db: MongoDb, prefix: string): Promise<Opened> {
   // Where one clock stands still or is set back, the other goes on.
   const [here, began] = [Date.now(), performance.now()];
   const passed = () => Math.max(Date.now() - here, performance.now() - began);
-  const endOf = ({ now, keepUntil }: Life) => time + passed() + Math.min(Math.max(0, keepUntil - now), longestLife);
-  return { ...(collections as Omit<Opened, "endOf">), endOf: (life) => new Date(Math.ceil(endOf(life) / minute) * minute) };
+  const endOf = ({ now, keepUntil }: Expiry) => time + passed() + Math.min(Math.max(0, keepUntil - now), longestLife);
+  return { ...(collections as Omit<Opened, "endOf">), endOf: (expiry) => new Date(Math.ceil(endOf(expiry) / minute) * minute) };
 }
 
 /** The index on `expireAt`. */

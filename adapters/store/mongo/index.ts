@@ -143,13 +143,13 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
       return document === null ? undefined : (document as { value: string }).value;
     },
 
-    async put(key, value, life): Promise<void> {
+    async put(key, value, expiry): Promise<void> {
       refuseLarge("value", value);
-      await reach(({ values, endOf }) => sendAll(values, [upsert(made(key), { $set: { value }, $max: { expireAt: endOf(life) } })]));
+      await reach(({ values, endOf }) => sendAll(values, [upsert(made(key), { $set: { value }, $max: { expireAt: endOf(expiry) } })]));
     },
 
     // One statement for each name: on a sharded cluster one for many documents can miss one that is moving just then.
-    async forget({ records = [], windows = [], sums = [], values: keys = [] }): Promise<void> {
+    async delete({ records = [], windows = [], sums = [], values: keys = [] }): Promise<void> {
       const gone = (ids: readonly unknown[]) => ids.map((_id) => ({ deleteOne: { filter: { _id } } }));
       await reach(async ({ state, values }) => {
         const named = [...records.map(recordKey), ...windows.map((window) => ({ window })), ...sums.map(({ sum }) => ({ sum }))];

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store } from "../../../src/ports/store.js";
+import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store } from "../../../src/ports/store.js";
 import commitScript from "./commit.lua";
 import { refuseLarge } from "./faults.js";
 import { customerOf, type Keys, listName, packMember, partName, windowName } from "./keys.js";
@@ -15,7 +15,7 @@ const grace = 10 * 60 * 1000;
 const ticketLife = 10 * 60 * 1000;
 
 /** Milliseconds that Redis must keep what lives so long. */
-export function ttl({ now, keepUntil }: Life): number {
+export function ttl({ now, keepUntil }: Expiry): number {
   return Math.max(keepUntil - now, 0) + grace;
 }
 

@@ -2,8 +2,8 @@ import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
+import deleteScript from "./delete.lua";
 import { faultOf, refuseLarge } from "./faults.js";
-import forgetScript from "./forget.lua";
 import inspectScript from "./inspect.lua";
 import { keysUnder, listName, parseMember, partName, windowName } from "./keys.js";
 import { leaseFrom } from "./lease.js";
@@ -31,7 +31,7 @@ export interface RedisStoreOptions {
   readonly shards?: number;
 }
 
-/** Scripts of one `forget` that are under way at a time: clients refuse beyond some number. */
+/** Scripts of one `delete` that are under way at a time: clients refuse beyond some number. */
 const mostForgetting = 50;
 
 /**
@@ -118,12 +118,12 @@ export function redisStore(options: RedisStoreOptions): Store {
       return { kind: "redis", due: answers.reduce((sum, [, due]) => sum + Number(due), 0), ...(time !== "" && { time: Number(time) }), settings };
     },
 
-    async put(key, value, life): Promise<void> {
+    async put(key, value, expiry): Promise<void> {
       refuseLarge("value", value);
-      await ask(putScript, [keys.value(key)], [value, String(ttl(life))]);
+      await ask(putScript, [keys.value(key)], [value, String(ttl(expiry))]);
     },
 
-    async forget({ records = [], windows = [], sums = [], values = [] }) {
+    async delete({ records = [], windows = [], sums = [], values = [] }) {
       const work: [keys: string[], names: string[]][] = values.map((key) => [[keys.value(key)], []]);
       for (const { customer, id } of records) {
         const { record, wake, name } = keys.record(customer, id);
@@ -133,7 +133,7 @@ export function redisStore(options: RedisStoreOptions): Store {
       for (const { sum, part, parts } of sums)
         work.push([Array.from({ length: parts + 1 }, (_, at) => keys.customer(sum) + partName(sum) + (part + 1 - at)), []]);
       const worker = async () => {
-        for (let next = work.pop(); next !== undefined; next = work.pop()) await ask(forgetScript, ...next);
+        for (let next = work.pop(); next !== undefined; next = work.pop()) await ask(deleteScript, ...next);
       };
       await Promise.all(Array.from({ length: mostForgetting }, worker));
     },

@@ -2,7 +2,7 @@ import type { MemberClaim } from "../../domain/claim.js";
 import type { KeptCustomer } from "../../domain/customers.js";
 import { day } from "../../domain/time.js";
 import type { Clock } from "../../ports/clock.js";
-import type { Life, Store, StoredRecord } from "../../ports/store.js";
+import type { Expiry, Store, StoredRecord } from "../../ports/store.js";
 import type { StoreBudget } from "../clock/budget.js";
 import type { Codes } from "../codes.js";
 import { type Held, keptTokens, type RecordsOf } from "../records/records.js";
@@ -25,7 +25,7 @@ export const customerRecord = "customer";
 /** For good, as far as stores can tell: fifty years from the last write. Milliseconds. */
 const forGood = 50 * 365 * day;
 
-export function keptForGood(now: number): Life {
+export function keptForGood(now: number): Expiry {
   return { now, keepUntil: now + forGood };
 }
 

@@ -26,8 +26,8 @@ export function tracedStore(store: Store, telemetry: Telemetry): Store {
     tally: (adds, reads) => call("tally", () => store.tally(adds, reads)),
     lease: (until, limit, leaseUntil) => call("lease", () => store.lease(until, limit, leaseUntil)),
     get: (key) => call("get", () => store.get(key)),
-    put: (key, value, life) => call("put", () => store.put(key, value, life)),
-    forget: (what) => call("forget", () => store.forget(what)),
+    put: (key, value, expiry) => call("put", () => store.put(key, value, expiry)),
+    delete: (what) => call("delete", () => store.delete(what)),
     ...(inspect !== undefined && { inspect: (until: number) => call("inspect", () => inspect.call(store, until)) }),
   };
 }

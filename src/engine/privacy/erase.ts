@@ -48,8 +48,8 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   for (const some of chunksOf(ids, parallel)) {
     const emptied = (await Promise.all(some.map((id) => emptyRecord(parts, customer, id)))).filter((auth) => auth !== undefined);
     erased += emptied.length;
-    for (const values of chunksOf(emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId)))) await call(() => store.forget({ values }));
-    await call(() => store.forget({ records: some.map((id) => ({ customer, id })) }));
+    for (const values of chunksOf(emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId)))) await call(() => store.delete({ values }));
+    await call(() => store.delete({ records: some.map((id) => ({ customer, id })) }));
     for (const id of some) records.forget(id);
   }
 
@@ -66,7 +66,7 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const { number } = own.phone;
   const windows = [own.names.refused, verifiedWindow(customer, number, codes.mask)];
-  await call(() => store.forget({ windows, values: [factsKey(customer, codes.mask(number))] }));
+  await call(() => store.delete({ windows, values: [factsKey(customer, codes.mask(number))] }));
   return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 4 * settings.clockSkew) };
 }
 

@@ -58,7 +58,7 @@ export async function unlockNumber(parts: Parts, account: Account, { phone_numbe
       await newBudget(parts).call(() => store.commit({ claims: movedClaims(names, sends, latest, onceIn), counts: [] }));
       await newBudget(parts).call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, { ...moment, now: latest }), counts: [] }));
     }
-    await newBudget(parts).call(() => store.forget({ sums: [...names.sendSums, names.guesses] }));
+    await newBudget(parts).call(() => store.delete({ sums: [...names.sendSums, names.guesses] }));
   } catch (err) {
     // It may not have lifted all: the next call is to.
     const takenBack = retryInBackground(clock, () => store.commit({ claims: [{ ...lift, out: true }], counts: [] }));

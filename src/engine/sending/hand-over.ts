@@ -119,7 +119,7 @@ async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise
         if (isVoid(auth)) return { result: false };
         return { result: true, next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] } };
       });
-      if (isListed !== true) await parts.store.forget({ values: keysOfListedId(listed) });
+      if (isListed !== true) await parts.store.delete({ values: keysOfListedId(listed) });
     });
   } catch (err) {
     parts.eyes.sparse.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");

@@ -1,7 +1,7 @@
 import { AssertionError } from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { inspect, isDeepStrictEqual } from "node:util";
-import type { Change, Claim, CommitResult, Life, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, SumParts } from "../../ports/store.js";
+import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, SumParts } from "../../ports/store.js";
 
 /** A case before `storeContract` fills in the default peer. */
 export interface StoreCase {
@@ -16,13 +16,13 @@ export const halfHour = 1_800_000;
 export const minute = 60_000;
 
 /** A life that ends in half an hour. */
-export function life(now: number = Date.now()): Life {
+export function expiry(now: number = Date.now()): Expiry {
   return { now, keepUntil: now + halfHour };
 }
 
 /** A record of a customer of its own, with one token. */
 export function newRecord(fields: Partial<RecordWrite> = {}): RecordWrite {
-  return { customer: randomUUID(), id: randomUUID(), tokens: [randomUUID()], data: "first", ...life(fields.now), ...fields };
+  return { customer: randomUUID(), id: randomUUID(), tokens: [randomUUID()], data: "first", ...expiry(fields.now), ...fields };
 }
 
 /** What the next write of `record` is: a new token before the older ones, at most 16 in all. `wakeAt` is left out unless it is given. */
@@ -111,7 +111,7 @@ export function newName(customer: string = randomUUID()): string {
 /** A claim on `window`: a new member, over the last minute. Without `limit`, the window is a list. */
 export function member(window: string, fields: Partial<MemberClaim> = {}): MemberClaim {
   const now = fields.now ?? Date.now();
-  return { window, member: randomUUID(), since: now - minute, ...life(now), ...fields };
+  return { window, member: randomUUID(), since: now - minute, ...expiry(now), ...fields };
 }
 
 /** The parts of `sum` that count: three, of which 700,000 is the newest, unless a case says otherwise. */
@@ -121,7 +121,7 @@ export function partsOf(sum: string, fields: Partial<SumParts> = {}): SumParts {
 
 /** A claim of `weight` on `sum`, on the parts that `partsOf` names. */
 export function weight(sum: string, weight: number, fields: Partial<SumClaim> = {}): SumClaim {
-  return { ...partsOf(sum), weight, ...life(fields.now), ...fields };
+  return { ...partsOf(sum), weight, ...expiry(fields.now), ...fields };
 }
 
 /** Commits claims, which must be granted with exactly these counts. */

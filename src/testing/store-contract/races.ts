@@ -5,10 +5,10 @@ import {
   between,
   commit,
   ensure,
+  expiry,
   following,
   granted,
   holds,
-  life,
   member,
   minute,
   newest,
@@ -264,7 +264,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       name: `put: of ${racers} racing puts one stays whole`,
       async run(store, peer) {
         const key = randomUUID();
-        await race(store, peer, (handle, i) => handle.put(key, `${i}`.repeat(50), life()));
+        await race(store, peer, (handle, i) => handle.put(key, `${i}`.repeat(50), expiry()));
         const value = (await store.get(key)) ?? "";
         ensure(/^(\d+?)\1{49}$/.test(value), `the value after the race: got ${JSON.stringify(value)}`);
         same(await peer.get(key), value, "the value after the race, read by the peer");

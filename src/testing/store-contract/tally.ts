@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Tally } from "../../ports/store.js";
-import { life, oddTexts, type StoreCase, same } from "./fixtures.js";
+import { expiry, oddTexts, type StoreCase, same } from "./fixtures.js";
 
 /** `by` more in `counter`. */
 function add(counter: string, by: number): Tally {
-  return { counter, by, ...life() };
+  return { counter, by, ...expiry() };
 }
 
 /** `tally`. */

@@ -1,5 +1,21 @@
 import { randomUUID } from "node:crypto";
-import { ensure, granted, halfHour, holds, life, member, newRecord, oddTexts, rejects, type StoreCase, same, stored, sums, weight, write } from "./fixtures.js";
+import {
+  ensure,
+  expiry,
+  granted,
+  halfHour,
+  holds,
+  member,
+  newRecord,
+  oddTexts,
+  rejects,
+  type StoreCase,
+  same,
+  stored,
+  sums,
+  weight,
+  write,
+} from "./fixtures.js";
 
 /** `get` and `put`. */
 export const valueCases: readonly StoreCase[] = [
@@ -9,7 +25,7 @@ export const valueCases: readonly StoreCase[] = [
       const key = randomUUID();
       const now = Date.now();
       same(await store.get(key), undefined, "an unknown key");
-      await store.put(key, "first", life());
+      await store.put(key, "first", expiry());
       same(await store.get(key), "first", "the value");
       same(await peer.get(key), "first", "the value, read by the peer");
       await peer.put(key, "second", { now, keepUntil: now + halfHour - 60_000 });
@@ -24,11 +40,11 @@ export const valueCases: readonly StoreCase[] = [
     name: "put: a value whose end has passed may be gone, and what it replaced is",
     async run(store) {
       const key = randomUUID();
-      await store.put(key, "old", life());
+      await store.put(key, "old", expiry());
       await store.put(key, "ended", { now: Date.now(), keepUntil: Date.now() - 60_000 });
       const value = await store.get(key);
       ensure(value === undefined || value === "ended", `the value past its end: expected undefined or "ended", got ${JSON.stringify(value)}`);
-      await store.put(key, "new", life());
+      await store.put(key, "new", expiry());
       same(await store.get(key), "new", "the value put after the ended one");
     },
   },
@@ -37,7 +53,7 @@ export const valueCases: readonly StoreCase[] = [
     async run(store) {
       for (const value of ["", ...oddTexts]) {
         const key = randomUUID();
-        await store.put(key, value, life());
+        await store.put(key, value, expiry());
         same(await store.get(key), value, "an awkward value");
       }
     },
@@ -47,7 +63,7 @@ export const valueCases: readonly StoreCase[] = [
     async run(store) {
       const start = randomUUID();
       const keys = [...oddTexts, "", "x".repeat(500)].map((text) => `${start}${text}`);
-      for (const [i, key] of keys.entries()) await store.put(key, `value ${i}`, life());
+      for (const [i, key] of keys.entries()) await store.put(key, `value ${i}`, expiry());
       for (const [i, key] of keys.entries()) same(await store.get(key), `value ${i}`, `the value under ${JSON.stringify(key)}`);
     },
   },
@@ -56,12 +72,12 @@ export const valueCases: readonly StoreCase[] = [
     async run(store) {
       const key = randomUUID();
       const value = "x".repeat(65_536);
-      await store.put(key, value, life());
+      await store.put(key, value, expiry());
       ensure((await store.get(key)) === value, "64 KiB do not come back as they were");
-      await rejects(store.put(key, "y".repeat(1_048_576), life()), "a put of a megabyte");
+      await rejects(store.put(key, "y".repeat(1_048_576), expiry()), "a put of a megabyte");
       ensure((await store.get(key)) === value, "the value changed although the put was rejected");
       const other = randomUUID();
-      await rejects(store.put(other, "y".repeat(1_048_576), life()), "a put of a megabyte");
+      await rejects(store.put(other, "y".repeat(1_048_576), expiry()), "a put of a megabyte");
       same(await store.get(other), undefined, "the key after the rejected put");
     },
   },
@@ -72,11 +88,11 @@ export const valueCases: readonly StoreCase[] = [
       const { now } = record;
       const name = `${record.customer}:${record.id}`;
       same(await store.get(name), undefined, "a value under a record's name");
-      await store.put(name, "value", life());
+      await store.put(name, "value", expiry());
       await granted(store, [member(name, { now, limit: 1 })], [1], "a window under a value's name");
       await granted(store, [weight(name, 7, { now, limit: 7 })], [7], "a sum under a window's name");
-      same(await store.tally([{ counter: name, by: 3, ...life() }], [name]), [3], "a counter under a sum's name");
-      await store.put(record.id, "value of the id", life());
+      same(await store.tally([{ counter: name, by: 3, ...expiry() }], [name]), [3], "a counter under a sum's name");
+      await store.put(record.id, "value of the id", expiry());
       same(await store.get(name), "value", "the value");
       await stored(store, record, "the record");
       await holds(store, name, now - 1, 1, "the window");

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import {
   commit,
+  expiry,
   fill,
   following,
   granted,
   holds,
-  life,
   member,
   minute,
   newest,
@@ -21,10 +21,10 @@ import {
   write,
 } from "./fixtures.js";
 
-/** `forget`. */
-export const forgetCases: readonly StoreCase[] = [
+/** `delete`. */
+export const deleteCases: readonly StoreCase[] = [
   {
-    name: "forget: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share",
+    name: "delete: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share",
     async run(store, peer) {
       const now = Date.now();
       const customer = randomUUID();
@@ -40,41 +40,41 @@ export const forgetCases: readonly StoreCase[] = [
         [1, 4],
         "a window with the name of a sum, and a sum with that of a window",
       );
-      for (const key of [value, kept]) await store.put(key, "value", life());
+      for (const key of [value, kept]) await store.put(key, "value", expiry());
 
-      await store.forget({ records: [record, foreign], windows: [window, list], sums: [partsOf(sum)], values: [value] });
-      for (const one of [record, foreign]) same(await peer.find(one.customer, one.id), undefined, "a record that was let go of");
+      await store.delete({ records: [record, foreign], windows: [window, list], sums: [partsOf(sum)], values: [value] });
+      for (const one of [record, foreign]) same(await peer.find(one.customer, one.id), undefined, "a record that was deleted");
       await stored(peer, other, "another record of the customer");
       await stored(peer, twin, "the record of the same id of another customer");
       await holds(peer, sum, now - minute, 1, "the window with the name of a sum");
       await sums(peer, window, 4, "the sum with the name of a window");
-      same(await peer.members(window, 9), [], "the window that was let go of");
-      same(await peer.members(list, 9), [], "the list that was let go of");
-      await holds(peer, window, now - minute, 0, "the window that was let go of");
-      await sums(peer, sum, 0, "the sum that was let go of");
-      same(await peer.get(value), undefined, "the value that was let go of");
+      same(await peer.members(window, 9), [], "the window that was deleted");
+      same(await peer.members(list, 9), [], "the list that was deleted");
+      await holds(peer, window, now - minute, 0, "the window that was deleted");
+      await sums(peer, sum, 0, "the sum that was deleted");
+      same(await peer.get(value), undefined, "the value that was deleted");
       await holds(peer, kept, now - minute, 3, "another window");
       same((await peer.members(`${list}+`, 9)).length, 1, "another list");
       await sums(peer, kept, 7, "another sum");
       same(await peer.get(kept), "value", "another value");
-      await store.forget({});
+      await store.delete({});
     },
   },
   {
-    name: "forget: of a sum the parts that count are let go of, the next one too, and those of another sum stay",
+    name: "delete: of a sum the parts that count are deleted, the next one too, and those of another sum stay",
     async run(store, peer) {
       const customer = randomUUID();
       const [gone, kept] = [newName(customer), newName(customer)];
       const parts = [-2, -1, 0, 1].map((offset) => partsOf("").part + offset);
       for (const sum of [gone, kept]) for (const part of parts) await commit(store, { claims: [weight(sum, 5, { part })] }, "a part");
-      await store.forget({ sums: [partsOf(gone)] });
-      for (const part of parts) await sums(peer, gone, 0, `the sum that was let go of, as of part ${part}`, { part });
+      await store.delete({ sums: [partsOf(gone)] });
+      for (const part of parts) await sums(peer, gone, 0, `the sum that was deleted, as of part ${part}`, { part });
       await sums(peer, kept, 20, "the other sum", { ahead: true });
-      await granted(peer, [weight(gone, 5, { limit: 5 })], [5], "the sum that was let go of, claimed again");
+      await granted(peer, [weight(gone, 5, { limit: 5 })], [5], "the sum that was deleted, claimed again");
     },
   },
   {
-    name: "forget: what is not there is passed over, a second call does nothing, and all of it can be made again",
+    name: "delete: what is not there is passed over, a second call does nothing, and all of it can be made again",
     async run(store) {
       const now = Date.now();
       const record = newRecord({ now });
@@ -84,13 +84,13 @@ export const forgetCases: readonly StoreCase[] = [
         const claims = [member(window, { now, limit: 1 }), weight(sum, 5, { now, limit: 5 })];
         const made = { ...record, tokens: [randomUUID()] };
         await commit(store, { claims, record: made }, "a commit that makes all of it");
-        await store.put(value, "value", life());
+        await store.put(value, "value", expiry());
         return made;
       };
-      await store.forget(all);
+      await store.delete(all);
       await make();
-      await store.forget(all);
-      await store.forget(all);
+      await store.delete(all);
+      await store.delete(all);
       await stored(store, await make(), "the record that was made again");
       same(await store.get(value), "value", "the value that was made again");
       await holds(store, window, now - minute, 1, "the window that was made again");
@@ -98,32 +98,32 @@ export const forgetCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "forget: a write over a record that was let go of finds none and does not bring it back",
+    name: "delete: a write over a record that was deleted finds none and does not bring it back",
     async run(store, peer) {
       const record = await write(store, newRecord(), null);
-      await peer.forget({ records: [record] });
+      await peer.delete({ records: [record] });
       const late = await store.commit({ record: following(record), expected: newest(record) });
-      refusedWith(late, undefined, "a write over a record that was let go of");
+      refusedWith(late, undefined, "a write over a record that was deleted");
       same(await store.find(record.customer, record.id), undefined, "the record");
     },
   },
   {
-    name: "forget: a record that was let go of is not leased, and wakes no more when another takes its place",
+    name: "delete: a record that was deleted is not leased, and wakes no more when another takes its place",
     async run(store) {
       // In 1970, where no other case's records wake.
       const wakeAt = 86_400_000 + Math.floor(Math.random() * 1e9);
       const record = await write(store, newRecord({ wakeAt }), null);
-      await store.forget({ records: [record] });
+      await store.delete({ records: [record] });
       const leased = async () => (await store.lease(wakeAt, 1_000, Date.now() + 3_600_000)).filter(({ id }) => id === record.id).length;
       same(await leased(), 0, "how often it is leased");
       const { wakeAt: _, ...asleep } = record;
       await write(store, { ...asleep, tokens: [randomUUID()] }, null);
       same(await leased(), 0, "how often the record in its place is leased, which never wakes");
-      await store.forget({ records: [record] });
+      await store.delete({ records: [record] });
     },
   },
   {
-    name: "forget: thousands at once",
+    name: "delete: thousands at once",
     async run(store) {
       const now = Date.now();
       const customer = randomUUID();
@@ -136,7 +136,7 @@ export const forgetCases: readonly StoreCase[] = [
             .slice(from, from + 100)
             .map((record, at) => commit(store, { claims: [member(windows[from + at] as string, { now, limit: 2 })], record }, "a create")),
         );
-      await store.forget({ records, windows, values: windows });
+      await store.delete({ records, windows, values: windows });
       for (let from = 0; from < records.length; from += 100) {
         const found = await Promise.all(records.slice(from, from + 100).map(({ id }) => store.find(customer, id)));
         same(found.filter((one) => one !== undefined).length, 0, "records that are left");

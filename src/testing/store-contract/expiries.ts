@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Life } from "../../ports/store.js";
+import type { Expiry } from "../../ports/store.js";
 import {
   ask,
   between,
@@ -28,15 +28,15 @@ const day = 86_400_000;
 const { part } = partsOf("");
 
 /** How long things are kept: by the store's own clock, whatever the callers' clocks say. */
-export const lifeCases: readonly StoreCase[] = [
+export const expiryCases: readonly StoreCase[] = [
   {
-    name: "life: what a caller keeps whose clock is years behind, or ahead, is kept as long",
+    name: "expiry: what a caller keeps whose clock is years behind, or ahead, is kept as long",
     async run(store, peer) {
       for (const now of [1_000_000, Date.now() - 2 * day, Date.now() + 2 * day, Date.now() + 3_650 * day]) {
         const record = newRecord({ now });
         const { customer } = record;
         const [window, list, sum, counter, key] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
-        const kept: Life = { now, keepUntil: now + halfHour };
+        const kept: Expiry = { now, keepUntil: now + halfHour };
         await commit(store, { claims: [member(window, { now, limit: 2 }), member(list, { now }), weight(sum, 5, { now, limit: 9 })], record }, "a commit");
         await store.tally([{ counter, by: 3, ...kept }], []);
         await store.put(key, "value", kept);
@@ -51,7 +51,7 @@ export const lifeCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "life: a caller who is two days ahead ends nothing that the others keep",
+    name: "expiry: a caller who is two days ahead ends nothing that the others keep",
     async run(store, peer) {
       const now = Date.now();
       const ahead = now + 2 * day;
@@ -86,7 +86,7 @@ export const lifeCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "life: a nearer end never shortens what a window, a sum or a counter keeps for longer",
+    name: "expiry: a nearer end never shortens what a window, a sum or a counter keeps for longer",
     async run(store) {
       const now = Date.now();
       const customer = randomUUID();
