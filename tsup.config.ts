@@ -1,14 +1,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { defineConfig, type Options } from "tsup";
-import { rawText } from "./src/dev/raw-text.js";
+import { rawText } from "./src/cli/demo/raw-text.js";
 
 /** CommonJS shares no chunks: there `testing` asks the files of the other subpaths for the verifier and the memory store, so that there is one of each. */
 const siblings: NonNullable<Options["esbuildPlugins"]>[number] = {
   name: "siblings",
   setup(build) {
     if (build.initialOptions.format !== "cjs") return;
-    build.onResolve({ filter: /^\.\.\/(index|\.\.\/adapters\/store\/memory\/index)\.js$/ }, ({ path, importer }) =>
-      /[\\/]src[\\/]testing[\\/]/.test(importer) ? { path: path === "../index.js" ? "./index.cjs" : "./memory.cjs", external: true } : undefined,
+    build.onResolve({ filter: /^(\.\.\/|\.\.\/\.\.\/src\/)index\.js$|\/adapters\/store\/memory\/index\.js$/ }, ({ path, importer }) =>
+      /[\\/](src[\\/]testing|tools[\\/]simulate)[\\/]/.test(importer) ? { path: path.endsWith("memory/index.js") ? "./memory.cjs" : "./index.cjs", external: true } : undefined,
     );
   },
 };
@@ -45,9 +45,9 @@ export default defineConfig({
     node: "adapters/http/node.ts",
     router: "src/routing/router.ts",
     otel: "adapters/otel/index.ts",
-    webhooks: "adapters/callback/webhooks.ts",
-    client: "adapters/client/index.ts",
-    "otp-input": "adapters/otp-input/index.ts",
+    webhooks: "clients/webhooks.ts",
+    client: "clients/client/index.ts",
+    "otp-input": "clients/otp-input/index.ts",
     "challenge/hcaptcha": "adapters/challenge/hcaptcha.ts",
     "challenge/recaptcha": "adapters/challenge/recaptcha.ts",
     "challenge/turnstile": "adapters/challenge/turnstile.ts",

@@ -12,19 +12,19 @@ import type {
   StatsRequest,
 } from "./contract/direct.js";
 import type { LookupResponse } from "./contract/lookup.js";
-import type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
-import type { CustomersOfStore } from "./engine/customers/customers.js";
-import { noApiKeys } from "./engine/door/account.js";
-import type { Explanation } from "./engine/explain.js";
-import type { DiagnoseOptions, Finding } from "./engine/eyes/diagnose.js";
-import type { Ping, PingOptions } from "./engine/eyes/ping.js";
-import type { CallOptions } from "./engine/operations.js";
-import type { Erasure } from "./engine/privacy/erase.js";
-import type { HistoryEntry } from "./engine/privacy/history.js";
-import type { Unlocking } from "./engine/privacy/unlock.js";
-import type { Stats } from "./engine/statistics.js";
+import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
+import type { CustomersOfStore } from "./access/customers/customers.js";
+import { noApiKeys } from "./access/accounts.js";
+import type { Explanation } from "./operations/explain.js";
+import type { DiagnoseOptions, Finding } from "./operations/diagnose.js";
+import type { Ping, PingOptions } from "./operations/ping.js";
+import type { CallOptions } from "./operations/operations.js";
+import type { Erasure } from "./operations/erase.js";
+import type { HistoryEntry } from "./operations/history.js";
+import type { Unlocking } from "./operations/unlock.js";
+import type { Stats } from "./observability/statistics.js";
 import type { HttpHandler } from "./http/message.js";
-import type { VerifierOptions } from "./options.js";
+import type { VerifierOptions } from "./options/options.js";
 import type { Receipt } from "./ports/receipts.js";
 
 /**

@@ -28,7 +28,7 @@ export type { IpInfo } from "./domain/signals.js";
 export type { CellRule, JudgingRule, SpamAttempt, SpamRule, SpamVerdict } from "./domain/spam.js";
 export type { SpamPolicy } from "./domain/spam-policy.js";
 export { type ParsedPhoneNumber, type ParsePhoneNumberOptions, type PhoneNumberFault, parsePhoneNumber } from "./domain/typed-number.js";
-export type { DeadLetter, FlushReport } from "./engine/callbacks/outbox.js";
+export type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 export type {
   CustomerChange,
   CustomersOfStore,
@@ -38,20 +38,20 @@ export type {
   StoredCustomer,
   StoredKey,
   StoredKeys,
-} from "./engine/customers/customers.js";
-export { type ApiKey, generateApiKey } from "./engine/door/account.js";
-export type { ExplainedSend, Explanation } from "./engine/explain.js";
-export type { DiagnoseOptions, Finding } from "./engine/eyes/diagnose.js";
-export type { Ping, PingOptions } from "./engine/eyes/ping.js";
-export type { CallOptions } from "./engine/operations.js";
-export type { Erasure } from "./engine/privacy/erase.js";
-export type { HistoryEntry } from "./engine/privacy/history.js";
-export type { Unlocking } from "./engine/privacy/unlock.js";
-export type { RefusedRow, Stats, StatsRow } from "./engine/statistics.js";
+} from "./access/customers/customers.js";
+export { type ApiKey, generateApiKey } from "./access/accounts.js";
+export type { ExplainedSend, Explanation } from "./operations/explain.js";
+export type { DiagnoseOptions, Finding } from "./operations/diagnose.js";
+export type { Ping, PingOptions } from "./operations/ping.js";
+export type { CallOptions } from "./operations/operations.js";
+export type { Erasure } from "./operations/erase.js";
+export type { HistoryEntry } from "./operations/history.js";
+export type { Unlocking } from "./operations/unlock.js";
+export type { RefusedRow, Stats, StatsRow } from "./observability/statistics.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
 export { lazyVerifier } from "./lazy-verifier.js";
-export type { CustomerConfig, TestNumber, VerifierOptions } from "./options.js";
+export type { CustomerConfig, TestNumber, VerifierOptions } from "./options/options.js";
 export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";
 export type { Challenge } from "./ports/challenge.js";
 export type { Clock } from "./ports/clock.js";

@@ -1,10 +1,10 @@
 import { createVerifier, type Verifier } from "./create-verifier.js";
-import { systemClock } from "./engine/clock/system-clock.js";
-import { consoleLogger } from "./engine/console-logger.js";
+import { systemClock } from "./core/system-clock.js";
+import { consoleLogger } from "./core/console-logger.js";
 import { VerifierError } from "./errors.js";
 import { toFault } from "./http/answer.js";
 import type { HttpHandler } from "./http/message.js";
-import { defaultDocUrl, type VerifierOptions } from "./options.js";
+import { defaultDocUrl, type VerifierOptions } from "./options/options.js";
 
 /** The calls that can wait for the verifier, and reject where it cannot be built. */
 type Calls = Omit<Verifier, keyof HttpHandler | "receipts" | "metricsHandler" | "metrics" | "customers" | "close">;

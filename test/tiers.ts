@@ -11,7 +11,7 @@ const hostile =
   /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|privacy\/hostile|customers\/hostile)/;
 
 /** The build and what is made of it, the command, the pages. */
-const packaged = /^(package|docs|examples|dev|otp-input|client)\//;
+const packaged = /^(package|docs|examples|cli|otp-input|client)\//;
 
 /** What a unit test does not use, nor the helpers it imports: processes, sockets, servers, clients of servers, the build. */
 const outside =

@@ -1,4 +1,4 @@
-import { TimedOut, withTimeout } from "../engine/clock/budget.js";
+import { TimedOut, withTimeout } from "../core/deadline.js";
 import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { HttpBody, HttpRequest } from "./message.js";

@@ -1,7 +1,7 @@
 import { factHeaders } from "../contract/facts.js";
-import type { Accounts } from "../engine/door/account.js";
-import type { Eyes } from "../engine/eyes/eyes.js";
-import type { Operations } from "../engine/operations.js";
+import type { Accounts } from "../access/accounts.js";
+import type { Eyes } from "../observability/monitor.js";
+import type { Operations } from "../operations/operations.js";
 import { faultBody, VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";

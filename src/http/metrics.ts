@@ -1,4 +1,4 @@
-import type { Metrics } from "../engine/eyes/metrics.js";
+import type { Metrics } from "../observability/metrics.js";
 import { faultBody, VerifierError } from "../errors.js";
 import { answer } from "./answer.js";
 import type { HttpRequest, HttpResponse } from "./message.js";

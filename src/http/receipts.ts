@@ -1,6 +1,6 @@
-import type { Parts } from "../engine/parts.js";
-import { type ReceiptTarget, readReceiptUrl } from "../engine/sending/receipt-reference.js";
-import { settleReceipts, soundReceipt } from "../engine/sending/receipts.js";
+import type { Parts } from "../core/parts.js";
+import { type ReceiptTarget, readReceiptUrl } from "../messages/receipt-reference.js";
+import { settleReceipts, soundReceipt } from "../messages/receipts.js";
 import { faultBody, VerifierError } from "../errors.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
 import { answer, toFault } from "./answer.js";

@@ -4,7 +4,7 @@ import { CheckRequest, CheckResponse } from "../contract/check.js";
 import type { Fact } from "../contract/facts.js";
 import { LookupRequest, LookupResponse } from "../contract/lookup.js";
 import { RetryRequest, RetryResponse } from "../contract/retry.js";
-import type { Operations, OperatorsOwn } from "../engine/operations.js";
+import type { Operations, OperatorsOwn } from "../operations/operations.js";
 
 /** One of the four routes (docs/contract.md#routes). */
 export interface Route {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { withTimeout } from "../engine/clock/budget.js";
+import { withTimeout } from "../core/deadline.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import type { Store } from "../ports/store.js";

@@ -1,4 +1,4 @@
-import { soundLogger } from "../engine/sound-logger.js";
+import { soundLogger } from "../core/safe-logger.js";
 import type { CredentialWord, Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
 import { calendarOf, createCounters } from "./counters.js";

@@ -1,4 +1,4 @@
-import { systemClock } from "../engine/clock/system-clock.js";
+import { systemClock } from "../core/system-clock.js";
 import type { Clock } from "../ports/clock.js";
 
 /** A clock that stands still until it is told otherwise. */

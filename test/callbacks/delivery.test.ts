@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { verifyWebhook } from "../../adapters/callback/webhooks.js";
+import { verifyWebhook } from "../../clients/webhooks.js";
 import type { CallbackAnswer, DeliveryStatusEvent, VerifierOptions } from "../../src/index.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { numberOf, setUp, start } from "../support/verifier.js";

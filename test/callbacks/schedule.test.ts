@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Bounds, createSchedule, type Job } from "../../src/engine/callbacks/schedule.js";
+import { type Bounds, createSchedule, type Job } from "../../src/callbacks/schedule.js";
 
 interface Numbered extends Job {
   readonly number: number;

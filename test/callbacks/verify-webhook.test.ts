@@ -7,7 +7,7 @@ import fc from "fast-check";
 import Fastify from "fastify";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, it } from "vitest";
-import { type VerifyWebhookOptions, verifyWebhook, WebhookError } from "../../adapters/callback/webhooks.js";
+import { type VerifyWebhookOptions, verifyWebhook, WebhookError } from "../../clients/webhooks.js";
 import { start } from "../support/verifier.js";
 
 const bytes = Buffer.from(Array.from({ length: 32 }, (_, index) => (index * 37 + 251) % 256));

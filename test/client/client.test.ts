@@ -12,7 +12,7 @@ import {
   type RetryAnswer,
   type TransportCode,
   TransportError,
-} from "../../adapters/client/index.js";
+} from "../../clients/client/index.js";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";

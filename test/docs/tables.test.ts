@@ -4,7 +4,7 @@ import { checkStatuses } from "../../src/contract/check.js";
 import { callerFaultCodes, transportFaultCodes } from "../../src/contract/fault.js";
 import { retryStatuses } from "../../src/contract/retry.js";
 import { VerifierError, type VerifierErrorCode } from "../../src/errors.js";
-import { readOptions } from "../../src/options.js";
+import { readOptions } from "../../src/options/options.js";
 import { neededOptions } from "../support/options.js";
 import { anchorsOf, readPage } from "./pages.js";
 

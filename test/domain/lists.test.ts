@@ -5,7 +5,7 @@ import { type CountryCode, getCountryCallingCode } from "libphonenumber-js/max";
 import { describe, expect, it } from "vitest";
 import { judgeLists, type List, type ListSubject, readingList, readList } from "../../src/domain/lists.js";
 import { canonicalNumber } from "../../src/domain/phone-number.js";
-import { readOptions } from "../../src/options.js";
+import { readOptions } from "../../src/options/options.js";
 import { neededOptions } from "../support/options.js";
 
 const number = "+33612345678";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { defaultPolicy } from "../../src/domain/policy.js";
-import { createAccounts, generateApiKey } from "../../src/engine/door/account.js";
+import { createAccounts, generateApiKey } from "../../src/access/accounts.js";
 import { VerifierError } from "../../src/errors.js";
-import { readOptions } from "../../src/options.js";
+import { readOptions } from "../../src/options/options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { neededOptions } from "../support/options.js";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { systemClock } from "../../src/engine/clock/system-clock.js";
-import { wholeMilliseconds } from "../../src/engine/clock/whole-milliseconds.js";
+import { systemClock } from "../../src/core/system-clock.js";
+import { wholeMilliseconds } from "../../src/core/whole-milliseconds.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 
 describe("the system's clock waits as long as it is asked to (docs/contract.md#clock)", () => {

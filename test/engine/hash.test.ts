@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hmacOf } from "../../src/engine/hash.js";
+import { hmacOf } from "../../src/core/hash.js";
 
 const reference = (secret: string, text: string) => createHmac("sha256", secret).update(text).digest("base64url");
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { List, ListSource } from "../../src/domain/lists.js";
-import { createLists } from "../../src/engine/door/lists.js";
-import { readOptions } from "../../src/options.js";
+import { createLists } from "../../src/access/lists.js";
+import { readOptions } from "../../src/options/options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { neededOptions } from "../support/options.js";
 import { logger } from "../support/verifier.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { usage } from "../../src/dev/command.js";
+import { usage } from "../../src/cli/command.js";
 import { generateApiKey } from "../../src/index.js";
 import { root } from "../package/built.js";
 import { type RunningCarrier, startCarrier } from "../support/carriers/server.js";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { type ClientFetch, type ClientOptions, createClient, FaultError, TransportError } from "../../adapters/client/index.js";
+import { type ClientFetch, type ClientOptions, createClient, FaultError, TransportError } from "../../clients/client/index.js";
 
 const apiKey = "pp_the-key-of-the-client";
 const customerUuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";

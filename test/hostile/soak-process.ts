@@ -5,7 +5,7 @@ import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier, type PolicyOverride, VerifierError } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
-import { stream } from "../../src/testing/simulate/random.js";
+import { stream } from "../../tools/simulate/random.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { type Answer, type Ask, ceiling, dearest, type Message } from "./soak-model.js";
 

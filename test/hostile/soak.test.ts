@@ -9,7 +9,7 @@ import { Redis } from "ioredis";
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
-import { below, pick, type Random, stream } from "../../src/testing/simulate/random.js";
+import { below, pick, type Random, stream } from "../../tools/simulate/random.js";
 import { bundle } from "../store/processes.js";
 import { type Dump, dumpOfMongo, dumpOfRedis, spellingsOf, traces } from "../support/dump.js";
 import { newDatabase, ownMongoServer } from "../support/mongo.js";

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { generateApiKey } from "../../src/engine/door/account.js";
+import { generateApiKey } from "../../src/access/accounts.js";
 import { type Call, send } from "./client.js";
 import { buildNextApp, type NextProcess, serveNext } from "./next-app.js";
 

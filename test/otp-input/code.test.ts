@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { codeIn, digitsOf, placed } from "../../adapters/otp-input/code.js";
+import { codeIn, digitsOf, placed } from "../../clients/otp-input/code.js";
 
 describe("the code in a text", () => {
   const found: [text: string, length: number, code: string][] = [

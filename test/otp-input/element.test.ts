@@ -11,7 +11,7 @@ const noon: Pick<PageOptions, "before"> = { before: (page) => page.clock.install
 describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   let pages: Pages;
   beforeAll(async () => {
-    pages = await openPages("adapters/otp-input/index.ts");
+    pages = await openPages("clients/otp-input/index.ts");
   });
   afterAll(() => pages?.close());
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect } from "vitest";
-import type { OtpInputElement } from "../../adapters/otp-input/index.js";
+import type { OtpInputElement } from "../../clients/otp-input/index.js";
 import { launchChromium } from "../support/chromium.js";
 
 /** The strictest policy that a page could set: no inline style, no inline script, no HTML from strings. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { languageOf, otpWords, triesLeft, waitingFor, wordsFor } from "../../adapters/otp-input/words.js";
+import { languageOf, otpWords, triesLeft, waitingFor, wordsFor } from "../../clients/otp-input/words.js";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";
 import { retryStatuses } from "../../src/contract/retry.js";

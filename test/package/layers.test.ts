@@ -5,10 +5,10 @@ import { faultsOf } from "./layers.js";
 
 const root = join(import.meta.dirname, "../..");
 
-const files = ["src", "adapters"].flatMap((folder) =>
+const files = ["src", "adapters", "clients", "tools/simulate"].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .map((path) => `${folder}/${path.replaceAll("\\", "/")}`)
-    .filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts")),
+    .filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts") && !path.startsWith("tools/simulate/command/")),
 );
 
 describe("the tower (docs/contract.md#layers), adapters (docs/contract.md#adapters)", () => {
@@ -24,22 +24,22 @@ describe("the tower (docs/contract.md#layers), adapters (docs/contract.md#adapte
 
 describe("the rule itself", () => {
   const refused: [path: string, text: string, why: string][] = [
-    ["src/domain/check.ts", `import { createCheck } from "../engine/check.js";`, "that is above"],
+    ["src/domain/check.ts", `import { createCheck } from "../operations/check.js";`, "that is above"],
     ["src/domain/check.ts", `import type { Store } from "../ports/store.js";`, "that is above"],
     ["src/domain/check.ts", `type T = import("../ports/store.js").Store;`, "that is above"],
     ["src/domain/check.ts", `import { VerifierError } from "../errors.js";`, "same floor"],
-    ["src/http/handle.ts", `import { guardedSender } from "../callbacks/guarded-sender.js";`, "same floor"],
+    ["src/routing/router.ts", `import { createMonitor } from "../observability/monitor.js";`, "same floor"],
     ["src/http/handle.ts", `export { compose } from "../composition.js";`, "that is above"],
     ["src/http/handle.ts", `const late = () => import("../create-verifier.js");`, "that is above"],
     ["src/index.ts", `export { memoryStore } from "../adapters/store/memory/index.js";`, "that is above"],
     ["src/contract/check.ts", `import { randomUUID } from "node:crypto";`, "zod alone"],
     ["src/contract/check.ts", `import { VerifierError } from "../errors.js";`, "that is above"],
     ["src/ports/store.ts", `import { EventEmitter } from "node:events";`, "erased at build"],
-    ["src/engine/create.ts", `import { inject } from "tsyringe";`, "only src/composition.ts may"],
-    ["src/dev/start.ts", `import "reflect-metadata/lite";`, "only src/composition.ts may"],
+    ["src/operations/create.ts", `import { inject } from "tsyringe";`, "only src/composition.ts may"],
+    ["src/cli/start.ts", `import "reflect-metadata/lite";`, "only src/composition.ts may"],
     ["src/stray.ts", ``, "stands on no floor"],
-    ["src/engine/create.ts", `import { stray } from "../stray.js";`, "stands on no floor"],
-    ["src/engine/create.ts", `import { expect } from "../../test/support/redis.js";`, "stands on no floor"],
+    ["src/operations/create.ts", `import { stray } from "../stray.js";`, "stands on no floor"],
+    ["src/operations/create.ts", `import { expect } from "../../test/support/redis.js";`, "stands on no floor"],
     ["adapters/http/express.ts", `import { VerifierError } from "../../src/errors.js";`, "types only"],
     ["adapters/http/express.ts", `import { type HttpBody, VerifierError } from "../../src/index.js";`, "types only"],
     ["adapters/http/express.ts", `import "../../src/composition.js";`, "types only"],
@@ -50,7 +50,7 @@ describe("the rule itself", () => {
     ["adapters/kit/json.ts", `import { openExtra } from "../sms/kit/extra.js";`, "another folder's"],
     ["adapters/http/express.ts", `import type { memoryStore } from "../store/memory.js";`, "another folder's"],
     ["adapters/store/memory/index.ts", `import { keysUnder } from "./redis/keys.js";`, "another folder's"],
-    ["adapters/http/express.ts", `import type { DevSession } from "../../src/dev/session.js";`, "that is above"],
+    ["adapters/http/express.ts", `import type { DevSession } from "../../src/cli/demo/session.js";`, "that is above"],
   ];
   test.each(refused)("refuses, in %s, %s", (path, text, why) => {
     const faults = faultsOf(path, text);
@@ -61,7 +61,7 @@ describe("the rule itself", () => {
   const allowed: [path: string, text: string][] = [
     ["src/domain/check.ts", `import { judge } from "./decision.js";\nimport type { CheckStatus } from "../contract/check.js";`],
     ["src/contract/check.ts", `import { z } from "zod";\nimport { uuid } from "./fields.js";`],
-    ["src/dev/start.ts", `import { memoryStore } from "../../adapters/store/memory/index.js";\nimport { createVerifier } from "../index.js";`],
+    ["src/cli/start.ts", `import { memoryStore } from "../../adapters/store/memory/index.js";\nimport { createVerifier } from "../index.js";`],
     ["adapters/http/express.ts", `import { read } from "./node.js";\nimport type { HttpHandler } from "../../src/http/message.js";`],
     ["adapters/http/express.ts", `import { type HttpBody, type HttpHandler } from "../../src/http/message.js";\nimport type { Router } from "express";`],
     ["adapters/sms/smpp/text.ts", `import { gsmCodes } from "../../../src/domain/gsm.js";`],

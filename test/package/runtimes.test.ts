@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
-import { verifyWebhook } from "../../adapters/callback/webhooks.js";
+import { verifyWebhook } from "../../clients/webhooks.js";
 import { receiver } from "../support/receiver.js";
 import { root } from "./built.js";
 import { missing, type Runtime, runFile, runtimeOf, runtimes } from "./programs.js";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { maskNumber } from "../../src/domain/phone-number.js";
-import { createCodes } from "../../src/engine/codes.js";
+import { createCodes } from "../../src/core/keyring.js";
 import type { Store } from "../../src/ports/store.js";
 import type { FixedClock } from "../../src/testing/fixed-clock.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { maskNumber } from "../../src/domain/phone-number.js";
-import { createCodes } from "../../src/engine/codes.js";
+import { createCodes } from "../../src/core/keyring.js";
 import type { Store, VerifierOptions } from "../../src/index.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { rigged } from "../hostile/kit.js";

@@ -1,4 +1,4 @@
-import { type DeliveryStatusEvent, verifyWebhook } from "../../../adapters/callback/webhooks.js";
+import { type DeliveryStatusEvent, verifyWebhook } from "../../../clients/webhooks.js";
 import type { CallbackSender } from "../../ports/callback-sender.js";
 
 /** A callback as its receiver gets it, its signature verified. */

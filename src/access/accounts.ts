@@ -1,0 +1,160 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { apiKeyOf, isMistyped, longestKey } from "../options/api-key.js";
+import type { Policy } from "../domain/policy.js";
+import { VerifierError } from "../errors.js";
+import { type CustomerConfig, readCustomer, readCustomerPolicy, type Settings } from "../options/options.js";
+import type { Clock } from "../ports/clock.js";
+import type { Customer, Customers } from "../ports/customers.js";
+import { derivedWebhookSecret } from "../callbacks/webhook.js";
+import { unavailable, withTimeout } from "../core/deadline.js";
+import type { Outage } from "../observability/outages.js";
+import { sha256 } from "../core/hash.js";
+
+/** A customer that was let in, with the policy that holds for it. */
+export interface Account {
+  /** Lower case. */
+  readonly customer: string;
+  readonly policy: Policy;
+}
+
+/** The one customer of a verifier that was built without `customers`. */
+export const implicitCustomer = "00000000-0000-0000-0000-000000000000";
+
+/** Why `/v1` of a verifier without customers cannot be mounted, and the mend. */
+export const noApiKeys =
+  "phoneproof: /v1 is for customers with API keys, and this verifier has none. Give createVerifier the option customers, or leave /v1 unmounted and call verifier.createAuthentication, retry and check in a route of your own";
+
+/** Who may call. */
+export interface Accounts {
+  /** By the value of the x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
+  byKey(apiKey: string | undefined): Promise<Account>;
+  /** By UUID, for direct calls. Throws `account_invalid`. */
+  byUuid(customerUuid: string): Promise<Account>;
+  /** The customer of a direct call that names none. Throws `bad_request` where there are customers to be named. */
+  unnamed(): string;
+  /** Secrets that sign a customer's callbacks, the current one first: its own, or those made of the verifier's secrets. */
+  webhookSecrets(customerUuid: string): Promise<readonly string[]>;
+}
+
+/** An API key is shown once; keep only its digest. */
+export interface ApiKey {
+  /** `pp_`, 32 random bytes as 43 letters and digits, and a checksum of six more; goes into the x-api-key header. */
+  readonly key: string;
+  /** What `customers[].keys` takes in the key's place: `sha256:` and 64 hexadecimal digits. */
+  readonly digest: string;
+}
+
+/** Makes an API key: "32 random bytes with a recognisable prefix … shown once, kept as SHA-256" (docs/contract.md#api-keys). */
+export function generateApiKey(): ApiKey {
+  const key = apiKeyOf(randomBytes(32));
+  return { key, digest: `sha256:${sha256(key)}` };
+}
+
+/** `customers` absent: there is one, implicit, without a key. `implicit`: whom calls are for that name none. */
+export function createAccounts(
+  customers: Customers | undefined,
+  settings: Settings,
+  clock: Clock,
+  outage: Outage,
+  implicit = customers === undefined ? implicitCustomer : undefined,
+): Accounts {
+  const source = customers ?? configuredCustomers([{ customer_uuid: implicitCustomer, keys: [] }]);
+  const policies = new WeakMap<object, Policy>();
+
+  /** What `read` makes of the customer that the source returns. A source that fails, takes longer than the store may, or returns an invalid customer is answered 503, as a store is. */
+  const ask = async <T>(question: "find" | "findByKeyDigest", text: string, read: (customer: Customer) => T): Promise<T | undefined> => {
+    const uuid = question === "find" ? text : undefined;
+    try {
+      const answer = source[question](text);
+      const found = isThenable(answer) ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
+      const customer = found === undefined || found === null ? undefined : soundCustomer(found);
+      if (outage.on) outage.worked();
+      if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
+        throw new Error("the customer source was asked for one customer and returned another");
+      return customer && read(customer);
+    } catch (cause) {
+      outage.failed({ err: cause, ...(uuid !== undefined && { customer_uuid: uuid }) });
+      throw unavailable(cause);
+    }
+  };
+
+  /** A suspended customer is answered as one that there is not. */
+  const account = ({ customer_uuid, policy: change, suspended }: Customer): Account | undefined => {
+    if (suspended) return undefined;
+    if (change === undefined || change === null) return { customer: customer_uuid, policy: settings.policy };
+    const policy = policies.get(change) ?? readCustomerPolicy(settings, change);
+    policies.set(change, policy);
+    return { customer: customer_uuid, policy };
+  };
+
+  return {
+    async byKey(apiKey) {
+      if (customers === undefined) throw new Error(noApiKeys);
+      // Longer than any key, or mistyped: not worth hashing, nor asking anyone.
+      const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
+      const known = sound ? await ask("findByKeyDigest", sha256(apiKey), account) : undefined;
+      if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
+      return known;
+    },
+    async byUuid(customerUuid) {
+      const known = await ask("find", customerUuid, account);
+      if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
+      return known;
+    },
+    unnamed() {
+      if (implicit !== undefined) return implicit;
+      throw new VerifierError("bad_request", "customer_uuid is required: this verifier has customers.");
+    },
+    async webhookSecrets(customerUuid) {
+      const own = await ask("find", customerUuid, ({ webhookSecrets }) => webhookSecrets ?? undefined);
+      return own ?? settings.secrets.map((secret) => derivedWebhookSecret(secret, customerUuid));
+    },
+  };
+}
+
+/** What a source of the user's answers is read anew each time. */
+function soundCustomer(found: Customer): Customer {
+  return configured.has(found) ? found : readCustomer(found);
+}
+
+/** Customers that were read when their verifier was built, and that nobody can change since. */
+const configured = new WeakSet<Customer>();
+
+function isThenable(value: object | null | undefined): value is PromiseLike<Customer | null | undefined> {
+  return typeof value === "object" && value !== null && "then" in value;
+}
+
+/** Customers from the configuration (docs/contract.md#customers). Throws `invalid_options` when a UUID or a key stands there twice. */
+export function configuredCustomers(configs: readonly CustomerConfig[]): Customers {
+  const byUuid = new Map<string, Customer>();
+  const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();
+  for (const [index, config] of configs.entries()) {
+    const uuid = config.customer_uuid.toLowerCase();
+    const customer = readCustomer({ customer_uuid: uuid, policy: config.policy, webhookSecrets: config.webhookSecrets, suspended: config.suspended });
+    if (byUuid.has(uuid))
+      throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid is in the list twice; give one entry all keys`);
+    configured.add(customer);
+    byUuid.set(uuid, customer);
+    for (const key of new Set(config.keys)) {
+      const digest = digestOf(key);
+      if (byDigest.has(digest))
+        throw new VerifierError(
+          "invalid_options",
+          `phoneproof: customers.${index}.keys holds a key that is in the list twice; every key belongs to one customer`,
+        );
+      byDigest.set(digest, { digest: Buffer.from(digest, "hex"), customer });
+    }
+  }
+  return {
+    findByKeyDigest(digest) {
+      const entry = byDigest.get(digest);
+      return entry !== undefined && timingSafeEqual(entry.digest, Buffer.from(digest, "hex")) ? entry.customer : undefined;
+    },
+    find: (customerUuid) => byUuid.get(customerUuid),
+  };
+}
+
+/** The digest of a key that may stand as its digest. */
+export function digestOf(key: string): string {
+  return key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : sha256(key);
+}

@@ -1,0 +1,25 @@
+import { withTimeout } from "../core/deadline.js";
+import type { BaseParts } from "../core/parts.js";
+
+type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
+
+/** Milliseconds that a challenge may take. */
+const challengeTimeout = 2000;
+
+/** Whether the proof of a create holds. "A wrong or late proof is no fault: the rules simply stand" (docs/contract.md#challenge): so does one that cannot be checked, which is reported, without the proof. */
+export async function meetsChallenge({ clock, logger, settings }: Needed, proof: string | undefined, ip: string | undefined): Promise<boolean> {
+  const { challenge } = settings;
+  if (challenge === undefined || proof === undefined) return false;
+  const abort = new AbortController();
+  try {
+    const holds: unknown = await withTimeout(clock, challengeTimeout, () => challenge.verify(proof, { signal: abort.signal, ...(ip !== undefined && { ip }) }));
+    if (typeof holds !== "boolean") throw new TypeError("a challenge must return true or false");
+    return holds;
+  } catch (err) {
+    abort.abort();
+    // The rest of an error may hold the proof anywhere.
+    const reason = err instanceof Error ? `${err.name}: ${err.message}`.replaceAll(proof, "…").slice(0, 500) : "no error was thrown, but something else";
+    logger.error({ reason }, "the challenge failed; the spam rules stand");
+    return false;
+  }
+}

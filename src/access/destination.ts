@@ -1,0 +1,52 @@
+import { destinationFault, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../domain/phone-number.js";
+import { VerifierError } from "../errors.js";
+import type { LookupFacts } from "../ports/lookup-provider.js";
+import type { Network } from "../ports/sms-sender.js";
+import type { BaseParts, Parts } from "../core/parts.js";
+import type { Account } from "./accounts.js";
+
+/** The number, parsed once a request. Throws `invalid_phone_number`. */
+export function readNumber({ settings }: BaseParts, phoneNumber: string): PhoneNumber {
+  const phone = phoneNumberOf(phoneNumber, settings.numberRules);
+  if (phone !== undefined) return phone;
+  throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
+}
+
+const faults = {
+  unsupported_region: "phone_number belongs to a country that this service does not send to.",
+  invalid_line: "phone_number belongs to a kind of line that cannot receive codes.",
+  blocked_number: "phone_number is blocked.",
+} as const;
+
+/** A number that may get a message. Throws the policy faults (docs/contract.md#destinations). */
+export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNumber {
+  const phone = readNumber(parts, phoneNumber);
+  const fault = destinationFault(phone, parts.settings);
+  if (fault !== undefined) throw new VerifierError(fault, faults[fault]);
+  return phone;
+}
+
+/** The number's network, as far as a lookup before the send knows it (docs/contract.md#lookup-before-send). Throws `invalid_line` where it knows a kind of line that cannot receive codes; where it knows nothing, the numbering plan's word stands. */
+export async function lookBeforeSend(parts: Parts, account: Account, phone: PhoneNumber): Promise<Network | undefined> {
+  const facts = await parts.facts.of(account, phone);
+  if (facts.line_type !== undefined && isRefusedLine(facts.line_type)) throw new VerifierError("invalid_line", faults.invalid_line);
+  return networkOf(facts);
+}
+
+/** Likewise for a number that was accepted before: nothing is refused. */
+export async function lookAgain(parts: Parts, account: Account, phone: PhoneNumber | undefined): Promise<Network | undefined> {
+  return parts.settings.lookupBeforeSend && phone !== undefined ? networkOf(await parts.facts.of(account, phone)) : undefined;
+}
+
+function networkOf({ mcc, mnc }: LookupFacts): Network | undefined {
+  return mcc === undefined ? undefined : { mcc, ...(mnc !== undefined && { mnc }) };
+}
+
+export function blockedNumber(): VerifierError {
+  return new VerifierError("blocked_number", faults.blocked_number);
+}
+
+/** What the numbering plan says of a number that was accepted before. */
+export function readAgain({ settings }: BaseParts, number: string): PhoneNumber | undefined {
+  return phoneNumberOf(number, { ...settings.numberRules, validation: "possible" });
+}

@@ -1,0 +1,103 @@
+import { judgeLists, type ListIndex, type ListQuestion, type ListSubject, type ListWord, readingList } from "../domain/lists.js";
+import { TimedOut, withTimeout } from "../core/deadline.js";
+import type { BaseParts, Parts } from "../core/parts.js";
+
+/** The block list and the safe list. */
+export interface Lists {
+  /** Only the first question to a source is waited for, up to `storeTimeout`. */
+  judge(subject: ListSubject): Promise<ListWord>;
+}
+
+type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
+
+const unlisted: ListWord = { safe: false };
+
+/** What is held of a list: `undefined` while it is not known. */
+type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
+
+export function createLists(parts: Needed, inBackground: Parts["inBackground"]): Lists {
+  const { lists } = parts.settings;
+  const held = (name: "block" | "safe"): Held => {
+    const source = lists[name];
+    return typeof source === "function" ? askedList(parts, inBackground, name, source) : () => source;
+  };
+  if (lists.block === undefined && lists.safe === undefined) return { judge: async () => unlisted };
+  const block = held("block");
+  const safe = held("safe");
+  return {
+    async judge(subject) {
+      const [blocked, passed] = await Promise.all([block(), safe()]);
+      return judgeLists(blocked, passed, subject);
+    },
+  };
+}
+
+/**
+ * Asked when it is first needed, then beside requests, which go by what is known. A list that cannot be had has nobody on it; where one was had before, that stays in use. Both are reported, once for each outage.
+ */
+function askedList({ settings, clock, logger }: Needed, inBackground: Parts["inBackground"], list: "block" | "safe", source: ListQuestion): Held {
+  const { refresh } = settings.lists;
+  /** Milliseconds after which a question that is not answered is given up. */
+  const patience = Math.max(refresh, settings.storeTimeout);
+  let index: ListIndex | undefined;
+  let answer: unknown;
+  let told = "";
+  let failing = false;
+  /** The one under way. */
+  let question: object | undefined;
+  let askedAt = 0;
+  let first: Promise<ListIndex | undefined> | undefined;
+
+  const fail = (err: unknown) => {
+    if (failing) return;
+    failing = true;
+    logger.error(
+      { err, list },
+      index === undefined ? "the list could not be loaded; it counts as empty until it can" : "a list could not be refreshed; the last one stays in use",
+    );
+  };
+
+  const read = async (one: unknown) => {
+    const reading = readingList(one);
+    let step = reading.next();
+    for (; !step.done; step = reading.next()) await new Promise((resolve) => setTimeout(resolve));
+    const entries = step.value.faults.map(({ path, message }) => `${[list, ...path].join(".")} ${message}`);
+    if (step.value.index === undefined) throw new TypeError(`the list function returned an invalid list: ${entries.join("; ")}`);
+    if (entries.length > 0 && entries.join() !== told) logger.warn({ list, entries, faulty: step.value.faulty }, "invalid list entries are ignored");
+    told = entries.join();
+    return step.value.index;
+  };
+
+  const ask = async () => {
+    const mine = (question = {});
+    try {
+      const one = await source();
+      const fresh = index !== undefined && one === answer ? index : await read(one);
+      if (question !== mine) return;
+      index = fresh;
+      answer = one;
+      if (failing) logger.info({ list }, "a list is available again");
+      failing = false;
+    } catch (err) {
+      if (question === mine) fail(err);
+    } finally {
+      if (question === mine) question = undefined;
+    }
+  };
+
+  return () => {
+    const now = clock.now();
+    // A clock may go back.
+    const since = Math.abs(now - askedAt);
+    if (first === undefined || since >= (question === undefined ? refresh : patience)) {
+      if (question !== undefined) fail(new TimedOut(`no answer within ${patience} ms`));
+      askedAt = now;
+      const asking = ask();
+      inBackground(asking);
+      first ??= withTimeout(clock, settings.storeTimeout, () => asking)
+        .catch(fail)
+        .then(() => index);
+    }
+    return index ?? first;
+  };
+}

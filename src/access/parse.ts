@@ -1,0 +1,48 @@
+import type * as z from "zod";
+import { CreateAuthenticationRequest, createFormatFaults } from "../contract/authentication.js";
+import { CheckRequest } from "../contract/check.js";
+import { LookupRequest } from "../contract/lookup.js";
+import { HistoryRequest, NumberRequest, StatsRequest } from "../contract/operator.js";
+import { RetryRequest } from "../contract/retry.js";
+import { callbackUrlFault } from "../domain/callback-url.js";
+import { VerifierError } from "../errors.js";
+import type { Settings } from "../options/options.js";
+
+/** Input of each operation, parsed once at the door (docs/contract.md#parse-once). Each throws `VerifierError` with the code of the first fault. */
+export const parseRetry = (input: unknown) => parse(RetryRequest, input);
+export const parseCheck = (input: unknown) => parse(CheckRequest, input);
+export const parseLookup = (input: unknown) => parse(LookupRequest, input);
+export const parseNumber = (input: unknown) => parse(NumberRequest, input);
+export const parseHistory = (input: unknown) => parse(HistoryRequest, input);
+export const parseStats = (input: unknown) => parse(StatsRequest, input);
+
+export function parseCreate(input: unknown, settings: Settings): CreateAuthenticationRequest {
+  const request = parse(CreateAuthenticationRequest, input);
+  if (request.app_realm !== undefined && request.device_type === undefined) {
+    throw new VerifierError("app_realm_require_device_type", "app_realm needs device_type ANDROID beside it.");
+  }
+  if (request.app_realm !== undefined && request.device_type !== "ANDROID") {
+    throw new VerifierError("unsupported_app_realm_device_type", "app_realm goes with device_type ANDROID only.");
+  }
+  const fault = request.callback_url === undefined ? undefined : callbackUrlFault(request.callback_url, settings.allowOrigins);
+  if (fault !== undefined) throw new VerifierError("bad_request", `callback_url ${fault}.`);
+  return request;
+}
+
+/** "a number where a string belongs is `bad_request`" (docs/contract.md#strict-types); a string of the wrong form answers its field's own code where it has one. */
+function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) => ({ code: codeOf(issue), text: `${String(issue.path[0] ?? "The request")} ${textOf(issue)}.` }));
+  const first = issues.find(({ code }) => code === "bad_request") ?? issues[0];
+  throw new VerifierError(first?.code ?? "bad_request", first?.text ?? "The request is malformed.");
+}
+
+function codeOf(issue: z.core.$ZodIssue) {
+  const own = issue.code === "invalid_type" ? undefined : createFormatFaults[String(issue.path[0])];
+  return own ?? "bad_request";
+}
+
+function textOf(issue: z.core.$ZodIssue): string {
+  return issue.path.length === 0 ? "must be a JSON object" : issue.message;
+}

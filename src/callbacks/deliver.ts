@@ -1,0 +1,86 @@
+import type { Authentication, OutboxEvent } from "../domain/authentication.js";
+import { type DeliveryAnswer, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";
+import { VerifierError } from "../errors.js";
+import type { CallbackSender } from "../ports/callback-sender.js";
+import { type StoreBudget, withTimeout } from "../core/deadline.js";
+import type { BaseParts } from "../core/parts.js";
+import { type Decided, transition } from "../core/records/transact.js";
+import { listing } from "./dead-letters.js";
+import { toWebhook } from "./webhook.js";
+
+export interface DeliveryParts extends BaseParts {
+  readonly callbackSender: CallbackSender;
+  /** Secrets that sign a customer's callbacks, the current one first. */
+  readonly webhookSecrets: (customer: string) => Promise<readonly string[]>;
+}
+
+/** Characters that are kept of why a delivery failed: a receiver's certificate alone can make an error of many thousands. */
+const longestReason = 500;
+
+/** What a delivery came to; `failed`: it will be tried again, `dead`: it was given up. */
+export interface Delivery {
+  readonly outcome: "delivered" | "failed" | "dead";
+  /** The record after it. */
+  readonly auth: Authentication;
+}
+
+/** Delivers one event and settles what came of it; `undefined` where that was no longer this worker's to settle. Rejects with `unavailable`. */
+export async function deliver(parts: DeliveryParts, budget: () => StoreBudget, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
+  const { clock, records, logger, eyes } = parts;
+  const answer = await post(parts, auth, event);
+  const now = clock.now();
+  const jitter = Math.random();
+  const settled = await transition(records, budget(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
+    const next = settleDelivery(current, event.sequence, event.tries, answer, now, jitter);
+    if (next === undefined) return { result: undefined };
+    const given = deadEvent(next, event.sequence);
+    return { result: next, next, ...(given !== undefined && { claims: [listing(next, given)] }) };
+  });
+  if (settled === undefined) return undefined;
+  const left = settled.outbox.find(({ sequence }) => sequence === event.sequence);
+  if (left === undefined) {
+    eyes.callback(settled, event, "delivered", undefined);
+    return { outcome: "delivered", auth: settled };
+  }
+  const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: "status" in answer ? `answered ${answer.status}` : answer.failed };
+  eyes.callback(settled, event, left.dead === undefined ? "failed" : "dead", left.dead ?? fields.reason);
+  if (left.dead === undefined) logger.warn(fields, "a callback could not be delivered; it will be tried again");
+  else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
+  return { outcome: left.dead === undefined ? "failed" : "dead", auth: settled };
+}
+
+async function post({ clock, settings, callbackSender, webhookSecrets }: DeliveryParts, auth: Authentication, event: OutboxEvent): Promise<DeliveryAnswer> {
+  try {
+    const answer: unknown = await withTimeout(clock, deliveryTimeout, async () =>
+      callbackSender.post({
+        ...toWebhook(auth, event, await webhookSecrets(auth.customer), settings.fullNumber, clock.now()),
+        url: auth.callbackUrl as string,
+        customer: auth.customer,
+        timeout: deliveryTimeout,
+        allowOrigins: settings.allowOrigins,
+      }),
+    );
+    return soundAnswer(answer);
+  } catch (error) {
+    return { failed: reasonOf(error) };
+  }
+}
+
+/** Why a delivery broke off, for the operator: of a fault of ours, what lies behind it. */
+function reasonOf(error: unknown): string {
+  const thrown = (error instanceof VerifierError ? error.cause : undefined) ?? error;
+  const { message } = (typeof thrown === "object" && thrown !== null ? thrown : { message: thrown }) as { message?: unknown };
+  return typeof message === "string" ? message.slice(0, longestReason) : "no error was thrown, but something else";
+}
+
+/** What a callback sender answered, if it is an answer. */
+function soundAnswer(answer: unknown): DeliveryAnswer {
+  const { status, retryAfter, failed } = (typeof answer === "object" && answer !== null ? answer : {}) as {
+    status?: unknown;
+    retryAfter?: unknown;
+    failed?: unknown;
+  };
+  if (typeof failed === "string") return { failed: failed.slice(0, longestReason) };
+  if (!Number.isInteger(status)) return { failed: "the callback sender answered neither a status nor why there is none" };
+  return { status: status as number, ...(Number.isFinite(retryAfter) && { retryAfter: retryAfter as number }) };
+}

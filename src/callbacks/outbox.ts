@@ -1,0 +1,245 @@
+import type { Authentication } from "../domain/authentication.js";
+import { deadEvent, deliveryMargin, dueEvent, leaseTime, needsWork, redelivered } from "../domain/delivery.js";
+import { settleOverdue } from "../domain/send.js";
+import { newBudget } from "../core/parts.js";
+import { type Decided, transition } from "../core/records/transact.js";
+import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
+import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
+import { createSchedule, type Job } from "./schedule.js";
+
+export type { DeadLetter };
+
+/** What a flush did, in events. */
+export interface FlushReport {
+  readonly delivered: number;
+  /** Will be tried again. */
+  readonly failed: number;
+  /** Given up: see `deadLetters`. */
+  readonly dead: number;
+}
+
+/** Delivers the outboxes of the records. */
+export interface Outbox {
+  /** Starts on a record's events in the background, where this process delivers at all. `auth`: as it was just written. */
+  deliverSoon(auth: Authentication): void;
+  /** Delivers everything that is due now, and settles sends that a crash left over. Counts what this process delivers meanwhile. */
+  flush(): Promise<FlushReport>;
+  /** Polls for due records, until `stop`. */
+  start(): void;
+  /** Stops polling, waits for the deliveries under way, and lets go of the connections. */
+  stop(): Promise<void>;
+  /** Records that this process has in line, or works on. */
+  waiting(): number;
+  /** What was given up, the newest first. */
+  deadLetters(limit: number): Promise<readonly DeadLetter[]>;
+  /** How many were given up, up to `limit`. */
+  dead(limit: number): Promise<number>;
+  /** Puts a given-up event back on its way; false when there is none. */
+  redeliver(customer: string, id: string, sequence: number): Promise<boolean>;
+}
+
+/** Records leased at once, and how often in one look. */
+const batch = 256;
+const batchesPerLook = 16;
+
+/** Records that may wait for their turn. */
+const waitingRoom = 10_000;
+
+/** A record that this process holds: in line, or being worked on. */
+interface Work extends Job {
+  auth: Authentication;
+  leaseUntil: number;
+  running: boolean;
+  /** Whether it was handed to this process once more while it was being worked on: nobody else has it then. */
+  again: boolean;
+  /** Settles when it is let go of. */
+  readonly over: Promise<void>;
+  readonly finish: () => void;
+}
+
+export function createOutbox(parts: DeliveryParts): Outbox {
+  const { records, store, clock, logger, settings, eyes } = parts;
+  const schedule = createSchedule<Work>({ ...settings.callbackConcurrency, waiting: waitingRoom });
+  const works = new Map<string, Work>();
+  /** Reports of the flushes under way. */
+  const reports = new Set<Record<Delivery["outcome"], number>>();
+  let stopPolling: (() => void) | undefined;
+  let looking: Promise<unknown> | undefined;
+  let stopped = false;
+
+  const budget = () => newBudget(parts);
+
+  /** One step on a record: settles what is overdue, and delivers one event. The record after it, if this worker may go on. */
+  const step = async (auth: Authentication): Promise<Authentication | undefined> => {
+    const now = clock.now();
+    const settled = await withoutOverdue(auth, now);
+    const event = settled && dueEvent(settled, now);
+    const delivery = settled && event && (await deliver(parts, budget, settled, event));
+    if (delivery === undefined) return undefined;
+    for (const report of reports) report[delivery.outcome]++;
+    return delivery.auth;
+  };
+
+  /** The record with its overdue send settled; as it is where there is none. */
+  const withoutOverdue = async (auth: Authentication, now: number): Promise<Authentication | undefined> => {
+    if (settleOverdue(auth, settings.policy, now) === auth) return auth;
+    return transition(records, budget(), auth.customer, auth.id, (current): Decided<Authentication> => {
+      const next = settleOverdue(current, settings.policy, now);
+      return { result: next, next: next === current ? undefined : next };
+    });
+  };
+
+  /** Takes a record that this process holds until `leaseUntil`. Without room for it nothing happens: it comes back when the lease ends. */
+  const take = (auth: Authentication, leaseUntil: number): Work | undefined => {
+    const key = keyOf(auth);
+    const known = works.get(key);
+    if (known !== undefined) {
+      // Events are numbered: whichever has had more is the later.
+      if (known.running ? auth.events > known.auth.events : auth.events >= known.auth.events) known.auth = auth;
+      known.leaseUntil = Math.max(known.leaseUntil, leaseUntil);
+      known.again = known.running;
+      return known;
+    }
+    if (stopped || !needsWork(auth, clock.now())) return undefined;
+    let finish = () => {};
+    const over = new Promise<void>((resolve) => (finish = resolve));
+    const work: Work = { customer: auth.customer, host: hostOf(auth), auth, leaseUntil, running: false, again: false, over, finish };
+    if (!schedule.add(work)) return undefined;
+    works.set(key, work);
+    return work;
+  };
+
+  const letGo = (work: Work): void => {
+    works.delete(keyOf(work.auth));
+    work.finish();
+  };
+
+  /** Starts what may start. */
+  const advance = (): void => {
+    for (let work = schedule.next(); work !== undefined; work = schedule.next()) {
+      if (!stopped && work.leaseUntil - clock.now() >= deliveryMargin) {
+        void run(work).then(advance);
+      } else {
+        schedule.end(work);
+        letGo(work);
+      }
+    }
+  };
+
+  const run = async (work: Work): Promise<void> => {
+    work.running = true;
+    work.again = false;
+    const { auth } = work;
+    let after: Authentication | undefined;
+    try {
+      after = await step(auth);
+    } catch (err) {
+      eyes.sparse.error({ err, authentication_uuid: auth.id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
+    }
+    schedule.end(work);
+    work.running = false;
+    const latest = after !== undefined && after.events >= work.auth.events ? after : work.auth;
+    const now = clock.now();
+    // A process that delivers what it writes holds the record by the write that settled this event. Any other takes what is left by its next lease, which may have come meanwhile.
+    if (after !== undefined && (settings.deliver || work.again) && !stopped && needsWork(latest, now)) {
+      work.auth = latest;
+      if (settings.deliver) work.leaseUntil = now + leaseTime;
+      if (schedule.add(work)) return;
+    }
+    letGo(work);
+  };
+
+  /** Leases what is due at `until`, batch after batch, and starts on it. How many records the store handed out. */
+  const look = async (until: number): Promise<number> => {
+    let all = 0;
+    for (let round = 0; round < batchesPerLook && !stopped && schedule.waiting() < waitingRoom; round++) {
+      const leaseUntil = clock.now() + leaseTime;
+      const leased = await records.lease(budget(), until, batch, leaseUntil);
+      for (const { auth } of leased.held) take(auth, leaseUntil);
+      advance();
+      all += leased.all;
+      if (leased.all < batch) break;
+    }
+    return all;
+  };
+
+  const flush = async (): Promise<FlushReport> => {
+    const report = { delivered: 0, failed: 0, dead: 0 };
+    const until = clock.now();
+    reports.add(report);
+    try {
+      for (let leased = 1; leased > 0 && !stopped; ) {
+        leased = await look(until);
+        await Promise.all([...works.values()].map(({ over }) => over));
+      }
+      return report;
+    } finally {
+      reports.delete(report);
+    }
+  };
+
+  const poll = () => {
+    if (stopped) return;
+    stopPolling = clock.after(
+      settings.pollInterval,
+      () => {
+        looking = look(clock.now())
+          .catch((err) => eyes.sparse.error({ err }, "the look for due callbacks failed; it is tried again"))
+          .then(poll);
+      },
+      "background",
+    );
+  };
+
+  const deliverSoon = (auth: Authentication): void => {
+    if (auth.callbackUrl === undefined || !settings.deliver) return;
+    const work = take(auth, clock.now() + leaseTime);
+    advance();
+    if (work === undefined) return;
+    try {
+      settings.waitUntil?.(work.over);
+    } catch (err) {
+      logger.warn({ err }, "callbacks.waitUntil failed; the delivery goes on without it");
+    }
+  };
+
+  return {
+    deliverSoon,
+    flush,
+    start() {
+      try {
+        poll();
+      } catch (err) {
+        logger.warn({ err }, "this runtime allows no timer here: callbacks are delivered after the answers, and by flush()");
+      }
+    },
+    async stop() {
+      stopped = true;
+      stopPolling?.();
+      advance();
+      await looking;
+      await Promise.all([...works.values()].map(({ over }) => over));
+      await parts.callbackSender.close?.();
+    },
+    waiting: () => works.size,
+    deadLetters: (limit) => readDeadLetters(store, records, budget, limit),
+    dead: (limit) => countDeadLetters(store, budget, limit),
+    async redeliver(customer, id, sequence) {
+      const found = await transition(records, budget(), customer, id, (auth): Decided<Authentication | undefined> => {
+        const event = deadEvent(auth, sequence);
+        const next = redelivered(auth, sequence, clock.now());
+        return { result: next, next, ...(event !== undefined && { claims: [{ ...listing(auth, event), out: true }] }) };
+      });
+      if (found !== undefined) deliverSoon(found);
+      return found !== undefined;
+    },
+  };
+}
+
+function keyOf({ customer, id }: Authentication): string {
+  return `${customer}/${id}`;
+}
+
+function hostOf({ callbackUrl }: Authentication): string {
+  return callbackUrl !== undefined && URL.canParse(callbackUrl) ? new URL(callbackUrl).host : "";
+}

@@ -1,0 +1,32 @@
+import api from "../page/api.js?raw";
+import copy from "../page/copy.js?raw";
+import explain from "../page/explain.js?raw";
+import history from "../page/history.js?raw";
+import icon from "../page/icon.svg?raw";
+import html from "../page/index.html?raw";
+import json from "../page/json.js?raw";
+import lookup from "../page/lookup.js?raw";
+import main from "../page/main.js?raw";
+import phone from "../page/phone.js?raw";
+import css from "../page/style.css?raw";
+import verify from "../page/verify.js?raw";
+import words from "../page/words.js?raw";
+
+const script = "text/javascript; charset=utf-8";
+
+/** The page's files by path. Their text is part of the bundle, so the installed package needs no files beside it. */
+export const assets: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
+  ["/", { type: "text/html; charset=utf-8", text: html }],
+  ["/page/style.css", { type: "text/css; charset=utf-8", text: css }],
+  ["/page/icon.svg", { type: "image/svg+xml", text: icon }],
+  ["/page/api.js", { type: script, text: api }],
+  ["/page/copy.js", { type: script, text: copy }],
+  ["/page/explain.js", { type: script, text: explain }],
+  ["/page/history.js", { type: script, text: history }],
+  ["/page/json.js", { type: script, text: json }],
+  ["/page/lookup.js", { type: script, text: lookup }],
+  ["/page/main.js", { type: script, text: main }],
+  ["/page/phone.js", { type: script, text: phone }],
+  ["/page/verify.js", { type: script, text: verify }],
+  ["/page/words.js", { type: script, text: words }],
+]);

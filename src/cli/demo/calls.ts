@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import type { Verifier } from "../../create-verifier.js";
+import type { Explanation } from "../../operations/explain.js";
+import type { HttpBody, HttpHandler, HttpRequest } from "../../http/message.js";
+
+/** A call of the service, as the history shows it. */
+export interface Call {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Milliseconds until its answer. */
+  readonly took: number;
+  readonly by: "page" | "elsewhere";
+  readonly method: string;
+  readonly path: string;
+  /** The body: its JSON value, or its text where it has none; absent where none was read. */
+  readonly sent?: unknown;
+  /** Of the answer: HTTP status and body. */
+  readonly status: number;
+  readonly answer: Readonly<Record<string, unknown>>;
+  /** Of its authentication, as it stood after this call. */
+  readonly explanation?: Explanation;
+}
+
+/** The verifier's handler, which tells of each call once it was answered. */
+export function watchCalls(verifier: HttpHandler & Pick<Verifier, "explain">, tell: (call: Call) => void): HttpHandler {
+  return {
+    ...verifier,
+    async handle(request) {
+      const at = Date.now();
+      const began = performance.now();
+      let sent: unknown;
+      const watched: HttpRequest = {
+        method: request.method,
+        path: request.path,
+        query: request.query ?? "",
+        header: (name) => request.header(name),
+        async body(limit) {
+          const body = await request.body(limit);
+          sent = contentOf(body);
+          return body;
+        },
+      };
+      const response = await verifier.handle(watched);
+      const took = Math.round(performance.now() - began);
+      const { method, path } = request;
+      const answer = JSON.parse(response.body) as Call["answer"];
+      // Only browsers say where their requests come from.
+      const by = request.header("sec-fetch-site") === "same-origin" ? "page" : "elsewhere";
+      const call = { id: randomUUID(), at, took, by, method, path, ...(sent !== undefined && { sent }), status: response.status, answer } as const;
+      // Nobody who calls waits for it.
+      void explain(verifier, sent, answer).then((explanation) => tell({ ...call, ...(explanation !== undefined && { explanation }) }));
+      return response;
+    },
+  };
+}
+
+function contentOf(body: HttpBody): unknown {
+  if (body.kind !== "bytes") return undefined;
+  const text = Buffer.from(body.bytes).toString("utf8");
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+async function explain({ explain }: Pick<Verifier, "explain">, sent: unknown, answer: Call["answer"]): Promise<Explanation | undefined> {
+  const { customer_uuid } = (sent ?? {}) as Record<string, unknown>;
+  const { authentication_uuid } = answer;
+  if (typeof customer_uuid !== "string" || typeof authentication_uuid !== "string") return undefined;
+  return explain({ customer_uuid, authentication_uuid }).catch(() => undefined);
+}

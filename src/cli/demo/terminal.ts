@@ -1,0 +1,43 @@
+import { consoleSender } from "../../../adapters/sms/console.js";
+import type { SmsSender } from "../../ports/sms-sender.js";
+import type { ShownCallback } from "./callbacks.js";
+import type { Call } from "./calls.js";
+
+/** What the demo's terminal shows. */
+export interface Terminal {
+  /** Shows a message, as a sender. */
+  readonly sms: SmsSender;
+  call(call: Call): void;
+  callback(callback: ShownCallback): void;
+}
+
+/** For people: messages in boxes, calls and callbacks a line each. */
+export function wordsTerminal(out: (text: string) => void): Terminal {
+  const line = (...parts: readonly string[]) => out(`${new Date().toTimeString().slice(0, 8)}  ${parts.join("  ").replace(/\p{C}/gu, "?")}\n`);
+  return {
+    sms: consoleSender({ write: out }),
+    call: ({ method, path, status, answer, took }) => line(`${method} ${path}`, `${status} ${outcomeOf(answer)}`.trim(), `${took} ms`),
+    callback: ({ sequence, status, outcome, reason }) => line(`callback ${sequence}: ${status}`, outcome, ...(reason === undefined ? [] : [reason])),
+  };
+}
+
+/** For programs: one JSON object a line, `sms`, `call` or `callback` by its `type`. */
+export function jsonTerminal(out: (text: string) => void): Terminal {
+  const line = (fields: object) => out(`${JSON.stringify(fields)}\n`);
+  return {
+    sms: {
+      async send({ to, text, code, authentication_uuid }) {
+        line({ type: "sms", to, text, code, authentication_uuid });
+        return { outcome: "accepted" };
+      },
+    },
+    call: ({ method, path, status, answer, took }) => line({ type: "call", method, path, http: status, ...answer, took }),
+    callback: ({ authentication_uuid, sequence, status, outcome, reason }) =>
+      line({ type: "callback", authentication_uuid, sequence, status, outcome, ...(reason !== undefined && { reason }) }),
+  };
+}
+
+/** The answer in a word: its status, or the code of its fault. */
+function outcomeOf({ status, code }: Call["answer"]): string {
+  return String(status ?? code ?? "");
+}

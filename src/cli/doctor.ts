@@ -1,0 +1,58 @@
+import { parseArgs } from "node:util";
+import type { Finding } from "../operations/diagnose.js";
+import { verifierOf } from "./module.js";
+import type { DevOutput } from "./start.js";
+
+/** What `phoneproof doctor` runs with. */
+export interface DoctorSettings {
+  /** Path of the module that exports the verifier. */
+  readonly module: string;
+  /** Values for development are faults. */
+  readonly production: boolean;
+  readonly json: boolean;
+}
+
+/** Reads the arguments after `doctor`. Throws a `TypeError` that names the one at fault. */
+export function readDoctorSettings(args: readonly string[]): DoctorSettings {
+  const options = { development: { type: "boolean" }, json: { type: "boolean" } } as const;
+  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  const [module, ...surplus] = positionals;
+  if (!module) throw new TypeError("doctor needs the path of a module that exports your verifier: phoneproof doctor ./verifier.js");
+  if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
+  return { module, production: values.development !== true, json: values.json ?? false };
+}
+
+/**
+ * Prints what `diagnose` finds, faults first. A module that gives no verifier is a fault too: options that cannot work throw there, and say what to fix.
+ *
+ * @returns The exit code: 1 where there is a fault, else 0. Clients that the module opened are still open.
+ */
+export async function runDoctor({ module, production, json }: DoctorSettings, { out }: DevOutput): Promise<number> {
+  const findings = await findingsOf(module, production);
+  const faults = findings.filter(({ level }) => level === "fault");
+  const ok = faults.length === 0;
+  if (json) out(`${JSON.stringify({ ok, findings })}\n`);
+  else out(report(module, findings, faults.length));
+  return ok ? 0 : 1;
+}
+
+async function findingsOf(module: string, production: boolean): Promise<readonly Finding[]> {
+  try {
+    const verifier = await verifierOf(module);
+    if (verifier.diagnose === undefined)
+      throw new Error("the verifier is of a version of phoneproof that cannot be examined: install the same version in both places");
+    const findings = await verifier.diagnose({ production });
+    await verifier.close();
+    return findings;
+  } catch (error) {
+    return [{ level: "fault", about: "configuration", message: (error as Error).message, fix: "correct the error above, then run doctor again" }];
+  }
+}
+
+const levels = ["fault", "warning", "note"] as const;
+
+function report(module: string, findings: readonly Finding[], faults: number): string {
+  const sorted = levels.flatMap((level) => findings.filter((finding) => finding.level === level));
+  const lines = sorted.map(({ level, about, message, fix }) => `${level.padEnd(8)}${about}: ${message}\n        fix: ${fix}\n`);
+  return `${lines.join("")}${module}: ${faults === 0 ? "no faults" : faults === 1 ? "1 fault" : `${faults} faults`}\n`;
+}

@@ -1,0 +1,111 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { parseArgs } from "node:util";
+import { defaultPolicy } from "../domain/policy.js";
+import { generateApiKey } from "../access/accounts.js";
+import { integer } from "./arguments.js";
+import { type Environment, readCarrier } from "./carriers.js";
+import { type Failure, failures, type SendSettings } from "./sender.js";
+
+/** The store that `--store` names, by the package that speaks to it. The URL may hold a password. */
+export type StoreSettings = (
+  | { readonly driver: "redis" | "mongodb"; readonly url: string }
+  | { readonly driver: "@upstash/redis"; readonly url: string; readonly token: string }
+) & {
+  /** What the store's own option says. Absent: its default. */
+  readonly prefix?: string;
+};
+
+/** What `phoneproof dev` runs with. */
+export interface DevSettings extends SendSettings {
+  /** Address to listen on. */
+  readonly host: string;
+  /** The port asked for; absent: the first free one from 3000 on. */
+  readonly port?: number;
+  /** Absent: in memory. */
+  readonly store?: StoreSettings;
+  /** One JSON object a line on stdout, everything else on stderr. */
+  readonly json: boolean;
+  /** Seconds from creation to `expires_at`. */
+  readonly lifetime: number;
+  /** Seconds of cool-down after each send; as many retries as there are numbers. */
+  readonly cooldown: readonly number[];
+  readonly customer_uuid: string;
+  readonly api_key: string;
+  /** Key of the codes' digests. */
+  readonly secret: string;
+  /** The variables that were unset, so that what they stand for is this process's own. */
+  readonly unset: readonly string[];
+}
+
+const options = {
+  port: { type: "string" },
+  host: { type: "string" },
+  store: { type: "string" },
+  json: { type: "boolean" },
+  lifetime: { type: "string" },
+  cooldown: { type: "string" },
+  sender: { type: "string" },
+  latency: { type: "string" },
+  fail: { type: "string" },
+} as const;
+
+const identity = {
+  PHONEPROOF_DEV_CUSTOMER_UUID: { form: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, words: "a UUID" },
+  PHONEPROOF_DEV_API_KEY: { form: /^[\w.-]{32,128}$/, words: '32 to 128 letters, digits, "_", "-" or "."' },
+  PHONEPROOF_DEV_SECRET: { form: /^.{32,}$/s, words: "at least 32 characters" },
+} as const;
+
+/** Reads the arguments after `dev`, and the environment. Throws a `TypeError` that names the option or variable at fault. */
+export function readDevSettings(args: readonly string[], env: Environment): DevSettings {
+  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  if (positionals.length > 0) throw new TypeError(`unexpected ${positionals.join(" ")}`);
+  if (values.host === "") throw new TypeError("--host must not be empty");
+  if (values.fail !== undefined && values.sender !== undefined)
+    throw new TypeError("--fail has no meaning with --sender: the carrier decides what becomes of a message");
+  if (values.fail === "timeout" && values.latency !== undefined) throw new TypeError("--latency has no meaning with --fail timeout: no send is answered");
+  const given = (name: keyof typeof identity) => {
+    const value = env[name] || undefined;
+    if (value !== undefined && !identity[name].form.test(value)) throw new TypeError(`${name} must be ${identity[name].words}`);
+    return value;
+  };
+  return {
+    host: values.host ?? "127.0.0.1",
+    ...(values.port !== undefined && { port: integer("--port", values.port, 0, 65_535) }),
+    ...(values.store !== undefined && { store: readStore(values.store, env) }),
+    json: values.json ?? false,
+    lifetime: values.lifetime === undefined ? defaultPolicy.lifetime : integer("--lifetime", values.lifetime, 1, 86_400),
+    cooldown: values.cooldown === undefined ? defaultPolicy.retryCooldowns : cooldowns(values.cooldown),
+    ...(values.sender !== undefined && { carrier: readCarrier(values.sender, env) }),
+    latency: values.latency === undefined ? 0 : integer("--latency", values.latency, 0, 60),
+    ...(values.fail !== undefined && { fail: readFailure(values.fail) }),
+    customer_uuid: given("PHONEPROOF_DEV_CUSTOMER_UUID")?.toLowerCase() ?? randomUUID(),
+    api_key: given("PHONEPROOF_DEV_API_KEY") ?? generateApiKey().key,
+    secret: given("PHONEPROOF_DEV_SECRET") ?? randomBytes(32).toString("base64url"),
+    unset: Object.keys(identity).filter((name) => !env[name]),
+  };
+}
+
+/** Reads what `--store` says. The URL is never part of a fault: it may hold a password. */
+export function readStore(url: string, env: Environment): StoreSettings {
+  if (/^rediss?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "redis", url };
+  if (/^mongodb(\+srv)?:\/\/./i.test(url)) return { driver: "mongodb", url };
+  // The token goes with every request: in the clear only where it does not leave the machine. Upstash takes no user name and password.
+  if (URL.canParse(url) && /^(https:\/\/[^@]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/?)$/i.test(url)) {
+    const token = env["UPSTASH_REDIS_REST_TOKEN"];
+    if (!token) throw new TypeError("--store https://… needs the environment variable UPSTASH_REDIS_REST_TOKEN: the REST token of your Upstash database");
+    return { driver: "@upstash/redis", url, token };
+  }
+  throw new TypeError("--store takes a URL: redis://…, rediss://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…");
+}
+
+function readFailure(text: string): Failure {
+  const failure = failures.find((one) => one === text);
+  if (failure === undefined) throw new TypeError(`--fail takes one of ${failures.join(", ")}, not "${text}"`);
+  return failure;
+}
+
+function cooldowns(text: string): number[] {
+  const list = text.split(",").map((part) => integer("--cooldown", part, 0, 86_400));
+  if (list.length > 20) throw new TypeError("--cooldown takes at most 20 numbers");
+  return list;
+}

@@ -1,0 +1,186 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import { nodeHandler } from "../../adapters/http/node.js";
+import { createVerifier, type Verifier } from "../create-verifier.js";
+import type { SpamRule } from "../domain/spam.js";
+import { createCallbacks } from "./demo/callbacks.js";
+import { watchCalls } from "./demo/calls.js";
+import { curls } from "./demo/curl.js";
+import { createFeed } from "./demo/feed.js";
+import { isLoopback } from "./hosts.js";
+import { listen, listenFault, urlOf } from "./listen.js";
+import { createMessages } from "./demo/messages.js";
+import { takeReceipt } from "./demo/receipts.js";
+import { carrierIdOf, devSender } from "./sender.js";
+import { devListener, type Taker } from "./demo/server.js";
+import { createSession } from "./demo/session.js";
+import type { DevSettings } from "./settings.js";
+import { type OpenStore, openStore } from "./store.js";
+import { jsonTerminal, wordsTerminal } from "./demo/terminal.js";
+
+/** Where the demo writes. */
+export interface DevOutput {
+  /** The standard output. */
+  readonly out: (text: string) => void;
+  /** The standard error. */
+  readonly err: (text: string) => void;
+}
+
+/** The demo as it runs. */
+export interface Dev {
+  /** Base address, without a slash at its end. */
+  readonly url: string;
+  /** Ends every connection, the event streams included, and lets go of the port. */
+  close(): Promise<void>;
+}
+
+/** The port to begin with when none was asked for, and how many after it are tried. */
+const firstPort = 3000;
+const portsTried = 100;
+
+/**
+ * Starts the service with its store, prints how to call it, and shows every message.
+ *
+ * @throws Error when the store cannot be used or no port could be listened on; the message names the mend.
+ */
+export async function startDev(settings: DevSettings, output: DevOutput): Promise<Dev> {
+  const opened = await openStore(settings.store);
+  try {
+    return await serve(settings, opened, output);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function serve(settings: DevSettings, opened: OpenStore, { out, err }: DevOutput): Promise<Dev> {
+  // The verifier is told the address that its callbacks may go to: so the port comes first.
+  let listener: RequestListener = (_, response) => void response.writeHead(503).end();
+  const server = createServer((request, response) => listener(request, response));
+  const port = await listenSomewhere(server, settings);
+  const url = urlOf(settings.host, port);
+  const session = createSession(settings, urlOf(reachable(settings.host), port));
+  const feed = createFeed();
+  const messages = createMessages(feed);
+  const terminal = (settings.json ? jsonTerminal : wordsTerminal)(out);
+  const close = async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    feed.close();
+    server.closeAllConnections();
+    await closed;
+  };
+
+  let verifier: Verifier;
+  try {
+    const secrets = async () => (await Promise.all([session, session.hasty].map(({ customer_uuid }) => verifier.webhookSecrets(customer_uuid)))).flat();
+    const callbacks = createCallbacks(secrets, (callback) => {
+      feed.tell("callback", `${callback.authentication_uuid}/${callback.sequence}`, callback);
+      terminal.callback(callback);
+    });
+    verifier = createVerifier({
+      store: opened.store,
+      sender: devSender(
+        settings,
+        async (message, outcome, context) => {
+          const { to, text, code, authentication_uuid, attempt } = message;
+          messages.add({ to, text, code, authentication_uuid, attempt, outcome, at: Date.now() });
+          await terminal.sms.send(message, context);
+        },
+        (line) => err(`${line}\n`),
+      ),
+      secret: settings.secret,
+      countries: "all",
+      customers: [
+        { customer_uuid: session.customer_uuid, keys: [session.api_key] },
+        { customer_uuid: session.hasty.customer_uuid, keys: [session.hasty.api_key], policy: { lifetime: session.hasty.lifetime } },
+      ],
+      policy: { lifetime: settings.lifetime, retryCooldowns: settings.cooldown },
+      spamRules: [spamRule(session.spam_number)],
+      message: { domain: "localhost" },
+      callbacks: { allowOrigins: [new URL(session.callback_url).origin] },
+      onEvent: (event) => {
+        if (event.type === "callback") callbacks.heard(event);
+      },
+      logger: { info() {}, warn: (_, message) => err(`${message}\n`), error: (fields, message) => err(`${message} ${JSON.stringify(fields)}\n`) },
+    });
+    const api = watchCalls(verifier, (call) => {
+      feed.tell("call", call.id, call);
+      terminal.call(call);
+    });
+    listener = devListener({
+      api: nodeHandler(api),
+      session,
+      feed,
+      takers: new Map<string, Taker>([
+        ["/dev/receipts", (request) => takeReceipt(request, messages, (name, status) => verifier.settleReceipts([{ ...carrierIdOf(name), status }]))],
+        ["/dev/callbacks", callbacks.take],
+      ]),
+      host: settings.host,
+    });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  if (settings.json) out(`${JSON.stringify({ type: "ready", url, api_key: settings.api_key, customer_uuid: settings.customer_uuid })}\n`);
+  (settings.json ? err : out)(banner(url, settings, opened.name));
+  if (!isLoopback(settings.host)) err(`Warning: whoever reaches ${url} reads every code and the API key. Stop it when you are done.\n`);
+
+  return {
+    url,
+    async close() {
+      await close();
+      await verifier.close();
+      await opened.close();
+    },
+  };
+}
+
+/** An address that stands for all of them is reached by the loopback's. */
+function reachable(host: string): string {
+  return { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+}
+
+/** Flags one number, so that the answer can be seen. */
+function spamRule(number: string): SpamRule {
+  return {
+    name: "demo",
+    judge: ({ phone_number }) =>
+      phone_number === number ? { reason: "The demo flags this number, so that you can see what a flagged one is answered." } : undefined,
+  };
+}
+
+function banner(url: string, settings: DevSettings, store: string): string {
+  const commands = curls(url, settings).map(({ title, command }) => `# ${title}\n${command}\n`);
+  return [
+    "",
+    `phoneproof is running on this machine, with ${store}. ${
+      settings.carrier === undefined
+        ? "Nothing is sent to anyone: messages are shown here and on the page."
+        : `Messages are really sent, by ${settings.carrier.name} and at its price, and shown here and on the page too.`
+    }`,
+    "",
+    `  Page           ${url}/`,
+    `  API key        ${settings.api_key}`,
+    `  Customer UUID  ${settings.customer_uuid}`,
+    "",
+    ...(settings.store !== undefined && settings.unset.length > 0
+      ? [`To share what is stored with other processes, or with the next start, set alike in each: ${settings.unset.join(", ")}.`, ""]
+      : []),
+    ...commands,
+    "Ctrl+C stops it.",
+    "",
+    "",
+  ].join("\n");
+}
+
+/** Listens on the port asked for, or on the first free one from 3000 on; answers the port. */
+async function listenSomewhere(server: Server, { host, port }: DevSettings): Promise<number> {
+  const last = port ?? firstPort + portsTried;
+  for (let candidate = port ?? firstPort; ; candidate++) {
+    try {
+      return await listen(server, host, candidate);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE" || candidate >= last) throw listenFault(error, host, candidate);
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import type { Clock } from "../ports/clock.js";
+
+/** What was set last, by key. */
+export interface AgedCache<T> {
+  get(key: string): T | undefined;
+  set(key: string, value: T): void;
+  delete(key: string): void;
+}
+
+/**
+ * A cache of two generations: an entry is dropped between `age` and twice `age` milliseconds after it was set, even if nothing else happens, and earlier where `most` others were set since.
+ */
+export function agedCache<T>(clock: Clock, most: number, age: number): AgedCache<T> {
+  let young = new Map<string, T>();
+  let old = new Map<string, T>();
+  let ages = false;
+  const rotate = () => {
+    old = young;
+    young = new Map();
+  };
+  const grow = () => {
+    rotate();
+    ages = old.size > 0;
+    if (ages) clock.after(age, grow, "background");
+  };
+  return {
+    get: (key) => young.get(key) ?? old.get(key),
+    set(key, value) {
+      if (young.size >= most) rotate();
+      young.set(key, value);
+      if (ages) return;
+      ages = true;
+      clock.after(age, grow, "background");
+    },
+    delete(key) {
+      young.delete(key);
+      old.delete(key);
+    },
+  };
+}

@@ -1,0 +1,208 @@
+import { authenticationStatuses, deviceTypes } from "../../contract/authentication.js";
+import { deliveryStatuses } from "../../contract/callback.js";
+import type { Authentication, KeyedCheck, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
+import type { Decision } from "../../domain/decision.js";
+import type { Origin } from "../../domain/spam-rules.js";
+import { base36 } from "../../domain/time.js";
+import type { StoredRecord } from "../../ports/store.js";
+import type { Codes } from "../keyring.js";
+
+/** A stored record whose text the engine cannot read. It is left as it is. */
+export class CorruptRecord extends Error {
+  override readonly name = "CorruptRecord";
+}
+
+/** How one field is kept. `base`: the creation, which other times are told from. */
+interface Field<T> {
+  readonly key: string;
+  /** `undefined`: left out, which `read` understands. */
+  readonly pack: (value: T, base: number) => unknown;
+  /** Throws where the stored value is none. */
+  readonly read: (stored: unknown, base: number) => T;
+}
+
+type Table<T> = { readonly [K in keyof T]-?: Field<T[K]> };
+
+const sound = <T>(holds: boolean, value: unknown): T => {
+  if (!holds) throw new TypeError("a field is not what was written");
+  return value as T;
+};
+
+const isText = (value: unknown) => typeof value === "string";
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
+/** The last time that a Date can hold. */
+const isTime = (value: unknown) => Number.isSafeInteger(value) && Math.abs(value as number) <= 8.64e15;
+
+const text = (key: string): Field<string> => ({ key, pack: (value) => value, read: (stored) => sound(isText(stored), stored) });
+/** `usual`: what is left out. */
+const count = (key: string, usual = 0): Field<number> => ({
+  key,
+  pack: (value) => (value === usual ? undefined : value),
+  read: (stored = usual) => sound(isCount(stored), stored),
+});
+const flag = (key: string): Field<boolean> => ({
+  key,
+  pack: (value) => (value ? 1 : undefined),
+  read: (stored) => sound(stored === undefined || stored === 1, stored === 1),
+});
+/** Told from the creation; before it where clocks differ. */
+const time = (key: string): Field<number> => ({
+  key,
+  pack: (value, base) => value - base || undefined,
+  read: (stored = 0, base) => sound(isTime(stored) && isTime(base + (stored as number)), base + (stored as number)),
+});
+const oneOf = <T extends string>(key: string, words: readonly T[]): Field<T> => ({
+  key,
+  pack: (value) => words.indexOf(value) || undefined,
+  read: (stored = 0) => sound(isCount(stored) && (stored as number) < words.length, words[stored as number]),
+});
+const maybe = <T>(field: Field<T>, first = 0): Field<T | undefined> => ({
+  key: field.key,
+  pack: (value, base) => (value === undefined ? undefined : (field.pack(value, base) ?? first)),
+  read: (stored, base) => (stored === undefined ? undefined : field.read(stored, base)),
+});
+/** Kept as they are. */
+const objects = <T extends object>(key: string): Field<readonly T[]> => ({
+  key,
+  pack: (value) => (value.length === 0 ? undefined : value),
+  read: (stored = []) => sound(Array.isArray(stored) && stored.every((one) => typeof one === "object" && one !== null), stored),
+});
+/** `alone`: the field that is kept by itself where all others are as usual. */
+const list = <T extends object>(key: string, table: Table<T>, alone: keyof T & string): Field<readonly T[]> => {
+  const { [alone]: only, ...others } = table;
+  const whole = packing(table);
+  const rest = packing(others as Table<Omit<T, typeof alone>>);
+  const packOne = (one: T, base: number): unknown => (rest.isUsual(one, base) ? only.pack(one[alone], base) : whole.pack(one, base));
+  const readOne = (one: unknown, base: number): T => whole.read(typeof one === "object" ? one : { [only.key]: one }, base);
+  return {
+    key,
+    pack: (value, base) => (value.length === 0 ? undefined : value.map((one) => packOne(one, base))),
+    read: (stored = [], base) => sound<unknown[]>(Array.isArray(stored), stored).map((one) => readOne(one, base)),
+  };
+};
+
+/** Kept as it is. */
+const origin = (key: string): Field<Origin> => ({
+  key,
+  pack: (value) => value,
+  read: (stored) => sound(typeof stored === "object" && stored !== null, stored),
+});
+
+const sendStates: readonly SendState[] = ["undecided", "accepted", "unknown"];
+
+const sendFields: Table<Send> = {
+  attempt: count("n", 1),
+  digest: text("d"),
+  state: oneOf("s", sendStates),
+  at: time("t"),
+  route: maybe(text("r")),
+  moved: { key: "m", pack: (value) => value && 1, read: (stored) => sound(stored === undefined || stored === 1, stored === 1 || undefined) },
+  messageId: maybe(text("i")),
+  delivery: maybe(oneOf("y", deliveryStatuses)),
+};
+
+/** Kept as they are. */
+const texts = (key: string): Field<readonly string[]> => ({
+  key,
+  pack: (value) => (value.length === 0 ? undefined : value),
+  read: (stored = []) => sound(Array.isArray(stored) && stored.every(isText), stored),
+});
+
+/** What stands in the text; customer, id and end stand beside it, and a number that is sealed stands in the number's place. */
+type Kept = Omit<Authentication, "customer" | "id" | "keepUntil" | "sealed">;
+
+/** Every field of an authentication, once: its key in the text, how it is written, and how it is read and judged. A field added later reads as absent in what was written before. */
+const fields: Table<Kept> = {
+  createdAt: { key: "c", pack: (value) => base36(value), read: (_stored, base) => base },
+  number: text("p"),
+  country: maybe(text("l")),
+  expiresAt: time("x"),
+  endsAt: maybe(time("e")),
+  status: oneOf("s", authenticationStatuses),
+  attempts: count("a", 1),
+  sent: count("n", 1),
+  retries: count("r"),
+  lastSendAt: time("t"),
+  wrongChecks: count("w"),
+  validated: flag("v"),
+  sends: list<Send>("d", sendFields, "digest"),
+  decisions: objects<Decision>("i"),
+  deviceType: maybe(oneOf("o", deviceTypes)),
+  appRealm: maybe(text("h")),
+  callbackUrl: maybe(text("u")),
+  settleBy: maybe(time("b")),
+  outbox: objects<OutboxEvent>("q"),
+  events: count("m"),
+  origin: maybe(origin("g")),
+  uncounted: count("j"),
+  request: maybe(text("f")),
+  checks: objects<KeyedCheck>("k"),
+  keptIds: texts("z"),
+};
+
+const record = packing<Kept>(fields);
+
+/** Packs an authentication into the text that a store keeps: JSON, without what is empty. */
+export function encodeRecord(auth: Authentication): string {
+  const packed = record.pack(auth, auth.createdAt);
+  if (auth.sealed !== undefined) packed[fields.number.key] = auth.sealed;
+  return JSON.stringify(packed);
+}
+
+/** Reads what `encodeRecord` wrote. A number that cannot be unsealed stays as it is kept. Throws `CorruptRecord`. */
+export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, unseal: Codes["unseal"]): Authentication {
+  try {
+    const stored: unknown = JSON.parse(data);
+    const createdAt = Number.parseInt(sound<{ c: string }>(typeof stored === "object" && stored !== null && "c" in stored && isText(stored.c), stored).c, 36);
+    sound(isCount(createdAt) && isTime(createdAt), createdAt);
+    const kept = record.read(stored, createdAt);
+    const number = unseal(id, kept.number);
+    return number === undefined ? { customer, id, keepUntil, ...kept } : { customer, id, keepUntil, ...kept, number, sealed: kept.number };
+  } catch (cause) {
+    throw new CorruptRecord(`the record of authentication ${id} is not in a form this version can read`, { cause });
+  }
+}
+
+/** A field, under its name. */
+type Row<T> = { readonly [K in keyof T]: Field<T[K]> & { readonly name: K } }[keyof T];
+
+/** How what a table tells is packed into an object, and read again. */
+interface Packing<T> {
+  pack(value: T, base: number): Record<string, unknown>;
+  read(stored: unknown, base: number): T;
+  /** Whether nothing is left to write of it. */
+  isUsual(value: T, base: number): boolean;
+}
+
+function packing<T extends object>(table: Table<T>): Packing<T> {
+  const rows = Object.entries<object>(table).map(([name, field]) => ({ name, ...field })) as unknown as readonly Row<T>[];
+  /** Every key, in the order of the table: its copy is filled in, where one that grew would take twice the room. */
+  const blank: Readonly<Record<string, unknown>> = Object.fromEntries(rows.map(({ key }) => [key, undefined]));
+  const packed = ({ name, pack }: Row<T>, value: T, base: number): unknown => {
+    const held = value[name];
+    return held === undefined ? undefined : pack(held, base);
+  };
+  return {
+    pack(value, base) {
+      const all = { ...blank };
+      for (const row of rows) {
+        const one = packed(row, value, base);
+        if (one !== undefined) all[row.key] = one;
+      }
+      return all;
+    },
+    read(stored, base) {
+      const values = sound<Record<string, unknown>>(typeof stored === "object" && stored !== null && !Array.isArray(stored), stored);
+      const read: Partial<T> = {};
+      for (const { name, key, read: readOne } of rows) {
+        const one = readOne(values[key], base);
+        if (one !== undefined) read[name] = one;
+      }
+      return read as T;
+    },
+    isUsual(value, base) {
+      for (const row of rows) if (packed(row, value, base) !== undefined) return false;
+      return true;
+    },
+  };
+}

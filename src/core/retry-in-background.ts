@@ -1,0 +1,41 @@
+import type { Clock } from "../ports/clock.js";
+
+/** Milliseconds between the attempts. */
+const waits = [0, 1_000, 4_000, 10_000, 30_000];
+
+/** Attempts that are under way at a time, in this process; the others wait for their turn. */
+const atOnce = 64;
+
+/** What may wait; beyond that work is given up at once. */
+const mostWaiting = 50_000;
+
+let underWay = 0;
+const waiting: (() => void)[] = [];
+
+/** Repeats work in the background until it succeeds, for 45 s and as long as it waits for its turn. Rejects with the last failure. `first`: how many attempts were made before. */
+export async function retryInBackground(clock: Clock, work: () => Promise<unknown>, first = 0): Promise<void> {
+  let failed: unknown;
+  for (const wait of waits.slice(first)) {
+    if (wait > 0) await new Promise<void>((resolve) => clock.after(wait, resolve, "background"));
+    try {
+      return await inTurn(work);
+    } catch (err) {
+      failed = err;
+    }
+  }
+  throw failed;
+}
+
+async function inTurn(work: () => Promise<unknown>): Promise<void> {
+  if (underWay >= atOnce) {
+    if (waiting.length >= mostWaiting) throw new Error(`${mostWaiting} such tasks are waiting already`);
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  }
+  underWay++;
+  try {
+    await work();
+  } finally {
+    underWay--;
+    waiting.shift()?.();
+  }
+}

@@ -1,0 +1,21 @@
+import type { Clock } from "../ports/clock.js";
+
+/** The longest that the platform's timers wait, in milliseconds; they run at once what is to wait longer. */
+const longestWait = 2 ** 31 - 1;
+
+/** The system's clock, with the platform's timers. */
+export function systemClock(): Clock {
+  return {
+    now: () => Date.now(),
+    elapsed: () => performance.now(),
+    after(ms, run, kind) {
+      let timer: NodeJS.Timeout;
+      const wait = (left: number) => {
+        timer = setTimeout(() => (left > longestWait ? wait(left - longestWait) : run()), Math.min(left, longestWait));
+        if (kind === "background") timer.unref?.();
+      };
+      wait(ms);
+      return () => clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import type { Authentication } from "../domain/authentication.js";
+import type { Feedback } from "../ports/sms-sender.js";
+import type { Parts } from "../core/parts.js";
+
+/** Tells the sender what became of a message, beside the request, where its route or the carrier's id is known. */
+export function feedBack({ sender, eyes, inBackground }: Parts, { id, country, sends }: Authentication, attempt: number, event: Feedback["event"]): void {
+  const send = sends.find((one) => one.attempt === attempt);
+  if (sender.feedback === undefined || (send?.route === undefined && send?.messageId === undefined)) return;
+  const { route, messageId, at, moved } = send;
+  const told: Feedback = {
+    ...(route !== undefined && { route }),
+    ...(messageId !== undefined && { messageId }),
+    authentication_uuid: id,
+    attempt,
+    event,
+    sent_at: at,
+    chosen: attempt === 1 && moved === undefined,
+    ...(country !== undefined && { country }),
+  };
+  const failed = (err: unknown) => eyes.sparse.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
+  try {
+    const telling = sender.feedback(told);
+    if (telling !== undefined) inBackground(Promise.resolve(telling).catch(failed));
+  } catch (err) {
+    failed(err);
+  }
+}

@@ -1,0 +1,69 @@
+import type { Moment } from "../domain/claim.js";
+import type { PhoneNumber } from "../domain/phone-number.js";
+import type { Policy } from "../domain/policy.js";
+import { type NumberNames, namesOfNumber, nobody, readMember } from "../domain/quota.js";
+import type { Store } from "../ports/store.js";
+import type { StoreBudget } from "../core/deadline.js";
+import type { Codes } from "../core/keyring.js";
+import type { Account } from "../access/accounts.js";
+import { readAgain, readNumber } from "../access/destination.js";
+import { newBudget, type Parts } from "../core/parts.js";
+import type { Held } from "../core/records/records.js";
+
+/** A number of a customer, and all that is named after it. */
+export interface OwnNumber {
+  readonly phone: PhoneNumber;
+  readonly names: NumberNames;
+}
+
+/** The number, also one that could be sent to by an older numbering plan alone. Throws `invalid_phone_number`. */
+export function ownNumber(parts: Parts, { customer, policy }: Account, phoneNumber: string): OwnNumber {
+  const { clock, codes, settings } = parts;
+  const phone: PhoneNumber = readAgain(parts, phoneNumber) ?? readNumber(parts, phoneNumber);
+  return { phone, names: namesOf(codes, customer, phone.number, policy, { now: clock.now(), skew: settings.clockSkew }) };
+}
+
+export function namesOf({ mask }: Codes, customer: string, number: string, policy: Policy, moment: Moment): NumberNames {
+  return namesOfNumber(customer, mask(number), policy, moment);
+}
+
+/** "the window may keep its newest 10,000 only" (domain/claim.ts); one with limits keeps fewer. */
+const mostMembers = 10_000;
+
+/** What stands in a window, the newest first. */
+export function membersOf(parts: Parts, window: string): Promise<string[]> {
+  return membersWithin(newBudget(parts), parts.store, window);
+}
+
+/** The same within the time of a request. */
+export function membersWithin(budget: StoreBudget, store: Store, window: string): Promise<string[]> {
+  return budget.call(() => store.members(window, mostMembers));
+}
+
+/** What the windows of a number hold. */
+export interface NumberMembers {
+  readonly listed: readonly string[];
+  /** Authentications, the newest first. */
+  readonly ids: readonly string[];
+}
+
+export async function membersOfNumber(parts: Parts, { names }: OwnNumber): Promise<NumberMembers> {
+  const [sends, listed, refused] = await Promise.all([membersOf(parts, names.sends), membersOf(parts, names.listed), membersOf(parts, names.refused)]);
+  const first = new Map<string, number>();
+  for (const { id, at } of [...sends, ...listed, ...refused].map(readMember)) if (id !== nobody) first.set(id, Math.min(at, first.get(id) ?? at));
+  const ids = [...first].sort(([, a], [, b]) => b - a).map(([id]) => id);
+  return { listed, ids };
+}
+
+/** Records read at a time. */
+const parallel = 32;
+
+/** The records of authentications, in their order, as far as they are there, until `enough`. Every read has a budget of its own. Rejects with `unavailable`. */
+export async function recordsOf(parts: Parts, { customer }: Account, ids: readonly string[], enough = ids.length): Promise<Held[]> {
+  const found: Held[] = [];
+  for (let at = 0; at < ids.length && found.length < enough; at += parallel) {
+    const read = await Promise.all(ids.slice(at, at + parallel).map((id) => parts.records.find(newBudget(parts), customer, id)));
+    found.push(...read.filter((held) => held !== undefined));
+  }
+  return found.slice(0, enough);
+}

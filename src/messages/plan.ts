@@ -1,0 +1,132 @@
+import type { Authentication, Send } from "../domain/authentication.js";
+import { withSend } from "../domain/authentication.js";
+import type { SumClaim } from "../domain/claim.js";
+import type { Decision } from "../domain/decision.js";
+import { messageText, registeredText, textFault } from "../domain/message.js";
+import type { Policy } from "../domain/policy.js";
+import type { Charge } from "../domain/quota.js";
+import { type Cost, soundPrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
+import { base36 } from "../domain/time.js";
+import { defaultText } from "../options/options.js";
+import type { Network, Plan, RegisteredIds, SmsMessage } from "../ports/sms-sender.js";
+import type { Parts } from "../core/parts.js";
+import { receiptUrl, referenceOf } from "./receipt-reference.js";
+import type { Tried } from "./roll-back.js";
+
+/** A send that is about to be made. */
+export interface Sending {
+  /** The record that holds it; it must be written before the message goes out. */
+  readonly next: Authentication;
+  readonly code: string;
+  readonly network?: Network | undefined;
+  /** What its planned route asks for it, where the sender tells prices. */
+  readonly price?: number | undefined;
+  /** What the message may cost at most; absent: no ceiling holds it. */
+  readonly maxPrice?: number | undefined;
+  /** What a spend ceiling claims for it, with the write. */
+  readonly charges: readonly Charge[];
+  /** The commit that wrote it. */
+  readonly tried?: Tried;
+  /** The cells that hold it. */
+  readonly cells?: readonly SumClaim[];
+  /** There is a ceiling, and the sender told no price. */
+  readonly unpriced?: Decision | undefined;
+}
+
+/** The next send of an authentication. */
+export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now: number, network?: Network): Sending {
+  const { codes, settings, overrides, logger } = parts;
+  const test = settings.testNumbers.get(auth.number);
+  const code = test?.code ?? overrides.codeFor?.(auth.number) ?? codes.draw(policy.codeLength);
+  // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
+  const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
+  // "never sent": no route, and no cost.
+  const plan = test === undefined ? planNext(parts, auth, network) : undefined;
+  const cost: Cost = test === undefined ? soundPrice(plan?.price) : "free";
+  const ceilings = policy.limits.spend;
+  const unpriced = unpricedRefusal(cost, ceilings, now);
+  if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend refuses a message: the sender told no price for it");
+  return {
+    next: withSend(auth, codes.digest(auth.id, code), now, settleBy, plan?.route),
+    code,
+    network,
+    charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
+    price: typeof cost === "number" ? cost : undefined,
+    maxPrice: typeof cost === "number" && ceilings.length > 0 ? cost : undefined,
+    unpriced,
+  };
+}
+
+/** The route that the next send would take. "The first write names the planned route" (docs/contract.md#round-trips). */
+function planNext({ sender, logger }: Parts, auth: Authentication, network: Network | undefined): Plan | undefined {
+  try {
+    return sender.plan?.({
+      to: auth.number,
+      authentication_uuid: auth.id,
+      customer_uuid: auth.customer,
+      attempt: auth.attempts + 1,
+      country: auth.country,
+      network,
+      routes_tried: routesOf(auth.sends, auth.sends.length),
+    });
+  } catch (err) {
+    logger.error({ err, authentication_uuid: auth.id }, "the sender could not plan a route");
+    return undefined;
+  }
+}
+
+/** The message of a send. */
+export function toMessage(parts: Parts, { next: auth, code, maxPrice, network }: Sending): SmsMessage {
+  const { settings, codes } = parts;
+  const { receiptBase } = settings;
+  const reference = receiptBase === undefined ? undefined : referenceOf(codes, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
+  return {
+    to: auth.number,
+    authentication_uuid: auth.id,
+    customer_uuid: auth.customer,
+    attempt: auth.attempts,
+    country: auth.country,
+    network,
+    routes_tried: routesOf(auth.sends, auth.sends.length - 1),
+    // A record that came to its end makes way for another under the same id.
+    idempotency_key: `${auth.id}/${base36(auth.createdAt)}/${auth.attempts}`,
+    text: writeText(parts, auth, code),
+    code,
+    planned_route: auth.sends.at(-1)?.route,
+    max_price: maxPrice,
+    expires_at: auth.expiresAt,
+    registered: registeredAs(parts, auth),
+    receipt_reference: reference,
+    receipt_url: receiptBase === undefined || reference === undefined ? undefined : receiptUrl(receiptBase, reference),
+  };
+}
+
+/** Under which ids its text is registered, where it is. */
+function registeredAs({ settings }: Parts, auth: Authentication): RegisteredIds | undefined {
+  const { entity, template } = registeredText(settings.message, auth)?.ids ?? {};
+  if (entity === undefined && template === undefined) return undefined;
+  return { ...(entity !== undefined && { entity }), ...(template !== undefined && { template }) };
+}
+
+/** The text; the default one where a template function fails, so that its fault costs no verification. */
+function writeText({ settings, logger }: Parts, auth: Authentication, code: string): string {
+  const template = settings.message;
+  const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer };
+  if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
+  try {
+    const text = messageText(template, code, recipient);
+    const fault = textFault(text, code, template.maxSegments);
+    if (fault === undefined) return text;
+    logger.error({ authentication_uuid: auth.id }, `message.text ${fault}; the default text was sent`);
+  } catch (err) {
+    logger.error({ err, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
+  }
+  return messageText({ ...template, text: defaultText }, code, recipient);
+}
+
+/** The routes of the first `count` sends; absent where none names one. */
+function routesOf(sends: readonly Send[], count: number): readonly string[] | undefined {
+  if (count <= 0) return undefined;
+  const tried = sends.slice(0, count).flatMap((send) => send.route ?? []);
+  return tried.length === 0 ? undefined : tried;
+}

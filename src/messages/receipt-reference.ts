@@ -1,0 +1,54 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Codes } from "../core/keyring.js";
+
+/** Which message a receipt is about. */
+export interface ReceiptTarget {
+  readonly customer: string;
+  readonly id: string;
+  readonly attempt: number;
+}
+
+/** Two UUIDs and an attempt, as bytes. */
+const nameBytes = 34;
+/** The same in base64url. */
+const nameLength = Math.ceil((nameBytes * 4) / 3);
+
+/** The signed name of a message: customer, authentication and attempt, and their keyed digest; 68 letters, digits, `-` and `_`. Whoever shows it was told it by us. */
+export function referenceOf(codes: Codes, target: ReceiptTarget): string {
+  const name = nameOf(target);
+  return name + codes.fingerprints("receipt", name)[0];
+}
+
+/** The message that a reference names; `undefined` when it is not one of ours. */
+export function readReference(codes: Codes, reference: string): ReceiptTarget | undefined {
+  const name = reference.slice(0, nameLength);
+  const theirs = Buffer.from(reference.slice(nameLength));
+  const ours = codes.fingerprints("receipt", name).map((each) => Buffer.from(each));
+  if (!ours.some((each) => each.length === theirs.length && timingSafeEqual(each, theirs))) return undefined;
+  const bytes = Buffer.from(name, "base64url");
+  return { customer: uuidAt(bytes, 0), id: uuidAt(bytes, 16), attempt: bytes.readUInt16BE(32) };
+}
+
+/** The URL that a carrier may post the message's receipts to. The sender puts its provider's name in the place of `{provider}`. */
+export function receiptUrl(base: string, reference: string): string {
+  return `${base}/receipts/{provider}?r=${reference}`;
+}
+
+/** The message that a receipt's URL names: `undefined` when it names none, `"forged"` when its reference is not ours. */
+export function readReceiptUrl(codes: Codes, query: string): ReceiptTarget | "forged" | undefined {
+  const reference = new URLSearchParams(query).get("r");
+  return reference === null ? undefined : (readReference(codes, reference) ?? "forged");
+}
+
+function nameOf({ customer, id, attempt }: ReceiptTarget): string {
+  const bytes = Buffer.alloc(nameBytes);
+  bytes.write(customer.replaceAll("-", ""), 0, 16, "hex");
+  bytes.write(id.replaceAll("-", ""), 16, 16, "hex");
+  bytes.writeUInt16BE(attempt, 32);
+  return bytes.toString("base64url");
+}
+
+function uuidAt(bytes: Buffer, at: number): string {
+  const hex = bytes.toString("hex", at, at + 16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

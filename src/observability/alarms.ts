@@ -1,0 +1,100 @@
+import { guessedOdds, isSpray, shadowed, sprayed } from "../domain/alarms.js";
+import type { Decision } from "../domain/decision.js";
+import { day, hour } from "../domain/time.js";
+import type { Clock } from "../ports/clock.js";
+import type { Alarm } from "../ports/events.js";
+import type { Store } from "../ports/store.js";
+import type { Eyes } from "./monitor.js";
+
+/** Tells the operator what to look at. Nothing here makes a request wait, or fail. */
+export interface Alarms {
+  raise(customer: string, alarm: Alarm, value: number, threshold: number): void;
+  /** A message went, or would have gone, past the rules that only watch. */
+  watched(customer: string, shadow: readonly Decision[]): void;
+  /** A code was judged. */
+  judged(customer: string, right: boolean, codeLength: number): void;
+}
+
+export interface AlarmParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Whom they are told to; where nobody watches, nothing is looked for. */
+  readonly eyes: Pick<Eyes, "watched" | "alarm" | "sparse">;
+  /** Lets work go on after an answer. */
+  readonly inBackground: (work: Promise<unknown>) => void;
+}
+
+/** Between two looks at what all processes have counted, in milliseconds. */
+const lookEvery = 10_000;
+
+/** Customers, alarms and rules remembered; beyond, all are forgotten. */
+const most = 10_000;
+
+export function createAlarms({ store, clock, eyes, inBackground }: AlarmParts): Alarms {
+  /** When each was told last. */
+  const told = new Map<string, number>();
+  const watching = new Map<string, { since: number; messages: number; flagged: Map<string, number> }>();
+  const judged = new Map<string, { lookedAt: number; wrong: number; right: number }>();
+
+  const bounded = <T>(map: Map<string, T>): Map<string, T> => {
+    if (map.size >= most) map.clear();
+    return map;
+  };
+
+  const raise: Alarms["raise"] = (customer, alarm, value, threshold) => {
+    if (!eyes.watched()) return;
+    const now = clock.now();
+    const { alarm: kind, ...rest } = alarm;
+    const subject = "country" in rest ? rest.country : "range" in rest ? rest.range : "rule" in rest ? rest.rule : "";
+    const key = `${customer} ${kind} ${subject}`;
+    if (now - (told.get(key) ?? Number.NEGATIVE_INFINITY) < hour) return;
+    bounded(told).set(key, now);
+    eyes.alarm({ type: "alarm", ...alarm, customer_uuid: customer, at: now, value, threshold });
+  };
+
+  /** Adds what was judged here to what all have judged today, and reads that. */
+  const look = async (customer: string, wrong: number, right: number, codeLength: number): Promise<void> => {
+    const now = clock.now();
+    const today = Math.floor(now / day);
+    const [wrongs, rights] = ["w", "r"].map((what) => `${customer}:${what}:${today}`) as [string, string];
+    const expiry = { now, keepUntil: now + 2 * day };
+    const adds = [
+      { counter: wrongs, by: wrong, ...expiry },
+      { counter: rights, by: right, ...expiry },
+    ].filter(({ by }) => by > 0);
+    const [allWrong = 0, allRight = 0] = await store.tally(adds, [wrongs, rights]);
+    if (isSpray(allWrong, allRight, codeLength)) {
+      raise(customer, { alarm: "wrong_codes", wrong: allWrong, right: allRight }, guessedOdds(allWrong, codeLength), sprayed.odds);
+    }
+  };
+
+  return {
+    raise,
+
+    watched(customer, shadow) {
+      if (!eyes.watched()) return;
+      const now = clock.now();
+      let seen = watching.get(customer);
+      if (seen === undefined || now - seen.since >= hour) bounded(watching).set(customer, (seen = { since: now, messages: 0, flagged: new Map() }));
+      seen.messages++;
+      for (const { rule } of shadow) {
+        const flagged = (seen.flagged.get(rule) ?? 0) + 1;
+        seen.flagged.set(rule, flagged);
+        const share = flagged / seen.messages;
+        if (seen.messages >= shadowed.messages && share > shadowed.share) raise(customer, { alarm: "shadow", rule }, share, shadowed.share);
+      }
+    },
+
+    judged(customer, right, codeLength) {
+      if (!eyes.watched()) return;
+      const now = clock.now();
+      let seen = judged.get(customer);
+      if (seen === undefined) bounded(judged).set(customer, (seen = { lookedAt: now, wrong: 0, right: 0 }));
+      seen[right ? "right" : "wrong"]++;
+      if (now - seen.lookedAt < lookEvery) return;
+      const { wrong, right: rights } = seen;
+      Object.assign(seen, { lookedAt: now, wrong: 0, right: 0 });
+      inBackground(look(customer, wrong, rights, codeLength).catch((err) => eyes.sparse.warn({ err }, "the codes judged today could not be counted")));
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import type { AuthenticationStatus } from "../contract/authentication.js";
+import type { DeliveryStatus } from "../contract/callback.js";
+import type { CheckStatus } from "../contract/check.js";
+import type { RetryStatus } from "../contract/retry.js";
+import type { Authentication, OutboxEvent } from "../domain/authentication.js";
+import type { Decision } from "../domain/decision.js";
+import { maskNumber } from "../domain/phone-number.js";
+import { VerifierError } from "../errors.js";
+import type { Clock } from "../ports/clock.js";
+import type { AlarmEvent, FiredRule, VerifierEvent } from "../ports/events.js";
+import type { Logger } from "../ports/logger.js";
+import { createMetrics, type Metrics } from "./metrics.js";
+import { createOutages, type Outages } from "./outages.js";
+import { sparseLogger } from "../core/throttled-logger.js";
+
+export type Operation = "create" | "retry" | "check" | "lookup";
+
+/** What became of a hand-over. */
+export interface SentWord {
+  readonly attempt: number;
+  readonly outcome: "accepted" | "rejected" | "unknown";
+  readonly route: string | undefined;
+  /** Milliseconds. */
+  readonly took: number;
+  readonly reason: string | undefined;
+}
+
+/** Where the engine tells what happens: it is counted, and told to whoever listens. Nothing here makes a request wait, or fail. */
+export interface Eyes {
+  readonly outages: Outages;
+  readonly metrics: Metrics;
+  /** For what an outage brings about in each request. */
+  readonly sparse: Logger;
+  /** Whether somebody hears events or reads metrics. */
+  watched(): boolean;
+  /** An operation was answered. `began`: when it began. */
+  answered(operation: Operation, status: string, began: number): void;
+  /** For each operation, what a fault of it goes through: it is counted, and thrown on. */
+  readonly failed: Readonly<Record<Operation, (fault: unknown) => never>>;
+  created(auth: Authentication): void;
+  refused(operation: "create" | "retry", status: AuthenticationStatus | RetryStatus, auth: Authentication, decisions: readonly Decision[]): void;
+  sent(auth: Authentication, word: SentWord): void;
+  /** `attempt`: the message whose code it was. */
+  checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void;
+  receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void;
+  callback(auth: Authentication, event: OutboxEvent, outcome: "delivered" | "failed" | "dead", reason: string | undefined): void;
+  alarm(event: AlarmEvent): void;
+}
+
+export interface EyesParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly onEvent: ((event: VerifierEvent) => void | Promise<void>) | undefined;
+  /** Callbacks that this process has in line. */
+  readonly waiting: () => number;
+}
+
+export function createEyes({ clock, logger, onEvent, waiting }: EyesParts): Eyes {
+  /** Handlers that throw, reject or hang never touch a request: nobody waits for them, and their faults are an outage of their own, which is only logged. */
+  const tell = (event: VerifierEvent): void => {
+    if (onEvent === undefined) return;
+    const { events } = outages;
+    const failed = (err: unknown) => events.failed({ err });
+    const worked = () => {
+      if (events.on) events.worked();
+    };
+    try {
+      const telling: unknown = onEvent(event);
+      if (telling === undefined) worked();
+      else Promise.resolve(telling).then(worked, failed);
+    } catch (err) {
+      failed(err);
+    }
+  };
+  const outages = createOutages(clock, logger, (event) => {
+    if (event.part !== "events") tell(event);
+  });
+  const metrics = createMetrics(outages, waiting);
+
+  const failing =
+    (operation: Operation) =>
+    (fault: unknown): never => {
+      metrics.operation(operation, fault instanceof VerifierError ? fault.code : "internal_server_error", undefined);
+      throw fault;
+    };
+
+  const about = ({ customer, id, number, country }: Authentication) => ({
+    at: clock.now(),
+    customer_uuid: customer,
+    authentication_uuid: id,
+    phone_number: maskNumber(number),
+    ...(country !== undefined && { country }),
+  });
+
+  return {
+    outages,
+    metrics,
+    sparse: sparseLogger(clock, logger),
+    watched: () => onEvent !== undefined || metrics.read,
+    answered: (operation, status, began) => metrics.operation(operation, status, Math.max(0, clock.now() - began)),
+    failed: { create: failing("create"), retry: failing("retry"), check: failing("check"), lookup: failing("lookup") },
+
+    created(auth) {
+      if (onEvent !== undefined) tell({ type: "created", ...about(auth) });
+    },
+
+    refused(operation, status, auth, decisions) {
+      const rules = decisions.flatMap(({ rule, mode, value, threshold, reason }): FiredRule[] => {
+        if (mode === "route") return [];
+        return [
+          {
+            rule,
+            mode,
+            ...(value !== undefined && { value }),
+            ...(threshold !== undefined && { threshold }),
+            ...(reason !== undefined && { reason }),
+          },
+        ];
+      });
+      for (const { rule, mode } of rules) metrics.fired(rule, mode);
+      if (onEvent !== undefined) tell({ type: "refused", operation, status, rules, ...about(auth) });
+    },
+
+    sent(auth, { attempt, outcome, route, took, reason }) {
+      metrics.message(auth.country, route, outcome, took);
+      if (onEvent === undefined) return;
+      tell({
+        type: "sent",
+        attempt,
+        outcome,
+        took,
+        ...(route !== undefined && { route }),
+        ...(reason !== undefined && { reason }),
+        ...about(auth),
+      });
+    },
+
+    checked(auth, status, attempt) {
+      if (attempt !== undefined) metrics.verified(auth.country, auth.sends.find((send) => send.attempt === attempt)?.route);
+      if (onEvent !== undefined) tell({ type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0), ...about(auth) });
+    },
+
+    receipt(auth, attempt, status, error) {
+      const route = auth.sends.find((send) => send.attempt === attempt)?.route;
+      metrics.receipt(route, status);
+      if (onEvent === undefined) return;
+      tell({ type: "receipt", attempt, status, ...(route !== undefined && { route }), ...(error !== undefined && { error }), ...about(auth) });
+    },
+
+    callback(auth, { sequence, status }, outcome, reason) {
+      metrics.callback(outcome);
+      if (onEvent !== undefined) tell({ type: "callback", outcome, status, sequence, ...(reason !== undefined && { reason }), ...about(auth) });
+    },
+
+    alarm(event) {
+      metrics.alarm(event.alarm);
+      tell(event);
+    },
+  };
+}

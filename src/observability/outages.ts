@@ -1,0 +1,89 @@
+import { minute, second } from "../domain/time.js";
+import type { Clock } from "../ports/clock.js";
+import type { OutageEvent, OutsidePart } from "../ports/events.js";
+import type { Logger } from "../ports/logger.js";
+
+/** What one of the parts outside does, told by whoever calls it. */
+export interface Outage {
+  /** Whether it fails at the moment: only then need anybody say that it worked. */
+  readonly on: boolean;
+  /** How often it failed since this process began. */
+  readonly failures: number;
+  /** `fields`: for the log, when this failure is one that is told. */
+  failed(fields: Readonly<Record<string, unknown>>): void;
+  worked(): void;
+}
+
+export type Outages = Readonly<Record<OutsidePart, Outage>>;
+
+/** What is logged when it begins, and of what it is said that it still fails, or works again. */
+const words: Readonly<Record<OutsidePart, readonly [began: string, name: string]>> = {
+  store: ["the store failed", "the store"],
+  sender: ["the sender failed", "the sender"],
+  customers: ["the customer source failed", "the customer source"],
+  lookup: ["the lookup provider failed; the numbering plan alone answers", "the lookup provider"],
+  events: ["onEvent failed", "onEvent"],
+};
+
+/** All of them. */
+export const outsideParts = Object.keys(words) as readonly OutsidePart[];
+
+/** "once a minute while it lasts" (docs/contract.md#outages): milliseconds. */
+const toldEvery = minute;
+
+/** So long nothing must have failed before it is over, in milliseconds: what fails every other time is one outage. */
+const calmAfter = 10 * second;
+
+/**
+ * "An outage is logged when it begins, once a minute while it lasts, and when it is over, with counts" (docs/contract.md#outages). No timer runs: what happens next tells that a minute is over.
+ */
+export function createOutages(clock: Clock, logger: Logger, tell: (event: OutageEvent) => void): Outages {
+  const outage = (part: OutsidePart): Outage => {
+    const [began, name] = words[part];
+    let since: number | undefined;
+    let failures = 0;
+    let before = 0;
+    let failedAt = 0;
+    let toldAt = 0;
+    const phase = (one: OutageEvent["phase"], at: number, from: number) =>
+      tell({ type: "outage", part, phase: one, at, since: from, failures: failures - before });
+    return {
+      get on() {
+        return since !== undefined;
+      },
+      get failures() {
+        return failures;
+      },
+      failed(fields) {
+        const now = clock.now();
+        failures++;
+        failedAt = now;
+        if (since === undefined) {
+          since = toldAt = now;
+          before = failures - 1;
+          logger.error(fields, began);
+          phase("began", now, since);
+        } else if (Math.abs(now - toldAt) >= toldEvery) {
+          toldAt = now;
+          logger.error({ failures: failures - before, since: new Date(since).toISOString(), reason: reasonOf(fields) }, `${name} still fails`);
+          phase("lasts", now, since);
+        }
+      },
+      worked() {
+        const now = clock.now();
+        if (since === undefined || Math.abs(now - failedAt) < calmAfter) return;
+        const from = since;
+        since = undefined;
+        logger.warn({ failures: failures - before, since: new Date(from).toISOString() }, `${name} works again`);
+        phase("ended", now, from);
+      },
+    };
+  };
+  return Object.fromEntries(outsideParts.map((part) => [part, outage(part)])) as unknown as Outages;
+}
+
+/** Why it failed this time, in its words, without a stack. */
+function reasonOf({ err, reason }: Readonly<Record<string, unknown>>): string {
+  const said = reason ?? (err instanceof Error ? err.message : undefined);
+  return typeof said === "string" ? said.slice(0, 500) : "no error was thrown, but something else";
+}

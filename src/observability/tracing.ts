@@ -1,0 +1,74 @@
+import type { SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import type { Store } from "../ports/store.js";
+import type { Telemetry } from "../ports/telemetry.js";
+import type { Operations } from "../operations/operations.js";
+
+/*
+ * Put around a store, a sender and the operations where there is telemetry, and only there: without it nothing is between them.
+ */
+
+const done = () => "done";
+
+/** A store whose calls are steps. */
+export function tracedStore(store: Store, telemetry: Telemetry): Store {
+  const call = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string = done) =>
+    telemetry.step({ kind: "store", name, facts: {} }, work, result);
+  const { inspect } = store;
+  return {
+    find: (customer, id) => call("find", () => store.find(customer, id)),
+    commit: (change) =>
+      call(
+        "commit",
+        () => store.commit(change),
+        (answer) => (answer.done ? "done" : answer.refusedBy === undefined ? "lost" : "refused"),
+      ),
+    members: (window, limit) => call("members", () => store.members(window, limit)),
+    tally: (adds, reads) => call("tally", () => store.tally(adds, reads)),
+    lease: (until, limit, leaseUntil) => call("lease", () => store.lease(until, limit, leaseUntil)),
+    get: (key) => call("get", () => store.get(key)),
+    put: (key, value, expiry) => call("put", () => store.put(key, value, expiry)),
+    delete: (what) => call("delete", () => store.delete(what)),
+    ...(inspect !== undefined && { inspect: (until: number) => call("inspect", () => inspect.call(store, until)) }),
+  };
+}
+
+/** A sender whose sends are steps, as far as the engine asks it. */
+export function tracedSender(sender: SmsSender, telemetry: Telemetry): SmsSender {
+  return {
+    send: (message, context) =>
+      telemetry.step(
+        { kind: "carrier", name: "send", facts: { attempt: message.attempt, ...(message.country !== undefined && { country: message.country }) } },
+        async () => sender.send(message, context),
+        resultOf,
+      ),
+    ...(sender.plan !== undefined && { plan: sender.plan.bind(sender) }),
+    ...(sender.feedback !== undefined && { feedback: sender.feedback.bind(sender) }),
+    ...(sender.receiptProviders !== undefined && { receiptProviders: sender.receiptProviders }),
+    ...(sender.receiptProvidersOf !== undefined && { receiptProvidersOf: sender.receiptProvidersOf.bind(sender) }),
+    ...(sender.readsNetwork !== undefined && { readsNetwork: sender.readsNetwork }),
+  };
+}
+
+/** A sender of somebody's own may answer anything. */
+function resultOf(answer: SendOutcome | undefined): string {
+  const outcome: unknown = typeof answer === "object" && answer !== null ? answer.outcome : undefined;
+  return outcome === "accepted" || outcome === "rejected" ? outcome : "unknown";
+}
+
+/** The four operations as steps. */
+export function tracedOperations(operations: Operations, telemetry: Telemetry): Operations {
+  const step = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string) => telemetry.step({ kind: "operation", name, facts: {} }, work, result);
+  const statusOf = ({ status }: { readonly status: string }) => status;
+  return {
+    ...operations,
+    createAuthentication: (...asked) => step("create", () => operations.createAuthentication(...asked), statusOf),
+    retry: (...asked) => step("retry", () => operations.retry(...asked), statusOf),
+    check: (...asked) => step("check", () => operations.check(...asked), statusOf),
+    lookup: (...asked) =>
+      step(
+        "lookup",
+        () => operations.lookup(...asked),
+        () => "answered",
+      ),
+  };
+}

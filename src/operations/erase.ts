@@ -1,0 +1,105 @@
+import type * as z from "zod";
+import type { NumberRequest } from "../contract/operator.js";
+import { type Authentication, blankOf, withoutNumber } from "../domain/authentication.js";
+import type { Claim } from "../domain/claim.js";
+import { milliseconds, type Policy } from "../domain/policy.js";
+import { movedClaims, nobody, readMember, takenOut } from "../domain/quota.js";
+import { verifiedWindow } from "../domain/spam-rules.js";
+import { day, timestamp } from "../domain/time.js";
+import { listing } from "../callbacks/dead-letters.js";
+import type { Account } from "../access/accounts.js";
+import { factsKey } from "../access/number-facts.js";
+import { newBudget, type Parts } from "../core/parts.js";
+import { CorruptRecord } from "../core/records/codec.js";
+import { keysOfListedId } from "../messages/message-ids.js";
+import { type Decided, transition } from "../core/records/transact.js";
+import { membersOf, membersOfNumber, ownNumber } from "../messages/number-windows.js";
+
+/** What an erasure did. */
+export interface Erasure {
+  /** Authentications that were erased; 0 when there were none, or none any more. */
+  readonly erased: number;
+  /** By then what must outlast it has ended too: what the caps of the number, of devices, addresses and the customer count, under keyed hashes. ISO 8601 timestamp. */
+  readonly counts_until: string;
+}
+
+/** Claims in one commit, and names in one call. */
+const atATime = 200;
+
+/** Records emptied side by side. */
+const parallel = 32;
+
+/**
+ * Erases a number of a customer (docs/contract.md#erase): its authentications with their codes, callbacks and given-up callbacks, kept ids of carriers, trust, and the windows that name them. Each step can be repeated, and names are let go of after what they name:
+ * an erasure that broke off is completed by the next. Whatever is under way finds no record: a retry and a check answer `invalid_auth_uuid`, receipts and callbacks end.
+ *
+ * "Per-number caps and the check budget can be changed, never switched off" (docs/contract.md#guess-budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`: the number's own as so many times of the erasure
+ * under its keyed hash, which nobody can tell the number from without the pepper; in those of a device or an address that hash, or the id of an authentication that is no more. Money and statistics name no number, and stay.
+ */
+export async function eraseNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
+  const { clock, codes, records, store, settings } = parts;
+  const { customer, policy } = account;
+  const own = ownNumber(parts, account, phone_number);
+  const { listed, ids } = await membersOfNumber(parts, own);
+  const call = (work: () => Promise<unknown>) => newBudget(parts).call(work);
+  const commit = (claims: readonly Claim[]) => call(() => store.commit({ claims, counts: [] }));
+
+  let erased = 0;
+  for (const some of chunksOf(ids, parallel)) {
+    const emptied = (await Promise.all(some.map((id) => emptyRecord(parts, customer, id)))).filter((auth) => auth !== undefined);
+    erased += emptied.length;
+    for (const values of chunksOf(emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId)))) await call(() => store.delete({ values }));
+    await call(() => store.delete({ records: some.map((id) => ({ customer, id })) }));
+    for (const id of some) records.forget(id);
+  }
+
+  // Read now that no retry can add to them; what a create has added meanwhile is left for the next erasure to find.
+  const gone = new Set(ids);
+  const sends = (await membersOf(parts, own.names.sends)).filter((member) => gone.has(readMember(member).id));
+  // As late as another process may have claimed them.
+  const [now, keptFor] = [clock.now() + 2 * settings.clockSkew, longest(policy.limits.perNumber) + 2 * settings.clockSkew];
+  for (const some of chunksOf(sends)) {
+    await commit(movedClaims(own.names, some, now, keptFor));
+    const nameless = some.map((member) => `${nobody}/${now.toString(36)}/${codes.mask(member).slice(0, 6)}`);
+    await commit([...movedClaims(own.names, nameless, now, keptFor), ...some.map((member) => takenOut(own.names.sends, member, now, 1))]);
+  }
+  for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
+  const { number } = own.phone;
+  const windows = [own.names.refused, verifiedWindow(customer, number, codes.mask)];
+  await call(() => store.delete({ windows, values: [factsKey(customer, codes.mask(number))] }));
+  return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 4 * settings.clockSkew) };
+}
+
+/**
+ * Writes a record over with nothing in it but its kept ids, and takes its given-up callbacks from their list in the same step: what it told last comes back, and nothing under way adds to it any more. `undefined`: there is none, or none that can be read.
+ */
+async function emptyRecord(parts: Parts, customer: string, id: string): Promise<Authentication | undefined> {
+  try {
+    return await transition(parts.records, newBudget(parts), customer, id, (auth): Decided<Authentication> => {
+      const letters = auth.outbox.flatMap((event): Claim[] => (event.dead === undefined ? [] : [{ ...listing(auth, event), out: true }]));
+      const empty: Authentication = { ...blankOf(auth), status: "pending", decisions: [], checks: [], keepUntil: auth.keepUntil };
+      return { result: auth, next: withoutNumber(empty), claims: letters };
+    });
+  } catch (err) {
+    if ((err as Error).cause instanceof CorruptRecord) return undefined;
+    throw err;
+  }
+}
+
+/** How long a wrong code counts at most, in milliseconds: a day, and a part of half a day. */
+const wrongCodes = (3 / 2) * day;
+
+/** Milliseconds for which something is counted under a number's hash, or with it: caps of numbers, devices and addresses, sums among them for twice their length, wrong codes, and when caps were lifted. */
+function countedFor({ limits, lifetime, tombstone }: Policy): number {
+  const caps = Math.max(longest(limits.numbersPerDevice), longest(limits.numbersPerIp), 2 * longest(limits.perNumber));
+  return Math.max(wrongCodes, caps, milliseconds(lifetime) + milliseconds(tombstone));
+}
+
+/** The longest window of some caps, in milliseconds. */
+function longest(caps: Policy["limits"]["perNumber"]): number {
+  return Math.max(0, ...caps.map(({ window }) => milliseconds(window)));
+}
+
+function chunksOf<T>(list: readonly T[], size = atATime): T[][] {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
+}

@@ -1,0 +1,77 @@
+import type { AuthenticationStatus } from "../contract/authentication.js";
+import type { DeliveryStatus } from "../contract/callback.js";
+import type { RetryRequest } from "../contract/retry.js";
+import type { Authentication, SendState } from "../domain/authentication.js";
+import type { Decision } from "../domain/decision.js";
+import { type Left, leftOf } from "../domain/left.js";
+import { timestamp } from "../domain/time.js";
+import { unknownAuthentication } from "./check.js";
+import type { Account } from "../access/accounts.js";
+import { newBudget, type Parts } from "../core/parts.js";
+
+/** A message that was, or may have been, handed to a carrier. */
+export interface ExplainedSend {
+  /** 1 for the first message tried; those that were rejected are missing here, and stand among the decisions. */
+  readonly attempt: number;
+  /** ISO 8601. */
+  readonly at: string;
+  /** `undecided`: under way, or accepted without a word more. */
+  readonly state: SendState;
+  readonly route?: string;
+  /** What the carrier's receipts said last. */
+  readonly delivery?: DeliveryStatus;
+}
+
+/** Why an authentication was answered as it was, and how it stands: for the operator, never for the end user. */
+export interface Explanation {
+  /** The authentication that is explained. */
+  readonly authentication_uuid: string;
+  /** As create answered. */
+  readonly status: AuthenticationStatus;
+  /** ISO 8601. */
+  readonly created_at: string;
+  /** ISO 8601. */
+  readonly expires_at: string;
+  /** Whether its code was typed right. */
+  readonly validated: boolean;
+  /** Wrong codes so far. */
+  readonly wrong_codes: number;
+  /** Checks, retries and seconds that it has left. */
+  readonly left: Left;
+  /** The last three messages that were not rejected, oldest first. */
+  readonly sends: readonly ExplainedSend[];
+  /** Rules that fired, shadow rules included; routes that were tried, and sends that failed, with `mode` `route`; empty when there are none. `at`, and `until`, when a cap that refused has room again, are ISO 8601 timestamps. */
+  readonly decisions: readonly (Omit<Decision, "at" | "until"> & { readonly at: string; readonly until?: string })[];
+}
+
+/** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). */
+export async function explainAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<Explanation> {
+  const held = await parts.records.find(newBudget(parts), account.customer, request.authentication_uuid);
+  if (held === undefined) throw unknownAuthentication();
+  return explanationOf(parts, account, held.auth);
+}
+
+/** What is known of an authentication, as operators read it. */
+export function explanationOf(parts: Pick<Parts, "clock">, account: Account, auth: Authentication): Explanation {
+  return {
+    authentication_uuid: auth.id,
+    status: auth.status,
+    created_at: timestamp(auth.createdAt),
+    expires_at: timestamp(auth.expiresAt),
+    validated: auth.validated,
+    wrong_codes: auth.wrongChecks,
+    left: leftOf(auth, parts.clock.now(), account.policy),
+    sends: auth.sends.map(({ attempt, at, state, route, delivery }) => ({
+      attempt,
+      at: timestamp(at),
+      state,
+      ...(route !== undefined && { route }),
+      ...(delivery !== undefined && { delivery }),
+    })),
+    decisions: auth.decisions.map(({ at, until, ...decision }) => ({
+      ...decision,
+      at: timestamp(at),
+      ...(until !== undefined && { until: timestamp(until) }),
+    })),
+  };
+}

@@ -1,0 +1,20 @@
+import type * as z from "zod";
+import type { HistoryRequest } from "../contract/operator.js";
+import type { Account } from "../access/accounts.js";
+import { type Explanation, explanationOf } from "./explain.js";
+import type { Parts } from "../core/parts.js";
+import { membersOfNumber, ownNumber, recordsOf } from "../messages/number-windows.js";
+
+/** An authentication of a number, with why it was answered as it was. */
+export type HistoryEntry = Explanation;
+
+/** "Every decision … can be asked for by authentication id or by number (`explain`, `history`)" (docs/contract.md#explain): the newest first, refused ones too, out of the windows that are named after the number (docs/contract.md#history). Those whose record has ended are left out. */
+export async function historyOf(parts: Parts, account: Account, { phone_number, limit }: z.output<typeof HistoryRequest>): Promise<readonly HistoryEntry[]> {
+  await parts.records.written();
+  const { ids } = await membersOfNumber(parts, ownNumber(parts, account, phone_number));
+  const found = await recordsOf(parts, account, ids, limit);
+  return found
+    .map(({ auth }) => auth)
+    .sort((a, b) => b.createdAt - a.createdAt)
+    .map((auth) => explanationOf(parts, account, auth));
+}

@@ -1,0 +1,98 @@
+import type { AuthenticationAnswer, CheckAnswer, RetryAnswer } from "../contract/direct.js";
+import type { LookupResponse } from "../contract/lookup.js";
+import { VerifierError } from "../errors.js";
+import type { Settings } from "../options/options.js";
+import { checkAuthentication } from "./check.js";
+import { createAuthentication } from "./create.js";
+import type { Account, Accounts } from "../access/accounts.js";
+import { refuseMisspelt } from "../access/spelling.js";
+import { parseCheck, parseCreate, parseHistory, parseLookup, parseNumber, parseRetry, parseStats } from "../access/parse.js";
+import { type Explanation, explainAuthentication } from "./explain.js";
+import type { Operation } from "../observability/monitor.js";
+import { lookupNumber } from "./lookup.js";
+import type { Parts } from "../core/parts.js";
+import { type Erasure, eraseNumber } from "./erase.js";
+import { type HistoryEntry, historyOf } from "./history.js";
+import { type Unlocking, unlockNumber } from "./unlock.js";
+import { retryAuthentication } from "./retry.js";
+import type { Stats } from "../observability/statistics.js";
+
+export interface CallOptions {
+  /** 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a second count" (docs/contract.md#idempotency). Read by create and check. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** The operations, for input that nobody has looked at yet. `caller`: the account of the request's API key; absent in direct calls, where `customer_uuid` alone tells who calls. */
+export interface Operations {
+  createAuthentication(input: unknown, options: CallOptions, caller?: Account): Promise<AuthenticationAnswer>;
+  retry(input: unknown, options: CallOptions, caller?: Account): Promise<RetryAnswer>;
+  check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckAnswer>;
+  lookup(input: unknown, options: CallOptions, caller?: Account): Promise<LookupResponse>;
+  explain(input: unknown): Promise<Explanation>;
+  history(input: unknown): Promise<readonly HistoryEntry[]>;
+  erase(input: unknown): Promise<Erasure>;
+  unlock(input: unknown): Promise<Unlocking>;
+  stats(input: unknown): Promise<Stats>;
+}
+
+/** What operators ask in direct calls alone: it has no route. */
+export type OperatorsOwn = "explain" | "history" | "erase" | "unlock" | "stats";
+
+export function createOperations(parts: Parts, accounts: Accounts): Operations {
+  /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
+  const admit = async (customerUuid: string, caller: Account | undefined): Promise<Account> => {
+    if (caller === undefined) return accounts.byUuid(customerUuid);
+    if (caller.customer !== customerUuid) throw new VerifierError("account_invalid", "customer_uuid is not the customer that the API key belongs to.");
+    return caller;
+  };
+
+  /** What a direct call says, its customer named. */
+  const named = (input: unknown): unknown => {
+    if (typeof input !== "object" || input === null) return input;
+    refuseMisspelt(input);
+    return (input as { customer_uuid?: unknown }).customer_uuid === undefined ? { ...input, customer_uuid: accounts.unnamed() } : input;
+  };
+
+  /** Parses the request, finds the account and runs the operation, which counts its own errors under `name`; those before it are counted here. */
+  const run = async <Request extends { readonly customer_uuid: string }, R>(
+    name: Operation | undefined,
+    input: unknown,
+    read: (input: unknown, settings: Settings) => Request,
+    caller: Account | undefined,
+    operation: (parts: Parts, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
+    options: CallOptions = none,
+  ): Promise<R> => {
+    const prepare = async () => {
+      const request = read(caller === undefined ? named(input) : input, parts.settings);
+      const account = await admit(request.customer_uuid, caller);
+      return { request, account, key: keyIn(options) };
+    };
+    const { request, account, key } = await prepare().catch(name === undefined ? rethrow : parts.eyes.failed[name]);
+    return operation(parts, account, request, key);
+  };
+
+  return {
+    createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, createAuthentication, options),
+    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, retryAuthentication),
+    check: (input, options, caller) => run("check", input, parseCheck, caller, checkAuthentication, options),
+    lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, lookupNumber),
+    explain: (input) => run(undefined, input, parseRetry, undefined, explainAuthentication),
+    history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
+    erase: (input) => run(undefined, input, parseNumber, undefined, eraseNumber),
+    unlock: (input) => run(undefined, input, parseNumber, undefined, unlockNumber),
+    stats: (input) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
+  };
+}
+
+function rethrow(fault: unknown): never {
+  throw fault;
+}
+
+const none: CallOptions = {};
+
+function keyIn(options: CallOptions): string | undefined {
+  for (const name in options) if (name !== "idempotencyKey") throw new VerifierError("bad_request", `${name} is not an option of a call: say idempotencyKey.`);
+  const key = options.idempotencyKey;
+  if (key === undefined || (typeof key === "string" && /^[\x20-\x7e]{1,255}$/.test(key))) return key;
+  throw new VerifierError("bad_request", "The Idempotency-Key must be 1 to 255 printable ASCII characters.");
+}

@@ -1,0 +1,156 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { redisStore } from "../../adapters/store/redis/index.js";
+import { systemClock } from "../../src/core/system-clock.js";
+import type { Store } from "../../src/ports/store.js";
+import { startProcess } from "../customers/life.js";
+import { type Connected as ConnectedMongo, drivers, dropDatabase, type MongoServer, mongoServer, newDatabase } from "../support/mongo.js";
+import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { type Connected, clients } from "../support/redis-clients.js";
+import { startUpstash, type UpstashServer } from "../support/upstash.js";
+import { secret } from "../support/verifier.js";
+import { type BuiltCommand, buildCommand, runCommand } from "./demo.js";
+
+let command: BuiltCommand;
+beforeAll(async () => {
+  command = await buildCommand();
+});
+afterAll(() => command?.remove());
+
+const env = { PHONEPROOF_SECRET: secret };
+
+/** The command's answer as JSON, a list for one that lists; it must end well. */
+async function json(store: readonly string[], words: string, more: readonly string[] = [], variables: Readonly<Record<string, string>> = {}) {
+  const ended = await runCommand(command.path, [...words.split(" "), ...store, "--json", ...more], { ...env, ...variables });
+  expect(ended, ended.stderr).toMatchObject({ code: 0 });
+  const lines = ended.stdout.split("\n").filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as Record<string, string>);
+}
+
+/** The life of a key by the command alone, and a verifier of the store that lets it in. */
+async function life(args: readonly string[], store: Store): Promise<void> {
+  const service = await startProcess(store, systemClock() as never);
+  try {
+    const ask = async (words: string, more?: readonly string[], variables?: Readonly<Record<string, string>>) =>
+      (await json(args, words, more, variables))[0] ?? {};
+    const { customer_uuid = "" } = await ask("customers create", ["--name", "Søn", "--policy", '{"checks":3}']);
+    const { key = "", key_id = "" } = await ask(`keys issue ${customer_uuid}`);
+    expect(await service.create(key, customer_uuid)).toBe("200 pending");
+    const next = await ask(`keys rotate ${customer_uuid} ${key_id}`, ["--overlap", "60", "--name", "next"]);
+    expect(await service.create(next["key"] as string, customer_uuid)).toBe("200 pending");
+    expect(await ask(`keys revoke ${customer_uuid} ${key_id}`)).toMatchObject({ status: "revoked" });
+    expect(await json(args, `keys list ${customer_uuid}`)).toMatchObject([
+      { key_id: next["key_id"], status: "active", name: "next" },
+      { key_id, status: "revoked" },
+    ]);
+    // A second, by the system's clock.
+    await expect.poll(() => service.create(key, customer_uuid)).toBe("403 forbidden");
+    await ask(`customers suspend ${customer_uuid}`);
+    await expect.poll(() => service.create(next["key"] as string, customer_uuid)).toBe("403 forbidden");
+    await ask(`customers resume ${customer_uuid}`);
+    await expect.poll(() => service.create(next["key"] as string, customer_uuid)).toBe("200 pending");
+    const own = [`whsec_${"a".repeat(32)}`, `whsec_${"b".repeat(32)}`];
+    const updated = await ask(`customers update ${customer_uuid}`, ["--webhook-secrets", "--name", "", "--policy", "null"], {
+      PHONEPROOF_WEBHOOK_SECRETS: own.join(","),
+    });
+    expect(updated).toEqual({ customer_uuid, status: "active", created_at: expect.any(String), webhook_secrets: 2 });
+    await expect.poll(() => service.verifier.webhookSecrets(customer_uuid)).toEqual(own);
+    expect(await json(args, "customers list", ["--limit", "10"])).toEqual([await ask(`customers get ${customer_uuid}`)]);
+  } finally {
+    await service.close();
+  }
+}
+
+describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof customers and keys on Redis", () => {
+  let redis: RedisServer;
+  let connected: Connected;
+  let upstash: UpstashServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+    connected = await (clients["ioredis 6"] as (typeof clients)[string])(redis);
+    upstash = await startUpstash(redis.url);
+  });
+  afterAll(async () => {
+    await upstash?.close();
+    await connected?.close();
+    await redis?.stop();
+  });
+
+  test("the life of a key", () => life(["--store", redis.url, "--prefix", "one"], redisStore({ client: connected.client, prefix: "one" })));
+
+  test("over Upstash's REST", async () => {
+    const [made] = await json(["--store", upstash.url, "--prefix", "two"], "customers create", [], { UPSTASH_REDIS_REST_TOKEN: upstash.token });
+    expect(await json(["--store", redis.url, "--prefix", "two"], "customers list")).toEqual([made]);
+  });
+
+  test("in words for people, the key once and on stdout alone", async () => {
+    const store = ["--store", redis.url];
+    const customer_uuid = randomUUID();
+    const created = await runCommand(command.path, ["customers", "create", "--uuid", customer_uuid, ...store], env);
+    expect(created.stdout).toMatch(new RegExp(`^customer_uuid +${customer_uuid}\nstatus +active\n`));
+    const issued = await runCommand(command.path, ["keys", "issue", customer_uuid, ...store], { ...env, NODE_ENV: "production" });
+    expect(issued.stdout.match(/pp_[0-9A-Za-z]{49}/g)).toHaveLength(1);
+    expect(issued).toMatchObject({ code: 0, stderr: "This key is shown this once: the store keeps its SHA-256 alone.\n" });
+  });
+
+  test.each([
+    [["customers", "get", "x"], "phoneproof: customer_uuid must be a UUID\n"],
+    [["customers", "get", randomUUID()], "phoneproof: customer_uuid is not a customer that the store keeps.\n"],
+    [["customers", "create", "--policy", '{"codeLength":4}'], "phoneproof: policy: the guess budget is broken"],
+    [["customers", "create", "--policy", '{"__proto__":{"checks":1}}'], "phoneproof: policy.__proto__ is not an option: remove it"],
+  ])("%j ends with 1 and says why", async (words, message) => {
+    const ended = await runCommand(command.path, [...words, "--store", redis.url], env);
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr.startsWith(message), ended.stderr).toBe(true);
+  });
+});
+
+test.each([
+  [["customers"], "customers does one of create, list, get, update, suspend, resume, not nothing"],
+  [["keys", "constructor"], 'keys does one of issue, rotate, revoke, list, not "constructor"'],
+  [["keys", "revoke", "x"], "keys revoke takes UUID KEY_ID"],
+  [["keys", "rotate"], "keys rotate takes UUID [KEY_ID]"],
+  [["customers", "list", "--name", "x"], "--name has no meaning with customers list"],
+  [["customers", "list"], "customers needs --store"],
+  [["customers", "list", "--store", "redis://127.0.0.1:1"], "customers needs the environment variable PHONEPROOF_SECRET"],
+  [["keys", "list", "x", "--store", "ftp://x"], "--store takes a URL"],
+  [["customers", "create", "--policy", "{"], "--policy takes JSON"],
+  [["customers", "list", "--limit", "0"], "--limit takes a whole number"],
+])("%j is a fault of the command line: 2, with the usage", async (words, message) => {
+  const needed = message.includes("PHONEPROOF_SECRET") ? {} : env;
+  const store = words.includes("--store") || message.includes("--store") ? [] : ["--store", "redis://127.0.0.1:1"];
+  const ended = await runCommand(command.path, [...words, ...store], needed);
+  expect(ended).toMatchObject({ code: 2, stdout: "" });
+  expect(ended.stderr.startsWith(`phoneproof: ${message}`), ended.stderr).toBe(true);
+  expect(ended.stderr).toContain("Usage: phoneproof dev");
+});
+
+test("a store that is not there: 1, without a word of its URL", async () => {
+  const ended = await runCommand(command.path, ["customers", "list", "--store", "redis://user:hunter2@127.0.0.1:1"], env);
+  expect(ended).toMatchObject({ code: 1, stdout: "" });
+  expect(ended.stderr).toMatch(/^phoneproof: --store[^\n]+\n$/);
+  expect(ended.stderr).not.toContain("hunter2");
+});
+
+describe("phoneproof customers and keys on MongoDB", () => {
+  let server: MongoServer | undefined;
+  let connected: ConnectedMongo;
+  const name = newDatabase();
+  beforeAll(async () => {
+    server = await mongoServer("phoneproof customers on MongoDB");
+    if (server !== undefined) connected = await drivers["mongodb 7"](server.url, name);
+  });
+  afterAll(async () => {
+    await connected?.close();
+    if (server !== undefined) await dropDatabase(server.url, name);
+    await server?.stop();
+  });
+
+  test("the life of a key", async ({ skip }) => {
+    if (server === undefined) return skip();
+    const url = new URL(server.url);
+    url.pathname = `/${name}`;
+    await life(["--store", url.href], mongoStore({ db: connected.db }));
+  });
+});

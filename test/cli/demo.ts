@@ -1,0 +1,107 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { build } from "tsup";
+import { rawText } from "../../src/cli/demo/raw-text.js";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface Demo {
+  readonly url: string;
+  readonly api_key: string;
+  readonly customer_uuid: string;
+  /** The next line of this type. */
+  next(type: "call" | "callback"): Promise<Readonly<Record<string, unknown>>>;
+  /** The next "sms" line. */
+  sms(): Promise<{ readonly type: string; readonly to: string; readonly text: string; readonly code: string; readonly authentication_uuid: string }>;
+  /** Everything written to stderr so far. */
+  stderr(): string;
+  /** Sends the signal, if it still runs; answers the exit code. */
+  stop(signal?: "SIGTERM" | "SIGINT"): Promise<number | null>;
+}
+
+export interface BuiltCommand {
+  /** The file to run. */
+  readonly path: string;
+  /** The folder it is in, with the other entries beside it. */
+  readonly folder: string;
+  remove(): Promise<void>;
+}
+
+/** The command, bundled from the sources as the package is, in a folder where its dependencies are found; and more entries, by their names there. */
+export async function buildCommand(more: Readonly<Record<string, string>> = {}): Promise<BuiltCommand> {
+  const cache = join(root, "node_modules/.cache");
+  await mkdir(cache, { recursive: true });
+  const outDir = await mkdtemp(join(cache, "phoneproof-dev-"));
+  await build({
+    entry: { dev: join(root, "src/cli/cli.ts"), ...more },
+    outDir,
+    format: "esm",
+    target: "node20",
+    config: false,
+    silent: true,
+    loader: { ".lua": "text" },
+    esbuildPlugins: [rawText()],
+  });
+  return { path: join(outDir, "dev.js"), folder: outDir, remove: () => rm(outDir, { recursive: true }) };
+}
+
+/** The command as a process of its own, without what the test runner's environment says. */
+export function spawnCommand(path: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "pipe"], env: { NODE_ENV: "development", PATH: process.env.PATH, ...env } });
+}
+
+/** A call of the demo's service, with its HTTP status as `http` beside the answer's fields. */
+export async function post(demo: Demo, path: string, fields: object): Promise<Record<string, unknown>> {
+  const response = await fetch(`${demo.url}/v1/${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": demo.api_key },
+    body: JSON.stringify({ customer_uuid: demo.customer_uuid, ...fields }),
+  });
+  return { http: response.status, ...((await response.json()) as Record<string, unknown>) };
+}
+
+/** Runs the command to its end. */
+export async function runCommand(path: string, args: readonly string[], env?: Readonly<Record<string, string>>) {
+  const child = spawnCommand(path, args, env);
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk) => (stdout += chunk));
+  child.stderr.on("data", (chunk) => (stderr += chunk));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, stdout, stderr };
+}
+
+/** Starts the demo with `--json` and reads its first line. */
+export async function startDemo(path: string, args: readonly string[] = ["--port", "0"], env?: Readonly<Record<string, string>>): Promise<Demo> {
+  const child = spawnCommand(path, ["dev", "--json", ...args], env);
+  let stderr = "";
+  child.stderr.on("data", (chunk) => (stderr += chunk));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const line = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`the demo ended: ${stderr}`);
+    return JSON.parse(value);
+  };
+  const next = async (type: string) => {
+    for (let read = await line(); ; read = await line()) if (read.type === type) return read;
+  };
+  const ready = await line();
+  if (ready.type !== "ready") throw new Error(`the first line is ${JSON.stringify(ready)}`);
+  return {
+    ...ready,
+    next,
+    sms: () => next("sms"),
+    stderr: () => stderr,
+    async stop(signal = "SIGTERM") {
+      if (child.exitCode !== null) return child.exitCode;
+      const exited = once(child, "exit") as Promise<[number | null]>;
+      child.kill(signal);
+      return (await exited)[0];
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
+import { readDoctorSettings } from "../../src/cli/doctor.js";
+import type { Finding } from "../../src/index.js";
+import { type MongoServer, mongoServer } from "../support/mongo.js";
+import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { setUp } from "../support/verifier.js";
+import { type BuiltCommand, buildCommand, runCommand } from "./demo.js";
+
+describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, against a sound set-up and five broken ones", () => {
+  let command: BuiltCommand;
+  let redis: RedisServer;
+  let mongo: MongoServer | undefined;
+  let carrier: Server;
+  let asked: string[] = [];
+  let status = 200;
+  beforeAll(async () => {
+    carrier = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      response.writeHead(status, { "content-type": "application/json" }).end('{"code":20003}');
+    });
+    await new Promise<void>((done) => carrier.listen(0, "127.0.0.1", done));
+    [command, redis, mongo] = await Promise.all([
+      buildCommand({ verifier: fileURLToPath(new URL("./doctor-verifier.ts", import.meta.url)) }),
+      startRedis(["--appendonly", "yes"]),
+      mongoServer("phoneproof doctor on MongoDB"),
+    ]);
+  });
+  afterAll(async () => {
+    carrier?.close();
+    await Promise.all([command?.remove(), redis?.stop(), mongo?.stop()]);
+  });
+  beforeEach(async () => {
+    asked = [];
+    status = 200;
+    await redis.cli("CONFIG", "SET", "maxmemory-policy", "noeviction", "appendonly", "yes");
+  });
+
+  /** Exit code and findings, by what they are about. */
+  async function examine(setup: string, ...more: readonly string[]) {
+    const { port } = carrier.address() as AddressInfo;
+    const env = { SETUP: setup, REDIS_URL: redis.url, MONGO_URL: mongo?.url ?? "", CARRIER_URL: `http://127.0.0.1:${port}` };
+    const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "verifier.js"), "--json", ...more], env);
+    const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: readonly Finding[] };
+    for (const { message, fix } of findings) expect([message, fix]).not.toContain("");
+    expect(ok).toBe(code === 0);
+    return { code, findings, levelOf: (about: string) => findings.find((one) => one.about === about)?.level };
+  }
+
+  it("a sound one: nothing found, 0", async () => {
+    expect(await examine("sound")).toMatchObject({ code: 0, findings: [] });
+    expect(asked).toEqual([`GET /2010-04-01/Accounts/AC${"0".repeat(32)}.json`]);
+  });
+
+  it("the first snippet gone live: made-up secret and key, every country, no ceiling, memory, localhost", async () => {
+    const { code, findings, levelOf } = await examine("tried out");
+    expect(code).toBe(1);
+    for (const about of ["countries", "store", "secret", "customers", "receipts.baseUrl", "callbacks.allowOrigins"])
+      expect([about, levelOf(about)]).toEqual([about, "fault"]);
+    expect(levelOf("policy.limits.spend")).toBe("warning");
+    expect(findings.find(({ about }) => about === "countries")?.fix).toContain('countries: ["FR", "GB"]');
+    const trying = await examine("tried out", "--development");
+    expect(trying.findings.filter(({ level }) => level === "fault").map(({ about }) => about)).toEqual(["countries"]);
+  });
+
+  it("a Redis that evicts, and keeps no file", async () => {
+    await redis.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "appendonly", "no");
+    const { code, findings } = await examine("sound");
+    expect(code).toBe(1);
+    expect(findings).toMatchObject([
+      { level: "fault", about: "store", message: expect.stringContaining("allkeys-lru"), fix: "CONFIG SET maxmemory-policy noeviction" },
+      { level: "warning", about: "store", fix: "CONFIG SET appendonly yes" },
+    ]);
+  });
+
+  it("a MongoDB whose indexes are missing", async (context) => {
+    if (mongo === undefined) return context.skip();
+    const { code, findings } = await examine("bare MongoDB");
+    expect(code).toBe(1);
+    expect(findings.filter(({ level }) => level === "fault")).toMatchObject([
+      { level: "fault", about: "store", message: expect.stringContaining("numbers included"), fix: "call await store.ensureIndexes() once" },
+    ]);
+  });
+
+  it("credentials that the carrier refuses", async () => {
+    status = 401;
+    const { code, findings } = await examine("sound");
+    expect(code).toBe(1);
+    expect(findings).toMatchObject([{ level: "fault", about: "sender", message: "twilio refuses the credentials (HTTP 401, code 20003)" }]);
+  });
+
+  it("a store that is down, and options that cannot work", async () => {
+    expect(await examine("store down")).toMatchObject({
+      code: 1,
+      findings: [{ level: "fault", about: "store", message: expect.stringMatching(/^the store does not answer/) }],
+    });
+    const { code, findings } = await examine("options that cannot work");
+    expect(code).toBe(1);
+    expect(findings[0]).toMatchObject({ level: "fault", about: "configuration", message: expect.stringMatching(/secret must .*countrys is not an option/s) });
+  });
+
+  it("without --json: a line for each finding, its fix below, faults first", async () => {
+    const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "nothing.js")]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^fault {3}configuration: there is no file .*\n {8}fix: .*\n.*: 1 fault\n$/);
+  });
+});
+
+test("the command line of doctor", () => {
+  expect(readDoctorSettings(["./verifier.js"])).toEqual({ module: "./verifier.js", production: true, json: false });
+  expect(readDoctorSettings(["v.js", "--json", "--development"])).toEqual({ module: "v.js", production: false, json: true });
+  expect(() => readDoctorSettings([])).toThrow(/path of a module/);
+  expect(() => readDoctorSettings(["a", "b"])).toThrow("unexpected b");
+});
+
+describe("diagnose", () => {
+  const found = async (options: Parameters<typeof setUp>[0], about: string) => {
+    const findings = await setUp(options).verifier.diagnose();
+    return findings.filter((one) => one.about === about);
+  };
+
+  it("callbacks that are due where nobody delivers, and those that were given up", async () => {
+    const set = setUp({ callbacks: { worker: false, sender: { post: async () => ({ status: 410 }) } } });
+    const about = async () =>
+      (await set.verifier.diagnose()).filter((one) => one.about === "callbacks").map(({ level, message }) => [level, message.split(" (")[0]]);
+    expect(await about()).toEqual([["note", "this process delivers no callbacks"]]);
+    await set.create({ callback_url: "https://example.com/hook" });
+    expect(await about()).toEqual([["fault", "1 callback is due, and this process delivers none"]]);
+    await set.verifier.flush();
+    expect(await about()).toEqual([
+      ["warning", "1 callback was given up"],
+      ["note", "this process delivers no callbacks"],
+    ]);
+  });
+
+  it("a customer source that does not answer", async () => {
+    const find = async () => Promise.reject(new Error("down"));
+    expect(await found({ customers: { find, findByKeyDigest: find } }, "customers")).toMatchObject([{ level: "fault" }]);
+  });
+
+  it("a clock that is off", async () => {
+    const set = setUp();
+    (set.store as { inspect?: unknown }).inspect = async () => ({ time: set.clock.now() + 60_000 });
+    expect((await set.verifier.diagnose()).find(({ about }) => about === "clock")).toMatchObject({
+      level: "fault",
+      message: expect.stringContaining("60000 ms"),
+    });
+  });
+
+  it.each([
+    ["standalone", [["warning", "start mongod with --replSet rs0 and call rs.initiate() once: a replica set of one is enough"]]],
+    ["replica set", []],
+    ["sharded", []],
+  ])("a MongoDB that is a %s", async (deployment, expected) => {
+    const set = setUp();
+    (set.store as { inspect?: unknown }).inspect = async () => ({ kind: "mongodb", settings: { deployment } });
+    const findings = await set.verifier.diagnose();
+    expect(findings.filter(({ about, level }) => about === "store" && level !== "note").map(({ level, fix }) => [level, fix])).toEqual(expected);
+  });
+
+  it.each([
+    ["rejects", async () => Promise.reject(new Error("no"))],
+    ["answers what is neither", async () => [{ name: "acme", credentials: "unknown", reason: "HTTP 403" }] as const],
+  ])("a sender whose verify %s is a note", async (_what, verify) => {
+    expect(await found({ sender: { send: async () => ({ outcome: "accepted" }), verify } }, "sender")).toMatchObject([{ level: "note" }]);
+  });
+
+  it("carriers that could tell of deliveries, where nobody listens", async () => {
+    expect(await found({ sender: { send: async () => ({ outcome: "accepted" }), receiptProviders: ["acme"] } }, "receipts")).toMatchObject([
+      { level: "warning" },
+    ]);
+  });
+});

@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import type { SimulationResult } from "phoneproof/testing";
+import type { TableRow } from "./table.js";
+
+/** One table of the report. */
+export interface Table {
+  readonly title: string;
+  readonly stories: readonly { readonly about: string; readonly row: TableRow; readonly result: SimulationResult }[];
+}
+
+/** The report as one file that asks the network for nothing. */
+export function pageOf(tables: readonly Table[], seed: number): string {
+  // The package names no path of its bundle; it lies beside the module.
+  const charts = readFileSync(join(dirname(createRequire(import.meta.url).resolve("chart.js")), "chart.umd.min.js"), "utf8");
+  const own = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>phoneproof: the simulation</title>
+<style>${own("./page.css")}</style>
+</head>
+<body>
+<header><h1>The simulation</h1><p>Honest people and attackers in virtual time, seed ${seed}. <b>Cost</b>: of the attack's messages, or of all where there is no attack. <b>In the country</b>: honest visits refused in the countries
+that the story is about. <b>Held in</b>: from the attack's start until fewer than five of its last hundred tries got out. <b>Healed in</b>: from its end until at most 1 % of the visits in those
+countries are refused.</p></header>
+<main></main>
+<script type="application/json" id="tables">${JSON.stringify(tables.map(slim)).replaceAll("<", "\\u003c")}</script>
+<script>${charts.replaceAll("</script", "<\\/script")}</script>
+<script>${own("./page.js")}</script>
+</body>
+</html>
+`;
+}
+
+/** Money to the cent: the rest is digits. */
+function slim({ title, stories }: Table): Table {
+  return JSON.parse(JSON.stringify({ title, stories }, (_, value) => (typeof value === "number" ? Math.round(value * 10_000) / 10_000 : value)));
+}

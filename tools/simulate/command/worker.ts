@@ -1,0 +1,40 @@
+/** Child process of `npm run simulate`: plays one scenario at a time. */
+
+import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type Scenario, type SimulationOptions, simulate } from "phoneproof/testing";
+import { answerCalls } from "../../../bench/processes.js";
+
+/** What is to be played. */
+export interface Play {
+  readonly scenario: Scenario;
+  readonly seed: number;
+  /** File of the policy or options; absent: the defaults. */
+  readonly file?: string | undefined;
+  /** What is changed of that policy. */
+  readonly policy: SimulationOptions["policy"];
+}
+
+let done = 0;
+
+answerCalls({
+  async play({ scenario, seed, file, policy }: Play) {
+    done = 0;
+    const options = file === undefined ? {} : await read(file);
+    const spam = { ...options.policy?.spam, ...policy?.spam };
+    return simulate({ ...options, policy: { ...options.policy, spam } }, scenario, {
+      seed,
+      onProgress(share) {
+        done = share;
+      },
+    });
+  },
+  progress: () => done,
+});
+
+/** `.json`: what differs from the default policy. Anything else: a module whose default export is `createVerifier`'s options, or some of them. */
+async function read(file: string): Promise<SimulationOptions> {
+  if (extname(file) === ".json") return { policy: JSON.parse(await readFile(file, "utf8")) };
+  return ((await import(pathToFileURL(file).href)) as { default: SimulationOptions }).default;
+}

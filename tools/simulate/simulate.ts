@@ -1,0 +1,186 @@
+import { randomUUID } from "node:crypto";
+import type { VerifierOptions } from "../../src/options/options.js";
+import type { Clock } from "../../src/ports/clock.js";
+import type { Logger } from "../../src/ports/logger.js";
+import type { Store } from "../../src/ports/store.js";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
+import { agendaOn } from "./agenda.js";
+import { startAttack, targetsOf } from "./attacker.js";
+import { type AttackFigures, type HonestFigures, ledgerOf, type Series } from "./ledger.js";
+import { type Conditions, peopleOf } from "./people.js";
+import { attackHours, type Scenario } from "./scenario.js";
+import { postOf, serviceOf } from "./service.js";
+import { startTraffic } from "./traffic.js";
+import { worldOf } from "./world.js";
+
+/**
+ * What `simulate` takes: the options of your verifier, all of them optional.
+ *
+ * `sender`, `clock` and `customers` are the simulation's own, whatever is given, and so are the callbacks' worker and `waitUntil`. `countries`: default `"all"`; with a list, honest people come from those alone.
+ */
+export type SimulationOptions = Partial<Omit<VerifierOptions, "store">> & {
+  /** A store, which stays open; or a function that makes one on the simulation's clock, which is closed afterwards. Default: a memory store of its own. The customers of each run are new. */
+  readonly store?: Store | ((clock: Clock) => Store) | undefined;
+};
+
+/** What a scenario is held to, and what came of it. */
+export interface GoalReport {
+  readonly what: "honest visits refused" | "messages of the attack" | "faults";
+  /** At most. A share of the visits; a number of messages or faults. */
+  readonly limit: number;
+  readonly value: number;
+  readonly reached: boolean;
+}
+
+/** What came of a scenario. All figures but `series` are of the hours that are counted. */
+export interface SimulationResult {
+  /** Name of the scenario. */
+  readonly scenario: string;
+  readonly seed: number;
+  readonly honest: HonestFigures;
+  /** Honest visits to the countries that attack or strain are about, and those refused. */
+  readonly target: { readonly visits: number; readonly refused: number };
+  readonly attack?: AttackFigures;
+  /** Seconds from the attack's start until fewer than five of its last hundred tries got out; absent: never. */
+  readonly secondsToHold?: number;
+  /** Seconds from the end of attack or strain, by whole hours, until at most 1 % of the honest visits to the countries it was about are refused; absent: it had no end. */
+  readonly secondsToRecover?: number;
+  /** Errors that the verifier reported to its logger, each request that the store made fail among them, or threw. The first of them: `firstFault`. */
+  readonly faults: number;
+  readonly firstFault?: string;
+  readonly goals: readonly GoalReport[];
+  /** Whether all goals are. */
+  readonly reached: boolean;
+  /** Over time, for drawing. */
+  readonly series: Series;
+}
+
+const hour = 3_600_000;
+
+/** A Monday in spring, at eight in the morning, UTC. */
+const begin = Date.UTC(2026, 2, 2, 8);
+
+/**
+ * Plays a scenario against a verifier with your options, in virtual time: days take seconds. Honest people and attackers are drawn from the seed; the same seed, options and scenario give the same result.
+ *
+ * @param run.seed A whole number. Default 1.
+ * @param run.onProgress Told after every hour of virtual time how much has been played, from 0 to 1.
+ */
+export async function simulate(
+  options: SimulationOptions,
+  scenario: Scenario,
+  { seed = 1, onProgress }: { readonly seed?: number; readonly onProgress?: (done: number) => void } = {},
+): Promise<SimulationResult> {
+  const world = worldOf(seed);
+  const clock = fixedClock(begin);
+  const from = begin + scenario.warmUpDays * 24 * hour;
+  const end = from + scenario.hours * hour;
+  const { strain, attack } = scenario;
+  const ends = attack !== undefined || (strain !== undefined && "hours" in strain);
+  const lasts = attack !== undefined ? attackHours(attack) : strain === undefined ? 0 : "hours" in strain ? strain.hours : scenario.hours;
+  const until = from + lasts * hour;
+
+  const unused = world.countries.filter(({ share }) => share === 0);
+  const served = world.countries.filter(({ share, code }) => share > 0 && (!Array.isArray(options.countries) || options.countries.includes(code)));
+  if (served.length === 0) throw new Error("simulate: none of the countries in options.countries is one that honest people come from.");
+  const targets = new Set([
+    ...(attack === undefined ? [] : targetsOf(attack.numbers, unused)),
+    ...(strain !== undefined && "country" in strain ? [strain.country] : []),
+  ]);
+  const ledger = ledgerOf(clock.now, { start: begin, from, until, end, targets: targets.size > 0 ? targets : new Set(served.map(({ code }) => code)) });
+
+  let faults = 0;
+  let firstFault: string | undefined;
+  const fault = (what: unknown) => {
+    faults++;
+    firstFault ??= String(what);
+  };
+  const background = new Set<Promise<unknown>>();
+  const waitUntil = (work: Promise<unknown>) => {
+    const ended = work.catch(fault).finally(() => background.delete(ended));
+    background.add(ended);
+  };
+
+  const prices = new Map(world.countries.map(({ code, price }) => [code, price]));
+  const post = postOf(ledger, (country) => prices.get(country ?? "") ?? 0.1);
+  const customers = { honest: randomUUID(), attack: randomUUID() };
+  if (attack?.otherCustomer !== true) customers.attack = customers.honest;
+  const [{ createVerifier }, store] = await Promise.all([import("../../src/index.js"), storeFor(options.store, clock)]);
+  const verifier = createVerifier({
+    ...options,
+    secret: options.secret ?? "a secret of the simulation, long enough to be one",
+    countries: options.countries ?? "all",
+    logger: loggerOf(options.logger, fault),
+    store,
+    sender: post.sender,
+    clock,
+    customers: [...new Set(Object.values(customers))].map((customer_uuid) => ({ customer_uuid, keys: [`pp_simulation-${customer_uuid}`] })),
+    callbacks: { ...options.callbacks, worker: false, waitUntil },
+  });
+  const service = serviceOf({ verifier, post, clock, customers, background, fault });
+
+  const { agenda, play } = agendaOn(clock);
+  const conditions: Conditions = {
+    conversion: ({ conversion }) => (strain?.kind === "low conversion" && clock.now() >= from ? strain.factor : 1) * conversion,
+    arrives: (at) => strain?.kind !== "outage" || at < from || at >= until,
+    mobile: (country, random) => {
+      if (strain?.kind === "carrier NAT" && strain.country === country.code && clock.now() >= from) return country.carrier(random, strain.addresses);
+      return random() < 0.5 ? country.carrier(random) : country.line(random);
+    },
+  };
+  const people = peopleOf({ agenda, service, ledger, world, conditions });
+  startTraffic({ agenda, people, world, scenario, seed, served, from });
+  if (attack !== undefined) startAttack({ agenda, service, ledger, world, conditions, attack, seed, unused, from });
+
+  for (let at = begin + hour; at < end + hour; at += hour) {
+    await play(Math.min(at, end));
+    onProgress?.(Math.min(1, (at - begin) / (end - begin)));
+  }
+  if (options.store === undefined || typeof options.store === "function") await verifier.close();
+
+  const { honest, target, attack: attackFigures, series, secondsToHold, secondsToRecover } = ledger.figures();
+  const goals = goalsOf(scenario, honest, attackFigures, faults);
+  return {
+    scenario: scenario.name,
+    seed,
+    honest,
+    target,
+    ...(attack !== undefined && { attack: attackFigures, ...(secondsToHold !== undefined && { secondsToHold }) }),
+    ...(ends && { secondsToRecover }),
+    faults,
+    ...(firstFault !== undefined && { firstFault }),
+    goals,
+    reached: goals.every(({ reached }) => reached),
+    series,
+  };
+}
+
+async function storeFor(given: SimulationOptions["store"], clock: Clock): Promise<Store> {
+  if (typeof given === "function") return given(clock);
+  if (given !== undefined) return given;
+  const { memoryStore } = await import("../../adapters/store/memory/index.js");
+  return memoryStore({ now: clock.now, maxRecords: 2_000_000 });
+}
+
+/** Errors are faults; all else is told to the caller's logger alone. */
+function loggerOf(logger: Logger | undefined, fault: (what: unknown) => void): Logger {
+  return {
+    info: (fields, message) => logger?.info(fields, message),
+    warn: (fields, message) => logger?.warn(fields, message),
+    error(fields, message) {
+      const { err } = fields;
+      fault(err === undefined ? message : `${message}: ${String(err)}`);
+      logger?.error(fields, message);
+    },
+  };
+}
+
+function goalsOf({ goal = {} }: Scenario, honest: HonestFigures, { out }: AttackFigures, faults: number): GoalReport[] {
+  const atMost = (what: GoalReport["what"], limit: number | undefined, value: number) =>
+    limit === undefined ? [] : [{ what, limit, value, reached: value <= limit }];
+  return [
+    ...atMost("honest visits refused", goal.refused, honest.visits === 0 ? 0 : honest.refused / honest.visits),
+    ...atMost("messages of the attack", goal.out, out),
+    ...atMost("faults", 0, faults),
+  ];
+}
