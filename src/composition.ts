@@ -1,39 +1,43 @@
 import "reflect-metadata/lite";
 import { container, type DependencyContainer, instanceCachingFactory } from "tsyringe";
-import { guardedSender } from "./callbacks/guarded-sender.js";
-import { leaseTime } from "./domain/delivery.js";
-import { milliseconds } from "./domain/policy.js";
-import { minute } from "./domain/time.js";
-import { createAlarms } from "./observability/alarms.js";
-import { createOutbox, type Outbox } from "./callbacks/outbox.js";
-import { systemClock } from "./core/system-clock.js";
-import { wholeMilliseconds } from "./core/whole-milliseconds.js";
-import { createCodes } from "./core/keyring.js";
-import { consoleLogger } from "./core/console-logger.js";
+import { type Accounts, configuredCustomers, createAccounts } from "./access/accounts.js";
 import { type CustomersOfStore, createCustomers } from "./access/customers/customers.js";
 import { createCustomerRecords } from "./access/customers/records.js";
 import { createSeals } from "./access/customers/seal.js";
 import { type StoredCustomers, type StoredCustomersParts, storedCustomers } from "./access/customers/source.js";
-import { type Accounts, configuredCustomers, createAccounts } from "./access/accounts.js";
-import { createNumberFacts } from "./access/number-facts.js";
 import { createLists } from "./access/lists.js";
-import { type DiagnoseOptions, diagnose, type Finding } from "./operations/diagnose.js";
-import { createEyes, type Eyes } from "./observability/monitor.js";
-import { type Ping, type PingOptions, ping } from "./operations/ping.js";
-import { tracedOperations, tracedSender, tracedStore } from "./observability/tracing.js";
-import { createOperations, type Operations } from "./operations/operations.js";
-import type { Parts } from "./core/parts.js";
+import { createNumberFacts } from "./access/number-facts.js";
+import { guardedSender } from "./callbacks/guarded-sender.js";
+import { createOutbox, type Outbox } from "./callbacks/outbox.js";
 import { agedCache } from "./core/aged-cache.js";
+import { consoleLogger } from "./core/console-logger.js";
+import type { Core } from "./core/core.js";
+import { storeDeadline } from "./core/deadline.js";
+import { createKeyring } from "./core/keyring.js";
 import { createRecords } from "./core/records/records.js";
-import { createCountries } from "./messages/countries.js";
-import { settleForeign } from "./messages/receipts.js";
-import { soundLogger } from "./core/safe-logger.js";
-import { createStatistics } from "./observability/statistics.js";
+import { safeLogger } from "./core/safe-logger.js";
+import { systemClock } from "./core/system-clock.js";
 import { testOverridesOf } from "./core/test-overrides.js";
+import { wholeMilliseconds } from "./core/whole-milliseconds.js";
+import { leaseTime } from "./domain/delivery.js";
+import { milliseconds } from "./domain/policy.js";
+import { minute } from "./domain/time.js";
 import { createHandler } from "./http/handle.js";
 import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createMetricsHandler } from "./http/metrics.js";
 import { createReceiptHandler } from "./http/receipts.js";
+import { createCountries } from "./messages/countries.js";
+import { settleForeign } from "./messages/receipts.js";
+import { createAlarms } from "./observability/alarms.js";
+import { createMonitor, type Monitor } from "./observability/monitor.js";
+import type { Observed } from "./observability/observed.js";
+import { createStatistics } from "./observability/statistics.js";
+import { tracedSender, tracedStore } from "./observability/tracing.js";
+import type { Context } from "./operations/context.js";
+import { type DiagnoseOptions, diagnose, type Finding } from "./operations/diagnose.js";
+import { createOperations, type Operations } from "./operations/operations.js";
+import { type Ping, type PingOptions, ping } from "./operations/ping.js";
+import { tracedOperations } from "./operations/traced.js";
 import { type CustomerConfig, readOptions, type VerifierOptions } from "./options/options.js";
 import type { Clock } from "./ports/clock.js";
 import type { Customers } from "./ports/customers.js";
@@ -63,12 +67,15 @@ export interface Composed {
 
 /** Tokens are private symbols: a string or class that a host registered globally can never stand in for one. */
 const tokens = {
-  kept: Symbol("kept"),
+  monitor: Symbol("monitor"),
+  core: Symbol("core"),
+  observed: Symbol("observed"),
+  storedCustomers: Symbol("stored customers"),
   source: Symbol("source"),
   customers: Symbol("customers"),
   accounts: Symbol("accounts"),
-  eyes: Symbol("eyes"),
-  parts: Symbol("parts"),
+  outbox: Symbol("outbox"),
+  context: Symbol("context"),
   operations: Symbol("operations"),
   handle: Symbol("handle"),
 };
@@ -76,10 +83,13 @@ const tokens = {
 /** The only place that knows how the parts fit. One child container per verifier, resolved once. Throws `VerifierError` `invalid_options`. */
 export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
-  const logger = soundLogger(options.logger ?? consoleLogger);
+  const { telemetry } = options;
+  const logger = safeLogger(options.logger ?? consoleLogger);
   const clock = wholeMilliseconds(options.clock ?? systemClock());
+  const keyring = createKeyring(settings.secrets, settings.pepper);
   const overrides = testOverridesOf(options);
-  const codes = createCodes(settings.secrets, settings.pepper);
+  const store = telemetry === undefined ? options.store : tracedStore(options.store, telemetry);
+  const sender = telemetry === undefined ? options.sender : tracedSender(options.sender, telemetry);
   const inBackground = (work: Promise<unknown>) => {
     try {
       settings.waitUntil?.(work);
@@ -90,83 +100,81 @@ export function compose(options: VerifierOptions): Composed {
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });
 
-  const { telemetry } = options;
-  const store = telemetry === undefined ? options.store : tracedStore(options.store, telemetry);
-  const sender = telemetry === undefined ? options.sender : tracedSender(options.sender, telemetry);
-  let waiting = () => 0;
-
-  register<Eyes>(tokens.eyes, () => createEyes({ clock, logger, onEvent: settings.onEvent, waiting: () => waiting() }));
-  register<StoredCustomersParts>(tokens.kept, (inner) => {
-    return {
-      settings,
-      store,
-      clock,
-      logger,
-      outage: inner.resolve<Eyes>(tokens.eyes).outages.store,
-      inBackground,
-      records: createCustomerRecords({ store, codes, clock }),
-      seals: createSeals(settings.secrets),
-    };
-  });
-  register<StoredCustomers>(tokens.source, (inner) => storedCustomers(inner.resolve(tokens.kept)));
-  register<CustomersOfStore>(tokens.customers, (inner) => {
-    const { forget } = inner.resolve<StoredCustomers>(tokens.source);
-    const base = inner.resolve<StoredCustomersParts>(tokens.kept);
-    return createCustomers({ ...base, codes, sender: options.sender, changed: forget, inUse: options.customers === "store" });
-  });
-  register<Accounts>(tokens.accounts, (inner) =>
-    createAccounts(
-      customersOf(options.customers, () => inner.resolve(tokens.source)),
-      settings,
-      clock,
-      inner.resolve<Eyes>(tokens.eyes).outages.customers,
-      overrides.unnamed,
-    ),
+  register<Monitor>(tokens.monitor, (inner) =>
+    createMonitor({ clock, logger, onEvent: settings.onEvent, waiting: () => inner.resolve<Outbox>(tokens.outbox).waiting() }),
   );
-  register<Parts>(tokens.parts, (inner) => {
+  register<Core>(tokens.core, (inner) => {
+    const { outages } = inner.resolve<Monitor>(tokens.monitor);
     const records = createRecords({
       store,
-      codes,
+      keyring,
       clock,
       logger,
       holdsEvents: settings.deliver ? leaseTime : undefined,
       lifetime: milliseconds(settings.policy.lifetime),
       fullNumber: settings.fullNumber,
     });
-    const base = { settings, overrides, store, sender, lookup: options.lookup, clock, logger, codes, records, eyes: inner.resolve<Eyes>(tokens.eyes) };
-    const alarms = createAlarms({ ...base, inBackground });
+    const newDeadline = () => storeDeadline(clock, outages.store, settings.storeTimeout);
+    return { settings, overrides, store, clock, logger, keyring, records, newDeadline, inBackground };
+  });
+  register<Observed>(tokens.observed, (inner) => {
+    const core = inner.resolve<Core>(tokens.core);
+    const monitor = inner.resolve<Monitor>(tokens.monitor);
+    return { ...core, monitor, alarms: createAlarms({ ...core, monitor }), statistics: createStatistics(core) };
+  });
+  register<StoredCustomersParts>(tokens.storedCustomers, (inner) => {
+    const core = inner.resolve<Core>(tokens.core);
+    return { ...core, records: createCustomerRecords(core), seals: createSeals(settings.secrets) };
+  });
+  register<StoredCustomers>(tokens.source, (inner) => storedCustomers(inner.resolve(tokens.storedCustomers)));
+  register<CustomersOfStore>(tokens.customers, (inner) => {
+    const { forget } = inner.resolve<StoredCustomers>(tokens.source);
+    const parts = inner.resolve<StoredCustomersParts>(tokens.storedCustomers);
+    return createCustomers({ ...parts, sender: options.sender, changed: forget, inUse: options.customers === "store" });
+  });
+  register<Accounts>(tokens.accounts, (inner) =>
+    createAccounts(
+      customersOf(options.customers, () => inner.resolve(tokens.source)),
+      settings,
+      clock,
+      inner.resolve<Monitor>(tokens.monitor).outages.customers,
+      overrides.unnamed,
+    ),
+  );
+  register<Outbox>(tokens.outbox, (inner) => {
     const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
+    return createOutbox({ ...inner.resolve<Observed>(tokens.observed), webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() });
+  });
+  register<Context>(tokens.context, (inner) => {
+    const observed = inner.resolve<Observed>(tokens.observed);
     return {
-      ...base,
-      inBackground,
-      lists: createLists(base, inBackground),
-      facts: createNumberFacts(base, inBackground),
-      countries: createCountries({ ...base, alarms, inBackground, storeTimeout: settings.storeTimeout }),
+      ...observed,
+      lists: createLists(observed),
+      facts: createNumberFacts(observed, options.lookup),
+      sender,
+      outbox: inner.resolve(tokens.outbox),
+      countries: createCountries(observed),
       proven: agedCache(clock, 20_000, 5 * minute),
-      statistics: createStatistics({ ...base, outage: base.eyes.outages.store, keptFor: settings.statisticsKept, storeTimeout: settings.storeTimeout }),
-      alarms,
-      outbox: createOutbox({ ...base, webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() }),
     };
   });
   register<Operations>(tokens.operations, (inner) => {
-    const operations = createOperations(inner.resolve(tokens.parts), inner.resolve(tokens.accounts));
+    const operations = createOperations(inner.resolve(tokens.context), inner.resolve(tokens.accounts));
     return telemetry === undefined ? operations : tracedOperations(operations, telemetry);
   });
   register<Handle>(tokens.handle, (inner) =>
     createHandler({
       operations: inner.resolve(tokens.operations),
       accounts: inner.resolve(tokens.accounts),
-      eyes: inner.resolve(tokens.eyes),
+      monitor: inner.resolve(tokens.monitor),
       clock,
       logger,
       docUrl: settings.docUrl,
     }),
   );
-  const parts = scope.resolve<Parts>(tokens.parts);
-  const { countries, outbox, records, statistics, eyes } = parts;
+  const context = scope.resolve<Context>(tokens.context);
+  const { countries, outbox, records, statistics, monitor } = context;
   const accounts = scope.resolve<Accounts>(tokens.accounts);
-  waiting = () => outbox.waiting();
-  telemetry?.metrics(() => eyes.metrics.readings());
+  telemetry?.metrics(() => monitor.metrics.readings());
   if (settings.deliver) outbox.start();
   const { receiptProviders = [] } = options.sender;
   if (settings.receiptBase === undefined && receiptProviders.length > 0)
@@ -179,12 +187,12 @@ export function compose(options: VerifierOptions): Composed {
     accounts,
     customers: scope.resolve(tokens.customers),
     handle: scope.resolve(tokens.handle),
-    handleReceipt: createReceiptHandler({ parts, sources: settings.receiptSources, base: settings.receiptBase ?? "" }),
-    handleMetrics: createMetricsHandler(eyes.metrics, settings.docUrl),
-    metrics: () => eyes.metrics.text(),
-    ping: (asked) => ping(parts, asked),
-    diagnose: (asked) => diagnose({ parts, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
-    settleReceipts: (receipts) => settleForeign(parts, receipts),
+    handleReceipt: createReceiptHandler({ messages: context, sources: settings.receiptSources, base: settings.receiptBase ?? "" }),
+    handleMetrics: createMetricsHandler(monitor.metrics, settings.docUrl),
+    metrics: () => monitor.metrics.text(),
+    ping: (asked) => ping(context, asked),
+    diagnose: (asked) => diagnose({ context, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
+    settleReceipts: (receipts) => settleForeign(context, receipts),
     outbox,
     async settle() {
       await records.written();

@@ -1,3 +1,6 @@
+import { noApiKeys } from "./access/accounts.js";
+import type { CustomersOfStore } from "./access/customers/customers.js";
+import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 import { compose } from "./composition.js";
 import type {
   AuthenticationAnswer,
@@ -12,18 +15,15 @@ import type {
   StatsRequest,
 } from "./contract/direct.js";
 import type { LookupResponse } from "./contract/lookup.js";
-import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
-import type { CustomersOfStore } from "./access/customers/customers.js";
-import { noApiKeys } from "./access/accounts.js";
-import type { Explanation } from "./operations/explain.js";
-import type { DiagnoseOptions, Finding } from "./operations/diagnose.js";
-import type { Ping, PingOptions } from "./operations/ping.js";
-import type { CallOptions } from "./operations/operations.js";
-import type { Erasure } from "./operations/erase.js";
-import type { HistoryEntry } from "./operations/history.js";
-import type { Unlocking } from "./operations/unlock.js";
-import type { Stats } from "./observability/statistics.js";
 import type { HttpHandler } from "./http/message.js";
+import type { Stats } from "./observability/statistics.js";
+import type { DiagnoseOptions, Finding } from "./operations/diagnose.js";
+import type { Erasure } from "./operations/erase.js";
+import type { Explanation } from "./operations/explain.js";
+import type { HistoryEntry } from "./operations/history.js";
+import type { CallOptions } from "./operations/operations.js";
+import type { Ping, PingOptions } from "./operations/ping.js";
+import type { Unlocking } from "./operations/unlock.js";
 import type { VerifierOptions } from "./options/options.js";
 import type { Receipt } from "./ports/receipts.js";
 

@@ -1,3 +1,15 @@
+export { type ApiKey, generateApiKey } from "./access/accounts.js";
+export type {
+  CustomerChange,
+  CustomersOfStore,
+  IssuedKey,
+  NewCustomer,
+  OfCustomer,
+  StoredCustomer,
+  StoredKey,
+  StoredKeys,
+} from "./access/customers/customers.js";
+export type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 export type { AuthenticationResponse, AuthenticationStatus, DeviceType } from "./contract/authentication.js";
 export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js";
 export type { CheckResponse, CheckStatus } from "./contract/check.js";
@@ -28,29 +40,17 @@ export type { IpInfo } from "./domain/signals.js";
 export type { CellRule, JudgingRule, SpamAttempt, SpamRule, SpamVerdict } from "./domain/spam.js";
 export type { SpamPolicy } from "./domain/spam-policy.js";
 export { type ParsedPhoneNumber, type ParsePhoneNumberOptions, type PhoneNumberFault, parsePhoneNumber } from "./domain/typed-number.js";
-export type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
-export type {
-  CustomerChange,
-  CustomersOfStore,
-  IssuedKey,
-  NewCustomer,
-  OfCustomer,
-  StoredCustomer,
-  StoredKey,
-  StoredKeys,
-} from "./access/customers/customers.js";
-export { type ApiKey, generateApiKey } from "./access/accounts.js";
-export type { ExplainedSend, Explanation } from "./operations/explain.js";
-export type { DiagnoseOptions, Finding } from "./operations/diagnose.js";
-export type { Ping, PingOptions } from "./operations/ping.js";
-export type { CallOptions } from "./operations/operations.js";
-export type { Erasure } from "./operations/erase.js";
-export type { HistoryEntry } from "./operations/history.js";
-export type { Unlocking } from "./operations/unlock.js";
-export type { RefusedRow, Stats, StatsRow } from "./observability/statistics.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
 export { lazyVerifier } from "./lazy-verifier.js";
+export type { RefusedRow, Stats, StatsRow } from "./observability/statistics.js";
+export type { DiagnoseOptions, Finding } from "./operations/diagnose.js";
+export type { Erasure } from "./operations/erase.js";
+export type { ExplainedSend, Explanation } from "./operations/explain.js";
+export type { HistoryEntry } from "./operations/history.js";
+export type { CallOptions } from "./operations/operations.js";
+export type { Ping, PingOptions } from "./operations/ping.js";
+export type { Unlocking } from "./operations/unlock.js";
 export type { CustomerConfig, TestNumber, VerifierOptions } from "./options/options.js";
 export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";
 export type { Challenge } from "./ports/challenge.js";

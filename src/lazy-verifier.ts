@@ -1,6 +1,6 @@
-import { createVerifier, type Verifier } from "./create-verifier.js";
-import { systemClock } from "./core/system-clock.js";
 import { consoleLogger } from "./core/console-logger.js";
+import { systemClock } from "./core/system-clock.js";
+import { createVerifier, type Verifier } from "./create-verifier.js";
 import { VerifierError } from "./errors.js";
 import { toFault } from "./http/answer.js";
 import type { HttpHandler } from "./http/message.js";

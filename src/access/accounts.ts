@@ -1,21 +1,15 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { apiKeyOf, isMistyped, longestKey } from "../options/api-key.js";
+import { derivedWebhookSecret } from "../callbacks/webhook.js";
+import { unavailable, withTimeout } from "../core/deadline.js";
+import { sha256 } from "../core/hash.js";
+import type { Account } from "../domain/account.js";
 import type { Policy } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
+import type { Outage } from "../observability/outages.js";
+import { apiKeyOf, isMistyped, longestKey } from "../options/api-key.js";
 import { type CustomerConfig, readCustomer, readCustomerPolicy, type Settings } from "../options/options.js";
 import type { Clock } from "../ports/clock.js";
 import type { Customer, Customers } from "../ports/customers.js";
-import { derivedWebhookSecret } from "../callbacks/webhook.js";
-import { unavailable, withTimeout } from "../core/deadline.js";
-import type { Outage } from "../observability/outages.js";
-import { sha256 } from "../core/hash.js";
-
-/** A customer that was let in, with the policy that holds for it. */
-export interface Account {
-  /** Lower case. */
-  readonly customer: string;
-  readonly policy: Policy;
-}
 
 /** The one customer of a verifier that was built without `customers`. */
 export const implicitCustomer = "00000000-0000-0000-0000-000000000000";

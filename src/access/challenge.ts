@@ -1,7 +1,7 @@
+import type { Core } from "../core/core.js";
 import { withTimeout } from "../core/deadline.js";
-import type { BaseParts } from "../core/parts.js";
 
-type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
+type Needed = Pick<Core, "settings" | "clock" | "logger">;
 
 /** Milliseconds that a challenge may take. */
 const challengeTimeout = 2000;

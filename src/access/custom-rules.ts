@@ -1,10 +1,10 @@
+import { withTimeout } from "../core/deadline.js";
+import type { Account } from "../domain/account.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListWord } from "../domain/lists.js";
 import type { IpInfo } from "../domain/signals.js";
 import { isCellRule, type JudgingRule, type SpamAttempt, spamDecision } from "../domain/spam.js";
-import { withTimeout } from "../core/deadline.js";
-import type { Parts } from "../core/parts.js";
-import type { Account } from "./accounts.js";
+import type { Access } from "./access.js";
 
 /** Milliseconds that a spam rule may take. */
 const ruleTimeout = 1000;
@@ -20,7 +20,7 @@ export interface OwnWord {
 const silent: OwnWord = { decisions: [], cells: {} };
 
 /** Asks the caller's rules side by side, once for a request. */
-export async function askOwnRules(parts: Parts, attempt: () => SpamAttempt): Promise<OwnWord> {
+export async function askOwnRules(parts: Access, attempt: () => SpamAttempt): Promise<OwnWord> {
   const rules = parts.settings.spamRules.filter(({ mode }) => mode !== "off");
   if (rules.length === 0) return silent;
   const asked = attempt();
@@ -39,7 +39,7 @@ export async function askOwnRules(parts: Parts, attempt: () => SpamAttempt): Pro
   return { decisions: decisions.filter((decision) => decision !== undefined), cells };
 }
 
-async function judge(parts: Parts, rule: JudgingRule, attempt: SpamAttempt): Promise<Decision | undefined> {
+async function judge(parts: Access, rule: JudgingRule, attempt: SpamAttempt): Promise<Decision | undefined> {
   try {
     const verdict: unknown = await withTimeout(parts.clock, ruleTimeout, () => rule.judge(attempt));
     if (verdict === undefined || verdict === null) return undefined;
@@ -58,7 +58,7 @@ async function judge(parts: Parts, rule: JudgingRule, attempt: SpamAttempt): Pro
 }
 
 /** A rule that throws is reported and lets through (docs/contract.md#own-rules). */
-function letThrough({ logger }: Parts, rule: string, err: unknown): void {
+function letThrough({ logger }: Access, rule: string, err: unknown): void {
   logger.error({ err, rule }, "a spam rule failed; the attempt was let through");
 }
 
@@ -73,7 +73,7 @@ export function withListed(own: OwnWord, { block }: ListWord, now: number): OwnW
 }
 
 /** What the caller's resolver knows of the address; nothing where there is none, or it fails or takes too long. */
-export async function askIpInfo(parts: Parts, { policy }: Account, ip: string | undefined): Promise<IpInfo | undefined> {
+export async function askIpInfo(parts: Access, { policy }: Account, ip: string | undefined): Promise<IpInfo | undefined> {
   const { ipInfo } = parts.settings;
   if (ipInfo === undefined || ip === undefined || policy.spam.signals.mode === "off") return undefined;
   try {

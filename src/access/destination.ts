@@ -1,12 +1,13 @@
+import type { Account } from "../domain/account.js";
 import { destinationFault, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../domain/phone-number.js";
 import { VerifierError } from "../errors.js";
+import type { Observed } from "../observability/observed.js";
 import type { LookupFacts } from "../ports/lookup-provider.js";
 import type { Network } from "../ports/sms-sender.js";
-import type { BaseParts, Parts } from "../core/parts.js";
-import type { Account } from "./accounts.js";
+import type { Access } from "./access.js";
 
 /** The number, parsed once a request. Throws `invalid_phone_number`. */
-export function readNumber({ settings }: BaseParts, phoneNumber: string): PhoneNumber {
+export function readNumber({ settings }: Observed, phoneNumber: string): PhoneNumber {
   const phone = phoneNumberOf(phoneNumber, settings.numberRules);
   if (phone !== undefined) return phone;
   throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
@@ -19,7 +20,7 @@ const faults = {
 } as const;
 
 /** A number that may get a message. Throws the policy faults (docs/contract.md#destinations). */
-export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNumber {
+export function readDestination(parts: Observed, phoneNumber: string): PhoneNumber {
   const phone = readNumber(parts, phoneNumber);
   const fault = destinationFault(phone, parts.settings);
   if (fault !== undefined) throw new VerifierError(fault, faults[fault]);
@@ -27,14 +28,14 @@ export function readDestination(parts: BaseParts, phoneNumber: string): PhoneNum
 }
 
 /** The number's network, as far as a lookup before the send knows it (docs/contract.md#lookup-before-send). Throws `invalid_line` where it knows a kind of line that cannot receive codes; where it knows nothing, the numbering plan's word stands. */
-export async function lookBeforeSend(parts: Parts, account: Account, phone: PhoneNumber): Promise<Network | undefined> {
+export async function lookBeforeSend(parts: Access, account: Account, phone: PhoneNumber): Promise<Network | undefined> {
   const facts = await parts.facts.of(account, phone);
   if (facts.line_type !== undefined && isRefusedLine(facts.line_type)) throw new VerifierError("invalid_line", faults.invalid_line);
   return networkOf(facts);
 }
 
 /** Likewise for a number that was accepted before: nothing is refused. */
-export async function lookAgain(parts: Parts, account: Account, phone: PhoneNumber | undefined): Promise<Network | undefined> {
+export async function lookAgain(parts: Access, account: Account, phone: PhoneNumber | undefined): Promise<Network | undefined> {
   return parts.settings.lookupBeforeSend && phone !== undefined ? networkOf(await parts.facts.of(account, phone)) : undefined;
 }
 
@@ -47,6 +48,6 @@ export function blockedNumber(): VerifierError {
 }
 
 /** What the numbering plan says of a number that was accepted before. */
-export function readAgain({ settings }: BaseParts, number: string): PhoneNumber | undefined {
+export function readAgain({ settings }: Observed, number: string): PhoneNumber | undefined {
   return phoneNumberOf(number, { ...settings.numberRules, validation: "possible" });
 }

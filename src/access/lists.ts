@@ -1,6 +1,6 @@
-import { judgeLists, type ListIndex, type ListQuestion, type ListSubject, type ListWord, readingList } from "../domain/lists.js";
+import type { Core } from "../core/core.js";
 import { TimedOut, withTimeout } from "../core/deadline.js";
-import type { BaseParts, Parts } from "../core/parts.js";
+import { judgeLists, type ListIndex, type ListQuestion, type ListSubject, type ListWord, readingList } from "../domain/lists.js";
 
 /** The block list and the safe list. */
 export interface Lists {
@@ -8,18 +8,18 @@ export interface Lists {
   judge(subject: ListSubject): Promise<ListWord>;
 }
 
-type Needed = Pick<BaseParts, "settings" | "clock" | "logger">;
+type Needed = Pick<Core, "settings" | "clock" | "logger" | "inBackground">;
 
 const unlisted: ListWord = { safe: false };
 
 /** What is held of a list: `undefined` while it is not known. */
 type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
 
-export function createLists(parts: Needed, inBackground: Parts["inBackground"]): Lists {
+export function createLists(parts: Needed): Lists {
   const { lists } = parts.settings;
   const held = (name: "block" | "safe"): Held => {
     const source = lists[name];
-    return typeof source === "function" ? askedList(parts, inBackground, name, source) : () => source;
+    return typeof source === "function" ? askedList(parts, name, source) : () => source;
   };
   if (lists.block === undefined && lists.safe === undefined) return { judge: async () => unlisted };
   const block = held("block");
@@ -35,7 +35,7 @@ export function createLists(parts: Needed, inBackground: Parts["inBackground"]):
 /**
  * Asked when it is first needed, then beside requests, which go by what is known. A list that cannot be had has nobody on it; where one was had before, that stays in use. Both are reported, once for each outage.
  */
-function askedList({ settings, clock, logger }: Needed, inBackground: Parts["inBackground"], list: "block" | "safe", source: ListQuestion): Held {
+function askedList({ settings, clock, logger, inBackground }: Needed, list: "block" | "safe", source: ListQuestion): Held {
   const { refresh } = settings.lists;
   /** Milliseconds after which a question that is not answered is given up. */
   const patience = Math.max(refresh, settings.storeTimeout);

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { lineTypes } from "../contract/lookup.js";
+import { type StoreDeadline, withTimeout } from "../core/deadline.js";
+import type { Account } from "../domain/account.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { lookupCharges } from "../domain/quota.js";
 import { soundPrice, spendCharges, spendCorrection } from "../domain/spend.js";
 import { day, minute } from "../domain/time.js";
+import type { Observed } from "../observability/observed.js";
 import type { LookupAnswer, LookupFacts, LookupProvider } from "../ports/lookup-provider.js";
-import { type StoreBudget, withTimeout } from "../core/deadline.js";
-import { type BaseParts, newBudget } from "../core/parts.js";
-import type { Account } from "./accounts.js";
 
 /** What online sources know of numbers. */
 export interface NumberFacts {
@@ -35,17 +35,17 @@ interface Kept {
  * The provider behind a cache in the store, by customer (docs/contract.md#keyed-by-customer): its keys hold no number in clear, its values none at all.
  * Whoever asks for a number that is being asked for shares the answer.
  */
-export function createNumberFacts(parts: BaseParts, inBackground: (work: Promise<unknown>) => void): NumberFacts {
-  const { clock, codes, eyes, lookup: provider, logger, settings, store } = parts;
+export function createNumberFacts(parts: Observed, provider: LookupProvider | undefined): NumberFacts {
+  const { clock, keyring, monitor, inBackground, logger, settings, store } = parts;
   const flights = new Map<string, Promise<LookupFacts>>();
 
   const find = async (account: Account, provider: LookupProvider, phone: PhoneNumber, key: string): Promise<LookupFacts> => {
     let keeping: Promise<unknown> | undefined;
     try {
-      const budget = newBudget(parts);
-      const known = readKept(await budget.call(() => store.get(key)), clock.now());
+      const deadline = parts.newDeadline();
+      const known = readKept(await deadline.call(() => store.get(key)), clock.now());
       if (known !== undefined) return known;
-      const charged = await charge(parts, budget, account, provider);
+      const charged = await charge(parts, deadline, account, provider);
       if (charged === undefined) return nothing;
       const { facts, life, spent } = await ask(parts, provider, phone, charged.held);
       const now = clock.now();
@@ -57,7 +57,7 @@ export function createNumberFacts(parts: BaseParts, inBackground: (work: Promise
       inBackground(keeping);
       return facts;
     } catch (err) {
-      eyes.sparse.warn({ err }, "a lookup failed at the store; the numbering plan alone answers");
+      monitor.sparse.warn({ err }, "a lookup failed at the store; the numbering plan alone answers");
       return nothing;
     } finally {
       // Not before the answer is kept: between the two nobody would find it.
@@ -68,7 +68,7 @@ export function createNumberFacts(parts: BaseParts, inBackground: (work: Promise
   return {
     async of(account, phone) {
       if (provider === undefined || phone.test) return nothing;
-      const key = factsKey(account.customer, codes.mask(phone.number));
+      const key = factsKey(account.customer, keyring.mask(phone.number));
       const flight = flights.get(key) ?? find(account, provider, phone, key);
       flights.set(key, flight);
       return flight;
@@ -78,8 +78,8 @@ export function createNumberFacts(parts: BaseParts, inBackground: (work: Promise
 
 /** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling), and what they cost counts towards the customer's spend ceilings. `undefined`: the provider must not be asked. */
 async function charge(
-  { clock, logger, settings, store }: BaseParts,
-  budget: StoreBudget,
+  { clock, logger, settings, store }: Observed,
+  deadline: StoreDeadline,
   { customer, policy }: Account,
   provider: LookupProvider,
 ): Promise<{ readonly held: number; settle(spent: number): Promise<unknown> } | undefined> {
@@ -92,7 +92,7 @@ async function charge(
   const held = price ?? 0;
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const charges = [...lookupCharges(customer, randomUUID(), policy, moment), ...spendCharges(customer, held > 0 ? held : "free", ceilings, moment)];
-  const counted = await budget.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts: [] }));
+  const counted = await deadline.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts: [] }));
   if (!counted.done) {
     const { rule } = charges[counted.refusedBy ?? 0] ?? {};
     logger.warn({ rule, customer_uuid: customer }, "the ceiling of lookups is reached; the numbering plan alone answers");
@@ -109,7 +109,7 @@ async function charge(
 
 /** "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it" (docs/contract.md#lookup-never-fails): then there are no facts. */
 async function ask(
-  { clock, logger, settings, eyes }: BaseParts,
+  { clock, logger, settings, monitor }: Observed,
   provider: LookupProvider,
   { number, country, lineType }: PhoneNumber,
   held: number,
@@ -121,13 +121,13 @@ async function ask(
     const request = { phone_number: number, line_type: lineType, ...(country !== undefined && { country_code: country }) };
     const answer: unknown = await withTimeout(clock, timeLeft, () => provider.lookup(request, { signal: abort.signal, timeLeft }));
     if (answer !== undefined && (typeof answer !== "object" || answer === null)) throw new TypeError("a lookup provider answers its facts, or undefined");
-    if (eyes.outages.lookup.on) eyes.outages.lookup.worked();
+    if (monitor.outages.lookup.on) monitor.outages.lookup.worked();
     const { incomplete, failed } = (answer ?? {}) as LookupAnswer;
     for (const reason of Array.isArray(failed) ? failed.slice(0, 10) : []) logger.warn({ reason: withoutNumbers(String(reason)) }, "a lookup provider failed");
     return { facts: soundFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, spent: spentOf(answer) };
   } catch (err) {
     abort.abort(err);
-    eyes.outages.lookup.failed({ reason: reasonOf(err) });
+    monitor.outages.lookup.failed({ reason: reasonOf(err) });
     return { facts: nothing, life: keptFor.failure, spent: spentOf(err ?? undefined) };
   }
 }

@@ -1,10 +1,10 @@
+import type { StoreDeadline } from "../core/deadline.js";
+import type { Records } from "../core/records/records.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import type { MemberClaim } from "../domain/claim.js";
 import { deadEvent } from "../domain/delivery.js";
 import { day } from "../domain/time.js";
 import type { Store } from "../ports/store.js";
-import type { StoreBudget } from "../core/deadline.js";
-import type { Records } from "../core/records/records.js";
 
 /** A delivery status that was given up. */
 export interface DeadLetter {
@@ -33,25 +33,25 @@ export function listing({ customer, id }: Authentication, { sequence, nextAt: no
 }
 
 /** How many the list names, up to `limit`; those whose record is gone by now included. */
-export async function countDeadLetters(store: Store, budget: () => StoreBudget, limit: number): Promise<number> {
-  return (await budget().call(() => store.members(list, limit))).length;
+export async function countDeadLetters(store: Store, deadline: () => StoreDeadline, limit: number): Promise<number> {
+  return (await deadline().call(() => store.members(list, limit))).length;
 }
 
-/** The newest `limit` of the list, as far as they are still there. Every read has a budget of its own. */
-export async function readDeadLetters(store: Store, records: Records, budget: () => StoreBudget, limit: number): Promise<DeadLetter[]> {
-  const members = await budget().call(() => store.members(list, limit));
+/** The newest `limit` of the list, as far as they are still there. Every read has a deadline of its own. */
+export async function readDeadLetters(store: Store, records: Records, deadline: () => StoreDeadline, limit: number): Promise<DeadLetter[]> {
+  const members = await deadline().call(() => store.members(list, limit));
   const letters: DeadLetter[] = [];
   for (let at = 0; at < members.length; at += parallel) {
-    const read = await Promise.all(members.slice(at, at + parallel).map((member) => readLetter(records, budget(), member)));
+    const read = await Promise.all(members.slice(at, at + parallel).map((member) => readLetter(records, deadline(), member)));
     letters.push(...read.filter((letter) => letter !== undefined));
   }
   return letters;
 }
 
-async function readLetter(records: Records, budget: StoreBudget, member: string): Promise<DeadLetter | undefined> {
+async function readLetter(records: Records, deadline: StoreDeadline, member: string): Promise<DeadLetter | undefined> {
   const [customer = "", id = "", sequence] = member.split("/");
   // A record that cannot be read was reported; it hides no other.
-  const held = await records.find(budget, customer, id).catch(() => undefined);
+  const held = await records.find(deadline, customer, id).catch(() => undefined);
   const event = held && deadEvent(held.auth, Number(sequence));
   if (held === undefined || event?.dead === undefined) return undefined;
   return {

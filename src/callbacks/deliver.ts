@@ -1,14 +1,14 @@
+import { type StoreDeadline, withTimeout } from "../core/deadline.js";
+import { type Decided, transition } from "../core/records/transact.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import { type DeliveryAnswer, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";
 import { VerifierError } from "../errors.js";
+import type { Observed } from "../observability/observed.js";
 import type { CallbackSender } from "../ports/callback-sender.js";
-import { type StoreBudget, withTimeout } from "../core/deadline.js";
-import type { BaseParts } from "../core/parts.js";
-import { type Decided, transition } from "../core/records/transact.js";
 import { listing } from "./dead-letters.js";
 import { toWebhook } from "./webhook.js";
 
-export interface DeliveryParts extends BaseParts {
+export interface DeliveryParts extends Observed {
   readonly callbackSender: CallbackSender;
   /** Secrets that sign a customer's callbacks, the current one first. */
   readonly webhookSecrets: (customer: string) => Promise<readonly string[]>;
@@ -25,12 +25,12 @@ export interface Delivery {
 }
 
 /** Delivers one event and settles what came of it; `undefined` where that was no longer this worker's to settle. Rejects with `unavailable`. */
-export async function deliver(parts: DeliveryParts, budget: () => StoreBudget, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
-  const { clock, records, logger, eyes } = parts;
+export async function deliver(parts: DeliveryParts, deadline: () => StoreDeadline, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
+  const { clock, records, logger, monitor } = parts;
   const answer = await post(parts, auth, event);
   const now = clock.now();
   const jitter = Math.random();
-  const settled = await transition(records, budget(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
+  const settled = await transition(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
     const next = settleDelivery(current, event.sequence, event.tries, answer, now, jitter);
     if (next === undefined) return { result: undefined };
     const given = deadEvent(next, event.sequence);
@@ -39,11 +39,11 @@ export async function deliver(parts: DeliveryParts, budget: () => StoreBudget, a
   if (settled === undefined) return undefined;
   const left = settled.outbox.find(({ sequence }) => sequence === event.sequence);
   if (left === undefined) {
-    eyes.callback(settled, event, "delivered", undefined);
+    monitor.callback(settled, event, "delivered", undefined);
     return { outcome: "delivered", auth: settled };
   }
   const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: "status" in answer ? `answered ${answer.status}` : answer.failed };
-  eyes.callback(settled, event, left.dead === undefined ? "failed" : "dead", left.dead ?? fields.reason);
+  monitor.callback(settled, event, left.dead === undefined ? "failed" : "dead", left.dead ?? fields.reason);
   if (left.dead === undefined) logger.warn(fields, "a callback could not be delivered; it will be tried again");
   else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
   return { outcome: left.dead === undefined ? "failed" : "dead", auth: settled };

@@ -2,9 +2,9 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node
 import type { LookupFunction } from "node:net";
 import { callbackUrlFault } from "../domain/callback-url.js";
 import { isPublicAddress } from "../domain/ip.js";
-import { inWorker } from "./workers.js";
 import type { CallbackAnswer, CallbackRequest, CallbackSender } from "../ports/callback-sender.js";
 import { nameResolver, type Resolve } from "./names.js";
+import { inWorker } from "./workers.js";
 
 /** Bytes of an answer that are read; its status is all that matters. */
 const answerLimit = 16 * 1024;

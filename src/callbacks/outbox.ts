@@ -1,8 +1,8 @@
+import { type Decided, transition } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { deadEvent, deliveryMargin, dueEvent, leaseTime, needsWork, redelivered } from "../domain/delivery.js";
 import { settleOverdue } from "../domain/send.js";
-import { newBudget } from "../core/parts.js";
-import { type Decided, transition } from "../core/records/transact.js";
+import type { Observed } from "../observability/observed.js";
 import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
 import { createSchedule, type Job } from "./schedule.js";
@@ -58,7 +58,7 @@ interface Work extends Job {
 }
 
 export function createOutbox(parts: DeliveryParts): Outbox {
-  const { records, store, clock, logger, settings, eyes } = parts;
+  const { records, store, clock, logger, settings, monitor } = parts;
   const schedule = createSchedule<Work>({ ...settings.callbackConcurrency, waiting: waitingRoom });
   const works = new Map<string, Work>();
   /** Reports of the flushes under way. */
@@ -67,14 +67,14 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   let looking: Promise<unknown> | undefined;
   let stopped = false;
 
-  const budget = () => newBudget(parts);
+  const deadline = () => parts.newDeadline();
 
   /** One step on a record: settles what is overdue, and delivers one event. The record after it, if this worker may go on. */
   const step = async (auth: Authentication): Promise<Authentication | undefined> => {
     const now = clock.now();
     const settled = await withoutOverdue(auth, now);
     const event = settled && dueEvent(settled, now);
-    const delivery = settled && event && (await deliver(parts, budget, settled, event));
+    const delivery = settled && event && (await deliver(parts, deadline, settled, event));
     if (delivery === undefined) return undefined;
     for (const report of reports) report[delivery.outcome]++;
     return delivery.auth;
@@ -83,7 +83,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   /** The record with its overdue send settled; as it is where there is none. */
   const withoutOverdue = async (auth: Authentication, now: number): Promise<Authentication | undefined> => {
     if (settleOverdue(auth, settings.policy, now) === auth) return auth;
-    return transition(records, budget(), auth.customer, auth.id, (current): Decided<Authentication> => {
+    return transition(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication> => {
       const next = settleOverdue(current, settings.policy, now);
       return { result: next, next: next === current ? undefined : next };
     });
@@ -134,7 +134,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     try {
       after = await step(auth);
     } catch (err) {
-      eyes.sparse.error({ err, authentication_uuid: auth.id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
+      monitor.sparse.error({ err, authentication_uuid: auth.id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
     }
     schedule.end(work);
     work.running = false;
@@ -154,7 +154,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     let all = 0;
     for (let round = 0; round < batchesPerLook && !stopped && schedule.waiting() < waitingRoom; round++) {
       const leaseUntil = clock.now() + leaseTime;
-      const leased = await records.lease(budget(), until, batch, leaseUntil);
+      const leased = await records.lease(deadline(), until, batch, leaseUntil);
       for (const { auth } of leased.held) take(auth, leaseUntil);
       advance();
       all += leased.all;
@@ -184,7 +184,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       settings.pollInterval,
       () => {
         looking = look(clock.now())
-          .catch((err) => eyes.sparse.error({ err }, "the look for due callbacks failed; it is tried again"))
+          .catch((err) => monitor.sparse.error({ err }, "the look for due callbacks failed; it is tried again"))
           .then(poll);
       },
       "background",
@@ -222,10 +222,10 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       await parts.callbackSender.close?.();
     },
     waiting: () => works.size,
-    deadLetters: (limit) => readDeadLetters(store, records, budget, limit),
-    dead: (limit) => countDeadLetters(store, budget, limit),
+    deadLetters: (limit) => readDeadLetters(store, records, deadline, limit),
+    dead: (limit) => countDeadLetters(store, deadline, limit),
     async redeliver(customer, id, sequence) {
-      const found = await transition(records, budget(), customer, id, (auth): Decided<Authentication | undefined> => {
+      const found = await transition(records, deadline(), customer, id, (auth): Decided<Authentication | undefined> => {
         const event = deadEvent(auth, sequence);
         const next = redelivered(auth, sequence, clock.now());
         return { result: next, next, ...(event !== undefined && { claims: [{ ...listing(auth, event), out: true }] }) };

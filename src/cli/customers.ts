@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
+import type { CustomerChange, CustomersOfStore } from "../access/customers/customers.js";
 import { createVerifier } from "../create-verifier.js";
 import type { PolicyOverride } from "../domain/policy.js";
-import type { CustomerChange, CustomersOfStore } from "../access/customers/customers.js";
 import { integer } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { readStore, type StoreSettings } from "./settings.js";

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
-import { defaultPolicy } from "../domain/policy.js";
 import { generateApiKey } from "../access/accounts.js";
+import { defaultPolicy } from "../domain/policy.js";
 import { integer } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
 import { type Failure, failures, type SendSettings } from "./sender.js";

@@ -6,16 +6,16 @@ import { createCallbacks } from "./demo/callbacks.js";
 import { watchCalls } from "./demo/calls.js";
 import { curls } from "./demo/curl.js";
 import { createFeed } from "./demo/feed.js";
-import { isLoopback } from "./hosts.js";
-import { listen, listenFault, urlOf } from "./listen.js";
 import { createMessages } from "./demo/messages.js";
 import { takeReceipt } from "./demo/receipts.js";
-import { carrierIdOf, devSender } from "./sender.js";
 import { devListener, type Taker } from "./demo/server.js";
 import { createSession } from "./demo/session.js";
+import { jsonTerminal, wordsTerminal } from "./demo/terminal.js";
+import { isLoopback } from "./hosts.js";
+import { listen, listenFault, urlOf } from "./listen.js";
+import { carrierIdOf, devSender } from "./sender.js";
 import type { DevSettings } from "./settings.js";
 import { type OpenStore, openStore } from "./store.js";
-import { jsonTerminal, wordsTerminal } from "./demo/terminal.js";
 
 /** Where the demo writes. */
 export interface DevOutput {

@@ -1,15 +1,22 @@
 import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
-import type { Outage } from "../observability/outages.js";
 
 /** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (docs/contract.md#store-deadline). Time in which no store call is under way is not charged. */
-export interface StoreBudget {
+export interface StoreDeadline {
   /** The answer of a store call; rejects with `unavailable` when the call fails or the time is used up. */
   call<T>(ask: () => Promise<T>): Promise<T>;
 }
 
-/** A budget for one request. `store`: learns whether the store works. `timeout` in milliseconds. */
-export function storeBudget(clock: Clock, store: Outage, timeout: number): StoreBudget {
+/** Where calls report how the store does. */
+export interface CallHealth {
+  /** Whether it fails at the moment: only then a call that worked need be reported. */
+  readonly on: boolean;
+  failed(fields: Readonly<Record<string, unknown>>): void;
+  worked(): void;
+}
+
+/** A deadline for one request. `store`: learns whether the store works. `timeout` in milliseconds. */
+export function storeDeadline(clock: Clock, store: CallHealth, timeout: number): StoreDeadline {
   const elapsed = () => clock.elapsed?.() ?? clock.now();
   let left = timeout;
   let underWay = 0;

@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto
 import { type Hmac, hmacOf } from "./hash.js";
 
 /** Everything that is drawn at random or keyed with a secret. */
-export interface Codes {
+export interface Keyring {
   /** "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
   draw(length: number): string;
   /** "stored only as HMAC-SHA-256 under a secret from the options, over authentication and code" (docs/contract.md#code), the first 132 bits of it. */
@@ -32,7 +32,7 @@ const digestLength = 22;
 const maskLength = 16;
 
 /** `secrets`: the current one first. `pepper`: keys the names of windows. Default: one of the secrets. */
-export function createCodes(secrets: readonly string[], pepper?: string): Codes {
+export function createKeyring(secrets: readonly string[], pepper?: string): Keyring {
   const random = randomPool();
   const keys = secrets.map((secret) => hmacOf(secret));
   const current = keys[0] as Hmac;

@@ -2,7 +2,7 @@ import type { Logger } from "../ports/logger.js";
 import { consoleLogger } from "./console-logger.js";
 
 /** A logger as the engine uses it: it never throws (docs/contract.md#listeners). What the host's own does not take, because it throws or rejects, goes to the console. */
-export function soundLogger(host: Logger): Logger {
+export function safeLogger(host: Logger): Logger {
   const level =
     (name: keyof Logger): Logger[typeof name] =>
     (fields, message) => {

@@ -1,8 +1,8 @@
-import { factHeaders } from "../contract/facts.js";
 import type { Accounts } from "../access/accounts.js";
-import type { Eyes } from "../observability/monitor.js";
-import type { Operations } from "../operations/operations.js";
+import { factHeaders } from "../contract/facts.js";
 import { faultBody, VerifierError } from "../errors.js";
+import type { Monitor } from "../observability/monitor.js";
+import type { Operations } from "../operations/operations.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import { answer, toFault } from "./answer.js";
@@ -15,7 +15,7 @@ import { matchRoute, type Route } from "./routes.js";
 export interface HandlerParts {
   readonly operations: Operations;
   readonly accounts: Accounts;
-  readonly eyes: Eyes;
+  readonly monitor: Monitor;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly docUrl: string;
@@ -43,7 +43,7 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
     } catch (error) {
       answered = toFault(parts.logger, parts.docUrl, error);
     }
-    parts.eyes.metrics.http(match?.route.operation ?? "none", answered.status);
+    parts.monitor.metrics.http(match?.route.operation ?? "none", answered.status);
     return answered;
   };
 }

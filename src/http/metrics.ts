@@ -1,5 +1,5 @@
-import type { Metrics } from "../observability/metrics.js";
 import { faultBody, VerifierError } from "../errors.js";
+import type { Metrics } from "../observability/metrics.js";
 import { answer } from "./answer.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 

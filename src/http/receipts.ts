@@ -1,7 +1,7 @@
-import type { Parts } from "../core/parts.js";
+import { faultBody, VerifierError } from "../errors.js";
+import type { Messages } from "../messages/messages.js";
 import { type ReceiptTarget, readReceiptUrl } from "../messages/receipt-reference.js";
 import { settleReceipts, soundReceipt } from "../messages/receipts.js";
-import { faultBody, VerifierError } from "../errors.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
 import { answer, toFault } from "./answer.js";
 import { bodyOf } from "./body.js";
@@ -15,7 +15,7 @@ const bodyLimit = 256 * 1024;
 const methods: readonly string[] = ["POST", "GET"];
 
 export interface ReceiptParts {
-  readonly parts: Parts;
+  readonly messages: Messages;
   readonly sources: readonly ReceiptSource[];
   /** Public address up to the mount prefix, without a slash at its end: signatures are over the exact URL. */
   readonly base: string;
@@ -25,8 +25,8 @@ export interface ReceiptParts {
  * Answers carriers' requests to `/receipts/{provider}` (docs/contract.md#receipt-answers): 2xx for everything authentic, unknown messages included, so that no carrier repeats it for ever; 403 for bad and old signatures, and for what only a reference of ours could vouch for; 400 for what is not in the carrier's form, 503
  * when the store cannot answer, so that the carrier tries again. Never rejects.
  */
-export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (request: HttpRequest) => Promise<HttpResponse> {
-  const { docUrl } = parts.settings;
+export function createReceiptHandler({ messages, sources, base }: ReceiptParts): (request: HttpRequest) => Promise<HttpResponse> {
+  const { docUrl } = messages.settings;
   const byProvider = new Map(sources.map((source) => [source.provider, source]));
   return async (request) => {
     try {
@@ -42,26 +42,26 @@ export function createReceiptHandler({ parts, sources, base }: ReceiptParts): (r
         return answer(fault.status, faultBody(fault, docUrl), { allow: methods.join(", ") });
       }
       const query = request.query ?? "";
-      const target = readReceiptUrl(parts.codes, query);
+      const target = readReceiptUrl(messages.keyring, query);
       if (target === "forged") throw notOurs();
-      const body = await bodyOf(parts.clock, request, bodyLimit, toBytes);
-      const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, parts.clock.now());
-      return await settle(parts, source.provider, reading, target);
+      const body = await bodyOf(messages.clock, request, bodyLimit, toBytes);
+      const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, messages.clock.now());
+      return await settle(messages, source.provider, reading, target);
     } catch (error) {
-      return toFault(parts.logger, docUrl, error);
+      return toFault(messages.logger, docUrl, error);
     }
   };
 }
 
-async function settle(parts: Parts, provider: string, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
+async function settle(messages: Messages, provider: string, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
   if ("refused" in reading) {
-    parts.logger.warn({ refused: reading.refused, reason: reading.reason }, "a carrier's receipt was refused");
+    messages.logger.warn({ refused: reading.refused, reason: reading.reason }, "a carrier's receipt was refused");
     throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was refused: ${reading.reason}`);
   }
   const { receipts, vouched, reply } = reading;
   const sound = receipts.map(soundReceipt).filter((receipt) => typeof receipt !== "string");
-  if (sound.length < receipts.length) parts.logger.error({ provider }, "a receipt source answered what is no receipt; it is left out");
-  const trusted = await settleReceipts(parts, sound, { url, unvouched: vouched === false ? provider : undefined });
+  if (sound.length < receipts.length) messages.logger.error({ provider }, "a receipt source answered what is no receipt; it is left out");
+  const trusted = await settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
   if (vouched === false && trusted === 0) throw notOurs();
   return reply === undefined ? answer(200, {}) : { status: reply.status, headers: { "content-type": reply.contentType }, body: reply.body };
 }

@@ -1,14 +1,15 @@
+import { agedCache } from "../core/aged-cache.js";
+import { type StoreDeadline, withTimeout } from "../core/deadline.js";
+import type { Account } from "../domain/account.js";
 import { messagesWeight, readBalance } from "../domain/balance.js";
 import type { SpamPolicy } from "../domain/spam-policy.js";
 import { type CountryCounts, raisedAlarm } from "../domain/spam-rules.js";
 import { day, hour, minute } from "../domain/time.js";
+import type { Alarms } from "../observability/alarms.js";
+import type { Monitor } from "../observability/monitor.js";
+import type { Observed } from "../observability/observed.js";
 import type { Clock } from "../ports/clock.js";
 import type { Store, Tally } from "../ports/store.js";
-import type { Alarms } from "../observability/alarms.js";
-import { type StoreBudget, withTimeout } from "../core/deadline.js";
-import type { Account } from "../access/accounts.js";
-import type { Eyes } from "../observability/monitor.js";
-import { agedCache } from "../core/aged-cache.js";
 
 /** What the rules know of a country before a message is claimed. */
 export interface CountryState {
@@ -26,24 +27,15 @@ export interface Countries {
   /** The alarm of a country that this process has heard of; asks nothing. */
   alarmOf(account: Account, country: string): CountryState["alarm"];
   /** Asks the store where this process has not heard of the country for some minutes. Where the store rejects, the country is not new and has no alarm; rejects with `unavailable` when the time is used up. */
-  stateOf(budget: StoreBudget, account: Account, country: string): Promise<CountryState>;
+  stateOf(deadline: StoreDeadline, account: Account, country: string): Promise<CountryState>;
   /** Whether someone verified in the country from a network within 7 days. Where the store rejects, the network is known. */
-  knowsNetwork(budget: StoreBudget, customer: string, country: string, network: string): Promise<boolean>;
+  knowsNetwork(deadline: StoreDeadline, customer: string, country: string, network: string): Promise<boolean>;
   sent(account: Account, country: string): void;
   refused(account: Account, country: string): void;
   /** `messages`: of the authentication. `network`: where it came from. */
   verified(account: Account, country: string, messages: number, network: string | undefined): void;
   /** Adds to the store what it does not have yet. */
   close(): Promise<void>;
-}
-
-export interface CountriesParts {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly eyes: Pick<Eyes, "sparse">;
-  readonly alarms: Alarms;
-  readonly storeTimeout: number;
-  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
 /** Milliseconds from the first count until the store has it. */
@@ -85,7 +77,7 @@ interface Country {
 
 const nothing = (): Counts => ({ open: 0, verified: 0, refused: 0 });
 
-export function createCountries({ store, clock, eyes, alarms, storeTimeout, inBackground }: CountriesParts): Countries {
+export function createCountries({ store, clock, monitor, alarms, settings, inBackground }: Observed): Countries {
   const countries = new Map<string, Country>();
   /** Networks that someone verified from, and the part of the week in which this process reported that to the store; 0 if it did not. */
   const known = agedCache<number>(clock, most, heardFor.usual);
@@ -129,7 +121,7 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, inBa
     }
     const told = some.map(({ networks }) => [...networks]);
     // The commit that follows needs the rest of the request's time.
-    const read = await withTimeout(clock, storeTimeout / 4, () => store.tally(adds, reads));
+    const read = await withTimeout(clock, settings.storeTimeout / 4, () => store.tally(adds, reads));
     let from = 0;
     const sum = ({ parts }: { readonly parts: number }) => read.slice(from, (from += parts)).reduce((all, part) => all + part, 0);
     for (const [at, one] of some.entries()) {
@@ -147,7 +139,7 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, inBa
       .catch((err: unknown) => {
         // Not asked again at once.
         for (const one of some) one.at = clock.now() - heardFor.usual + heardFor.alarm;
-        eyes.sparse.warn({ err }, "the messages of countries could not be counted; their alarms, and whether they are new, may lag");
+        monitor.sparse.warn({ err }, "the messages of countries could not be counted; their alarms, and whether they are new, may lag");
       })
       .finally(() => {
         for (const one of some) one.asking = undefined;
@@ -199,28 +191,28 @@ export function createCountries({ store, clock, eyes, alarms, storeTimeout, inBa
       return one === undefined || account.policy.spam.strangeNetwork.mode === "off" ? undefined : alarmOf(one, account.policy.spam.strangeNetwork);
     },
 
-    async stateOf(budget, account, country) {
+    async stateOf(deadline, account, country) {
       if (!reads(account)) return { isNew: false };
       const { strangeNetwork, newCountries } = account.policy.spam;
       const one = countryOf(account.customer, country);
       const watches = strangeNetwork.mode !== "off";
       const holds = one.at === Number.NEGATIVE_INFINITY || !watches || alarmOf(one, strangeNetwork) === undefined ? heardFor.usual : heardFor.alarm;
-      if (clock.now() - one.at >= holds) await budget.call(() => one.asking ?? refresh([one]));
+      if (clock.now() - one.at >= holds) await deadline.call(() => one.asking ?? refresh([one]));
       return {
         isNew: newCountries.mode !== "off" && one.at !== Number.NEGATIVE_INFINITY && one.all.week.verified + one.own.verified < newCountries.provenAt,
         alarm: watches ? alarmOf(one, strangeNetwork) : undefined,
       };
     },
 
-    async knowsNetwork(budget, customer, country, network) {
+    async knowsNetwork(deadline, customer, country, network) {
       const key = `${customer}${country}${network}`;
       if (known.get(key) !== undefined) return true;
       try {
-        const counts = await budget.call(() => store.tally([], networkOf(customer, country, network, clock.now())));
+        const counts = await deadline.call(() => store.tally([], networkOf(customer, country, network, clock.now())));
         if (counts.every((count) => count === 0)) return false;
         known.set(key, 0);
       } catch (err) {
-        eyes.sparse.warn({ err, customer_uuid: customer }, "a network could not be looked up; the rule strangeNetwork let the message through");
+        monitor.sparse.warn({ err, customer_uuid: customer }, "a network could not be looked up; the rule strangeNetwork let the message through");
       }
       return true;
     },

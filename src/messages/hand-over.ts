@@ -1,3 +1,7 @@
+import { type StoreDeadline, TimedOut, withTimeout } from "../core/deadline.js";
+import { type Decided, transition } from "../core/records/transact.js";
+import { retryInBackground } from "../core/retry-in-background.js";
+import type { Account } from "../domain/account.js";
 import { type Authentication, isVoid } from "../domain/authentication.js";
 import { givenBack, type SumClaim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
@@ -8,12 +12,8 @@ import { soundPrice, spendCorrection } from "../domain/spend.js";
 import type { TestNumber } from "../options/options.js";
 import type { Clock } from "../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
-import { type StoreBudget, TimedOut, withTimeout } from "../core/deadline.js";
-import { retryInBackground } from "../core/retry-in-background.js";
-import type { Account } from "../access/accounts.js";
-import { newBudget, type Parts } from "../core/parts.js";
-import { type Decided, transition } from "../core/records/transact.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./message-ids.js";
+import type { Messages } from "./messages.js";
 import { type Sending, toMessage } from "./plan.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 import { settleOne } from "./receipts.js";
@@ -26,14 +26,14 @@ const none: readonly never[] = [];
  *
  * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time). "Once a message may have been handed over, no store fault turns the answer into an error" (docs/contract.md#no-error-after-hand-over).
  */
-export async function handOver(parts: Parts, budget: StoreBudget, account: Account, sending: Sending): Promise<HandedOver> {
+export async function handOver(parts: Messages, deadline: StoreDeadline, account: Account, sending: Sending): Promise<HandedOver> {
   const { clock, settings } = parts;
   const began = clock.now();
   const test = settings.testNumbers.get(sending.next.number);
-  if (test !== undefined) return settled(parts, budget, account, sending, await pretend(parts, test), test);
+  if (test !== undefined) return settled(parts, deadline, account, sending, await pretend(parts, test), test);
   const report = await send(parts, toMessage(parts, sending), began);
   record(parts, sending, began, report);
-  return settled(parts, budget, account, sending, report);
+  return settled(parts, deadline, account, sending, report);
 }
 
 /** What came of a send, and its record afterwards. */
@@ -42,15 +42,22 @@ export interface HandedOver {
   readonly auth: Authentication;
 }
 
-function record({ clock, eyes, statistics }: Parts, { next: auth, price }: Sending, began: number, report: SentReport): void {
+function record({ clock, monitor, statistics }: Messages, { next: auth, price }: Sending, began: number, report: SentReport): void {
   const { result, reason } = report;
   const route = report.route ?? auth.sends.at(-1)?.route;
   if (result !== "rejected") statistics.sent(auth.customer, auth.country, route, report.price ?? price);
-  eyes.sent(auth, { attempt: auth.attempts, outcome: result, route, took: Math.max(0, clock.now() - began), reason });
+  monitor.sent(auth, { attempt: auth.attempts, outcome: result, route, took: Math.max(0, clock.now() - began), reason });
 }
 
 /** Writes what came of a send, where there is something to write. */
-async function settled(parts: Parts, budget: StoreBudget, { policy }: Account, sending: Sending, report: SentReport, test?: TestNumber): Promise<HandedOver> {
+async function settled(
+  parts: Messages,
+  deadline: StoreDeadline,
+  { policy }: Account,
+  sending: Sending,
+  report: SentReport,
+  test?: TestNumber,
+): Promise<HandedOver> {
   const { next: auth } = sending;
   const { result, indexed } = report;
   const attempt = auth.attempts;
@@ -60,7 +67,7 @@ async function settled(parts: Parts, budget: StoreBudget, { policy }: Account, s
   const returnedBy = ({ sent, uncounted }: Authentication) =>
     uncounted >= sent ? returnedClaims(parts, policy.limits.spend, { ...sending, cells: [] }, report) : returned;
   const marked = returned.length > 0 ? { ...report, marks: true } : report;
-  const token = parts.codes.newToken();
+  const token = parts.keyring.newToken();
   const settle = (current: Authentication, tokens: readonly string[]): Decided<Authentication> => {
     const known = settleSend(current, attempt, marked, policy, now);
     const next =
@@ -72,15 +79,15 @@ async function settled(parts: Parts, budget: StoreBudget, { policy }: Account, s
   const local = settle(auth, []);
   if (local.next === undefined && indexed === undefined) return { result, auth };
   // The id first: a process that dies in between leaves a message that its receipts find.
-  const listening = indexed === undefined ? undefined : listen(parts, budget, indexed, { customer: auth.customer, id: auth.id, attempt });
-  const after = local.next === undefined ? auth : await store(parts, budget, auth, local.result, settle);
+  const listening = indexed === undefined ? undefined : listen(parts, deadline, indexed, { customer: auth.customer, id: auth.id, attempt });
+  const after = local.next === undefined ? auth : await store(parts, deadline, auth, local.result, settle);
   await listening;
   return { result, auth: after };
 }
 
 /** What a message known not to have been sent gives back to its cells, and what it did not cost: "goes back with the write that settles it" (docs/contract.md#spend-ceiling). */
 function returnedClaims(
-  { settings }: Parts,
+  { settings }: Messages,
   ceilings: readonly SpendCeiling[],
   { next, maxPrice, cells = [] }: Sending,
   { result, price }: SentReport,
@@ -92,17 +99,17 @@ function returnedClaims(
 }
 
 /** Keeps the carrier's id for the receipts to come, and settles those that were quicker. A store fault costs the request nothing: it is retried in the background. */
-async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: ReceiptTarget): Promise<void> {
+async function listen(parts: Messages, deadline: StoreDeadline, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const { clock, logger } = parts;
-  const work = async (within: StoreBudget) => {
+  const work = async (within: StoreDeadline) => {
     const quicker = await keepId(parts, within, id, target);
     parts.inBackground(list(parts, id, target));
     for (const early of quicker) await settleOne(parts, within, early, target);
   };
   try {
-    await work(budget);
+    await work(deadline);
   } catch {
-    const again = retryInBackground(clock, () => work(newBudget(parts)), 1);
+    const again = retryInBackground(clock, () => work(parts.newDeadline()), 1);
     const failed = (err: unknown) =>
       logger.error({ err, authentication_uuid: target.id }, "a carrier's message id could not be kept; its receipts may not find their message");
     parts.inBackground(again.catch(failed));
@@ -110,11 +117,11 @@ async function listen(parts: Parts, budget: StoreBudget, id: CarrierId, target: 
 }
 
 /** Lists a kept id in its record, so that an erasure finds it; where the record was erased meanwhile, the id goes too. */
-async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise<void> {
+async function list(parts: Messages, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const listed = listedId(id);
   try {
     await retryInBackground(parts.clock, async () => {
-      const isListed = await transition(parts.records, newBudget(parts), target.customer, target.id, (auth): Decided<boolean> => {
+      const isListed = await transition(parts.records, parts.newDeadline(), target.customer, target.id, (auth): Decided<boolean> => {
         // One that is being erased is void.
         if (isVoid(auth)) return { result: false };
         return { result: true, next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] } };
@@ -122,31 +129,31 @@ async function list(parts: Parts, id: CarrierId, target: ReceiptTarget): Promise
       if (isListed !== true) await parts.store.delete({ values: keysOfListedId(listed) });
     });
   } catch (err) {
-    parts.eyes.sparse.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");
+    parts.monitor.sparse.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");
   }
 }
 
 /** Settles on what is stored. A store fault costs the request nothing: the record as it should be comes back all the same, and the write is retried in the background. */
 async function store(
-  parts: Parts,
-  budget: StoreBudget,
+  parts: Messages,
+  deadline: StoreDeadline,
   auth: Authentication,
   local: Authentication,
   settle: (current: Authentication, tokens: readonly string[]) => Decided<Authentication>,
 ): Promise<Authentication> {
-  const { clock, eyes, records, outbox } = parts;
-  const write = async (within: StoreBudget) => {
+  const { clock, monitor, records, outbox } = parts;
+  const write = async (within: StoreDeadline) => {
     const stored = await transition(records, within, auth.customer, auth.id, (current, { tokens }) => settle(current, tokens));
     // Nothing is told of a message whose record was erased meanwhile.
     if (stored !== undefined) outbox.deliverSoon(stored);
     return stored;
   };
   try {
-    return (await write(budget)) ?? local;
+    return (await write(deadline)) ?? local;
   } catch {
-    const again = retryInBackground(clock, () => write(newBudget(parts)), 1);
+    const again = retryInBackground(clock, () => write(parts.newDeadline()), 1);
     parts.inBackground(
-      again.catch((err) => eyes.sparse.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")),
+      again.catch((err) => monitor.sparse.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")),
     );
     return local;
   }
@@ -163,14 +170,14 @@ interface SentReport extends SendReport {
 }
 
 /** A test number's: never sent (docs/contract.md#test-numbers). */
-async function pretend({ clock, settings }: Parts, { outcome = "accepted" }: TestNumber): Promise<SentReport> {
+async function pretend({ clock, settings }: Messages, { outcome = "accepted" }: TestNumber): Promise<SentReport> {
   if (outcome === "slow") await new Promise<void>((resolve) => clock.after(settings.sendTimeout, resolve));
   return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted" };
 }
 
 /** "accepted, rejected (known not to have been sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
-async function send(parts: Parts, message: SmsMessage, now: number): Promise<SentReport> {
-  const { sender, clock, eyes, settings } = parts;
+async function send(parts: Messages, message: SmsMessage, now: number): Promise<SentReport> {
+  const { sender, clock, monitor, settings } = parts;
   const context = new TimeToSend(now, settings.sendTimeout);
   try {
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
@@ -178,7 +185,7 @@ async function send(parts: Parts, message: SmsMessage, now: number): Promise<Sen
     const outcome = outcomeOf(answer);
     const report = reportOf(outcome ?? "unknown", answer, clock);
     if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
-    if (eyes.outages.sender.on) eyes.outages.sender.worked();
+    if (monitor.outages.sender.on) monitor.outages.sender.worked();
     return report;
   } catch (error) {
     if (error instanceof TimedOut) context.abort(error);
@@ -187,12 +194,12 @@ async function send(parts: Parts, message: SmsMessage, now: number): Promise<Sen
 }
 
 /** With the reason, told to the operator, and kept where the sender gives no steps of its own. */
-function notAccepted({ eyes, clock }: Parts, message: SmsMessage, answer: unknown, report: SentReport): SentReport {
+function notAccepted({ monitor, clock }: Messages, message: SmsMessage, answer: unknown, report: SentReport): SentReport {
   const { result, route, decisions } = report;
   const reason = reasonOf(answer, message);
   const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), reason };
-  if (result === "rejected") eyes.sparse.warn(fields, "the sender rejected a message");
-  else eyes.outages.sender.failed(fields);
+  if (result === "rejected") monitor.sparse.warn(fields, "the sender rejected a message");
+  else monitor.outages.sender.failed(fields);
   if (decisions !== undefined && decisions.length > 0) return { ...report, reason };
   const rule = route ?? message.planned_route ?? "sender";
   const failure: Decision = { at: clock.now(), rule, mode: "route", reason: `${result}: ${reason}`.slice(0, 200) };

@@ -1,8 +1,8 @@
+import type { StoreDeadline } from "../core/deadline.js";
 import { isFinal } from "../domain/delivery.js";
 import { day, minute } from "../domain/time.js";
 import type { Receipt } from "../ports/receipts.js";
-import type { StoreBudget } from "../core/deadline.js";
-import type { Parts } from "../core/parts.js";
+import type { Messages } from "./messages.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 
 /** A carrier's id of a message, and what it is unique in: two carriers may both have a message 1001. */
@@ -31,19 +31,19 @@ export function keysOfListedId(listed: string): string[] {
 }
 
 /** Keeps the id of a message, and answers the receipts that were here before it. Rejects with `unavailable`. */
-export async function keepId(parts: Parts, budget: StoreBudget, id: CarrierId, target: ReceiptTarget): Promise<readonly Receipt[]> {
-  await keep(parts, budget, keyOf(listedId(id)), target, keptIds);
+export async function keepId(parts: Messages, deadline: StoreDeadline, id: CarrierId, target: ReceiptTarget): Promise<readonly Receipt[]> {
+  await keep(parts, deadline, keyOf(listedId(id)), target, keptIds);
   // After the id is there: a receipt that did not find it is kept by now, or will look once more.
-  const early = await Promise.all([false, true].map((final) => find<Receipt>(parts, budget, earlyKeyOf(listedId(id), final))));
+  const early = await Promise.all([false, true].map((final) => find<Receipt>(parts, deadline, earlyKeyOf(listedId(id), final))));
   return early.filter((receipt) => receipt !== undefined);
 }
 
 /** The message that had this id. A receipt of none is kept for a while, for the message that may be on its way here. Rejects with `unavailable`. */
-export async function findById(parts: Parts, budget: StoreBudget, id: CarrierId, receipt: Receipt): Promise<ReceiptTarget | undefined> {
-  const look = () => find<ReceiptTarget>(parts, budget, keyOf(listedId(id)));
+export async function findById(parts: Messages, deadline: StoreDeadline, id: CarrierId, receipt: Receipt): Promise<ReceiptTarget | undefined> {
+  const look = () => find<ReceiptTarget>(parts, deadline, keyOf(listedId(id)));
   const found = await look();
   if (found !== undefined) return found;
-  await keep(parts, budget, earlyKeyOf(listedId(id), isFinal(receipt.status)), receipt, keptEarly);
+  await keep(parts, deadline, earlyKeyOf(listedId(id), isFinal(receipt.status)), receipt, keptEarly);
   return look();
 }
 
@@ -53,14 +53,14 @@ interface Kept<T> {
   readonly until: number;
 }
 
-function keep(parts: Parts, budget: StoreBudget, key: string, value: unknown, life: number): Promise<void> {
+function keep(parts: Messages, deadline: StoreDeadline, key: string, value: unknown, life: number): Promise<void> {
   const now = parts.clock.now();
   const kept: Kept<unknown> = { value, until: now + life };
-  return budget.call(() => parts.store.put(key, JSON.stringify(kept), { now, keepUntil: kept.until }));
+  return deadline.call(() => parts.store.put(key, JSON.stringify(kept), { now, keepUntil: kept.until }));
 }
 
-async function find<T>(parts: Parts, budget: StoreBudget, key: string): Promise<T | undefined> {
-  const text = await budget.call(() => parts.store.get(key));
+async function find<T>(parts: Messages, deadline: StoreDeadline, key: string): Promise<T | undefined> {
+  const text = await deadline.call(() => parts.store.get(key));
   if (text === undefined) return undefined;
   const { value, until } = JSON.parse(text) as Kept<T>;
   return parts.clock.now() < until ? value : undefined;

@@ -1,14 +1,14 @@
+import { readAgain, readNumber } from "../access/destination.js";
+import type { StoreDeadline } from "../core/deadline.js";
+import type { Keyring } from "../core/keyring.js";
+import type { Held } from "../core/records/records.js";
+import type { Account } from "../domain/account.js";
 import type { Moment } from "../domain/claim.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import type { Policy } from "../domain/policy.js";
 import { type NumberNames, namesOfNumber, nobody, readMember } from "../domain/quota.js";
 import type { Store } from "../ports/store.js";
-import type { StoreBudget } from "../core/deadline.js";
-import type { Codes } from "../core/keyring.js";
-import type { Account } from "../access/accounts.js";
-import { readAgain, readNumber } from "../access/destination.js";
-import { newBudget, type Parts } from "../core/parts.js";
-import type { Held } from "../core/records/records.js";
+import type { Messages } from "./messages.js";
 
 /** A number of a customer, and all that is named after it. */
 export interface OwnNumber {
@@ -17,13 +17,13 @@ export interface OwnNumber {
 }
 
 /** The number, also one that could be sent to by an older numbering plan alone. Throws `invalid_phone_number`. */
-export function ownNumber(parts: Parts, { customer, policy }: Account, phoneNumber: string): OwnNumber {
-  const { clock, codes, settings } = parts;
+export function ownNumber(parts: Messages, { customer, policy }: Account, phoneNumber: string): OwnNumber {
+  const { clock, keyring, settings } = parts;
   const phone: PhoneNumber = readAgain(parts, phoneNumber) ?? readNumber(parts, phoneNumber);
-  return { phone, names: namesOf(codes, customer, phone.number, policy, { now: clock.now(), skew: settings.clockSkew }) };
+  return { phone, names: namesOf(keyring, customer, phone.number, policy, { now: clock.now(), skew: settings.clockSkew }) };
 }
 
-export function namesOf({ mask }: Codes, customer: string, number: string, policy: Policy, moment: Moment): NumberNames {
+export function namesOf({ mask }: Keyring, customer: string, number: string, policy: Policy, moment: Moment): NumberNames {
   return namesOfNumber(customer, mask(number), policy, moment);
 }
 
@@ -31,13 +31,13 @@ export function namesOf({ mask }: Codes, customer: string, number: string, polic
 const mostMembers = 10_000;
 
 /** What stands in a window, the newest first. */
-export function membersOf(parts: Parts, window: string): Promise<string[]> {
-  return membersWithin(newBudget(parts), parts.store, window);
+export function membersOf(parts: Messages, window: string): Promise<string[]> {
+  return membersWithin(parts.newDeadline(), parts.store, window);
 }
 
 /** The same within the time of a request. */
-export function membersWithin(budget: StoreBudget, store: Store, window: string): Promise<string[]> {
-  return budget.call(() => store.members(window, mostMembers));
+export function membersWithin(deadline: StoreDeadline, store: Store, window: string): Promise<string[]> {
+  return deadline.call(() => store.members(window, mostMembers));
 }
 
 /** What the windows of a number hold. */
@@ -47,7 +47,7 @@ export interface NumberMembers {
   readonly ids: readonly string[];
 }
 
-export async function membersOfNumber(parts: Parts, { names }: OwnNumber): Promise<NumberMembers> {
+export async function membersOfNumber(parts: Messages, { names }: OwnNumber): Promise<NumberMembers> {
   const [sends, listed, refused] = await Promise.all([membersOf(parts, names.sends), membersOf(parts, names.listed), membersOf(parts, names.refused)]);
   const first = new Map<string, number>();
   for (const { id, at } of [...sends, ...listed, ...refused].map(readMember)) if (id !== nobody) first.set(id, Math.min(at, first.get(id) ?? at));
@@ -58,11 +58,11 @@ export async function membersOfNumber(parts: Parts, { names }: OwnNumber): Promi
 /** Records read at a time. */
 const parallel = 32;
 
-/** The records of authentications, in their order, as far as they are there, until `enough`. Every read has a budget of its own. Rejects with `unavailable`. */
-export async function recordsOf(parts: Parts, { customer }: Account, ids: readonly string[], enough = ids.length): Promise<Held[]> {
+/** The records of authentications, in their order, as far as they are there, until `enough`. Every read has a deadline of its own. Rejects with `unavailable`. */
+export async function recordsOf(parts: Messages, { customer }: Account, ids: readonly string[], enough = ids.length): Promise<Held[]> {
   const found: Held[] = [];
   for (let at = 0; at < ids.length && found.length < enough; at += parallel) {
-    const read = await Promise.all(ids.slice(at, at + parallel).map((id) => parts.records.find(newBudget(parts), customer, id)));
+    const read = await Promise.all(ids.slice(at, at + parallel).map((id) => parts.records.find(parts.newDeadline(), customer, id)));
     found.push(...read.filter((held) => held !== undefined));
   }
   return found.slice(0, enough);

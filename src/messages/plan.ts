@@ -9,7 +9,7 @@ import { type Cost, soundPrice, spendCharges, unpricedRefusal } from "../domain/
 import { base36 } from "../domain/time.js";
 import { defaultText } from "../options/options.js";
 import type { Network, Plan, RegisteredIds, SmsMessage } from "../ports/sms-sender.js";
-import type { Parts } from "../core/parts.js";
+import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
 import type { Tried } from "./roll-back.js";
 
@@ -34,10 +34,10 @@ export interface Sending {
 }
 
 /** The next send of an authentication. */
-export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now: number, network?: Network): Sending {
-  const { codes, settings, overrides, logger } = parts;
+export function nextSend(parts: Messages, auth: Authentication, policy: Policy, now: number, network?: Network): Sending {
+  const { keyring, settings, overrides, logger } = parts;
   const test = settings.testNumbers.get(auth.number);
-  const code = test?.code ?? overrides.codeFor?.(auth.number) ?? codes.draw(policy.codeLength);
+  const code = test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(policy.codeLength);
   // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
   // "never sent": no route, and no cost.
@@ -47,7 +47,7 @@ export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now
   const unpriced = unpricedRefusal(cost, ceilings, now);
   if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend refuses a message: the sender told no price for it");
   return {
-    next: withSend(auth, codes.digest(auth.id, code), now, settleBy, plan?.route),
+    next: withSend(auth, keyring.digest(auth.id, code), now, settleBy, plan?.route),
     code,
     network,
     charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
@@ -58,7 +58,7 @@ export function nextSend(parts: Parts, auth: Authentication, policy: Policy, now
 }
 
 /** The route that the next send would take. "The first write names the planned route" (docs/contract.md#round-trips). */
-function planNext({ sender, logger }: Parts, auth: Authentication, network: Network | undefined): Plan | undefined {
+function planNext({ sender, logger }: Messages, auth: Authentication, network: Network | undefined): Plan | undefined {
   try {
     return sender.plan?.({
       to: auth.number,
@@ -76,10 +76,10 @@ function planNext({ sender, logger }: Parts, auth: Authentication, network: Netw
 }
 
 /** The message of a send. */
-export function toMessage(parts: Parts, { next: auth, code, maxPrice, network }: Sending): SmsMessage {
-  const { settings, codes } = parts;
+export function toMessage(parts: Messages, { next: auth, code, maxPrice, network }: Sending): SmsMessage {
+  const { settings, keyring } = parts;
   const { receiptBase } = settings;
-  const reference = receiptBase === undefined ? undefined : referenceOf(codes, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
+  const reference = receiptBase === undefined ? undefined : referenceOf(keyring, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
   return {
     to: auth.number,
     authentication_uuid: auth.id,
@@ -102,14 +102,14 @@ export function toMessage(parts: Parts, { next: auth, code, maxPrice, network }:
 }
 
 /** Under which ids its text is registered, where it is. */
-function registeredAs({ settings }: Parts, auth: Authentication): RegisteredIds | undefined {
+function registeredAs({ settings }: Messages, auth: Authentication): RegisteredIds | undefined {
   const { entity, template } = registeredText(settings.message, auth)?.ids ?? {};
   if (entity === undefined && template === undefined) return undefined;
   return { ...(entity !== undefined && { entity }), ...(template !== undefined && { template }) };
 }
 
 /** The text; the default one where a template function fails, so that its fault costs no verification. */
-function writeText({ settings, logger }: Parts, auth: Authentication, code: string): string {
+function writeText({ settings, logger }: Messages, auth: Authentication, code: string): string {
   const template = settings.message;
   const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer };
   if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);

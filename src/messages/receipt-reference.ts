@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import type { Codes } from "../core/keyring.js";
+import type { Keyring } from "../core/keyring.js";
 
 /** Which message a receipt is about. */
 export interface ReceiptTarget {
@@ -14,16 +14,16 @@ const nameBytes = 34;
 const nameLength = Math.ceil((nameBytes * 4) / 3);
 
 /** The signed name of a message: customer, authentication and attempt, and their keyed digest; 68 letters, digits, `-` and `_`. Whoever shows it was told it by us. */
-export function referenceOf(codes: Codes, target: ReceiptTarget): string {
+export function referenceOf(keyring: Keyring, target: ReceiptTarget): string {
   const name = nameOf(target);
-  return name + codes.fingerprints("receipt", name)[0];
+  return name + keyring.fingerprints("receipt", name)[0];
 }
 
 /** The message that a reference names; `undefined` when it is not one of ours. */
-export function readReference(codes: Codes, reference: string): ReceiptTarget | undefined {
+export function readReference(keyring: Keyring, reference: string): ReceiptTarget | undefined {
   const name = reference.slice(0, nameLength);
   const theirs = Buffer.from(reference.slice(nameLength));
-  const ours = codes.fingerprints("receipt", name).map((each) => Buffer.from(each));
+  const ours = keyring.fingerprints("receipt", name).map((each) => Buffer.from(each));
   if (!ours.some((each) => each.length === theirs.length && timingSafeEqual(each, theirs))) return undefined;
   const bytes = Buffer.from(name, "base64url");
   return { customer: uuidAt(bytes, 0), id: uuidAt(bytes, 16), attempt: bytes.readUInt16BE(32) };
@@ -35,9 +35,9 @@ export function receiptUrl(base: string, reference: string): string {
 }
 
 /** The message that a receipt's URL names: `undefined` when it names none, `"forged"` when its reference is not ours. */
-export function readReceiptUrl(codes: Codes, query: string): ReceiptTarget | "forged" | undefined {
+export function readReceiptUrl(keyring: Keyring, query: string): ReceiptTarget | "forged" | undefined {
   const reference = new URLSearchParams(query).get("r");
-  return reference === null ? undefined : (readReference(codes, reference) ?? "forged");
+  return reference === null ? undefined : (readReference(keyring, reference) ?? "forged");
 }
 
 function nameOf({ customer, id, attempt }: ReceiptTarget): string {

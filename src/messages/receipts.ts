@@ -1,13 +1,13 @@
 import { deliveryStatuses } from "../contract/callback.js";
+import type { StoreDeadline } from "../core/deadline.js";
+import { transition } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { settleReceipt } from "../domain/send.js";
 import { VerifierError } from "../errors.js";
 import type { Receipt } from "../ports/receipts.js";
-import type { StoreBudget } from "../core/deadline.js";
-import { newBudget, type Parts } from "../core/parts.js";
-import { transition } from "../core/records/transact.js";
 import { feedBack } from "./feedback.js";
 import { findById } from "./message-ids.js";
+import type { Messages } from "./messages.js";
 import { type ReceiptTarget, readReference } from "./receipt-reference.js";
 
 /** What a request with receipts says beside them. */
@@ -25,20 +25,20 @@ const atOnce = 16;
  * Settles carriers' receipts: "one signed reference, carried in whichever field a carrier offers, and an index of message ids only where a carrier offers none" (docs/contract.md#receipt-reference). Those of unknown messages are ignored.
  * The URL of one message speaks for one receipt, so that two of one post never settle one message twice. Answers how many were vouched for. All store calls together have one deadline; rejects with `unavailable`.
  */
-export async function settleReceipts(parts: Parts, receipts: readonly Receipt[], { url, unvouched }: ReceiptRound = {}): Promise<number> {
-  const budget = newBudget(parts);
+export async function settleReceipts(parts: Messages, receipts: readonly Receipt[], { url, unvouched }: ReceiptRound = {}): Promise<number> {
+  const deadline = parts.newDeadline();
   let trusted = 0;
   const lines = new Map<string, (() => Promise<void>)[]>();
   for (const receipt of receipts) {
-    const named = receipt.reference === undefined ? (receipts.length === 1 ? url : undefined) : readReference(parts.codes, receipt.reference);
+    const named = receipt.reference === undefined ? (receipts.length === 1 ? url : undefined) : readReference(parts.keyring, receipt.reference);
     if (named === undefined && unvouched !== undefined) continue;
     trusted += 1;
     const key = named === undefined ? `${receipt.idSpace}/${receipt.messageId}` : named.id;
     const line = lines.get(key) ?? [];
     lines.set(key, line);
     line.push(async () => {
-      const target = named ?? (await targetById(parts, budget, receipt));
-      if (target !== undefined) await settleOne(parts, budget, receipt, target, unvouched);
+      const target = named ?? (await targetById(parts, deadline, receipt));
+      if (target !== undefined) await settleOne(parts, deadline, receipt, target, unvouched);
     });
   }
   const waiting = lines.values();
@@ -50,7 +50,7 @@ export async function settleReceipts(parts: Parts, receipts: readonly Receipt[],
 }
 
 /** Receipts that the host takes on another way than HTTP. Rejects with `bad_request` for what is none, or names no message. */
-export async function settleForeign(parts: Parts, receipts: readonly Receipt[]): Promise<void> {
+export async function settleForeign(parts: Messages, receipts: readonly Receipt[]): Promise<void> {
   if (!Array.isArray(receipts)) throw new VerifierError("bad_request", "settleReceipts takes a list of receipts.");
   const sound = receipts.map((receipt: unknown, index) => {
     const read = soundReceipt(receipt);
@@ -86,32 +86,32 @@ export function soundReceipt(receipt: unknown): Receipt | string {
 
 /** Settles one receipt of a message. `unvouched`: the provider that said it, without more than our reference. Rejects with `unavailable`. */
 export async function settleOne(
-  parts: Parts,
-  budget: StoreBudget,
+  parts: Messages,
+  deadline: StoreDeadline,
   { status, error, at }: Receipt,
   { customer, id, attempt }: ReceiptTarget,
   unvouched?: string,
 ): Promise<void> {
   const now = parts.clock.now();
-  const settled = await transition(parts.records, budget, customer, id, (auth) => {
+  const settled = await transition(parts.records, deadline, customer, id, (auth) => {
     const next = mayReport(parts, auth, attempt, unvouched) ? settleReceipt(auth, attempt, { status, error, at }, now) : undefined;
     return { result: next, next };
   });
   if (settled === undefined) return;
-  parts.eyes.receipt(settled, attempt, status, error);
+  parts.monitor.receipt(settled, attempt, status, error);
   parts.outbox.deliverSoon(settled);
   if (status === "delivered" || status === "undeliverable") feedBack(parts, settled, attempt, status);
 }
 
 /** A reference that somebody read in a log is no carrier's word where the message's carrier signs: only a provider of the message's own route is believed without a signature. */
-function mayReport({ sender }: Parts, { sends }: Authentication, attempt: number, unvouched: string | undefined): boolean {
+function mayReport({ sender }: Messages, { sends }: Authentication, attempt: number, unvouched: string | undefined): boolean {
   if (unvouched === undefined) return true;
   const route = sends.find((send) => send.attempt === attempt)?.route;
   const providers = route === undefined || sender.receiptProvidersOf === undefined ? sender.receiptProviders : sender.receiptProvidersOf(route);
   return providers === undefined || providers.includes(unvouched);
 }
 
-async function targetById(parts: Parts, budget: StoreBudget, receipt: Receipt): Promise<ReceiptTarget | undefined> {
+async function targetById(parts: Messages, deadline: StoreDeadline, receipt: Receipt): Promise<ReceiptTarget | undefined> {
   const { reference, messageId, idSpace } = receipt;
-  return reference === undefined && messageId !== undefined && idSpace !== undefined ? findById(parts, budget, { messageId, idSpace }, receipt) : undefined;
+  return reference === undefined && messageId !== undefined && idSpace !== undefined ? findById(parts, deadline, { messageId, idSpace }, receipt) : undefined;
 }

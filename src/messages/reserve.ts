@@ -1,3 +1,7 @@
+import { type StoreDeadline, unavailable } from "../core/deadline.js";
+import type { Granted, Held, RefusedClaim } from "../core/records/records.js";
+import { creation, type Decided, transition } from "../core/records/transact.js";
+import type { Account } from "../domain/account.js";
 import { near } from "../domain/alarms.js";
 import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Claim, Moment, SumClaim } from "../domain/claim.js";
@@ -17,13 +21,9 @@ import {
   weighsNothing,
 } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
-import { type StoreBudget, unavailable } from "../core/deadline.js";
-import type { Account } from "../access/accounts.js";
-import type { Parts } from "../core/parts.js";
-import { membersWithin, namesOf } from "./number-windows.js";
-import type { Granted, Held, RefusedClaim } from "../core/records/records.js";
-import { creation, type Decided, transition } from "../core/records/transact.js";
 import { type HandedOver, handOver } from "./hand-over.js";
+import type { Messages } from "./messages.js";
+import { membersWithin, namesOf } from "./number-windows.js";
 import type { Sending } from "./plan.js";
 import { rollBack, type Tried, takeBack } from "./roll-back.js";
 
@@ -80,25 +80,25 @@ const mostDelays = 10;
  * `started`: called before the message is handed over.
  */
 export async function sendOnce<R>(
-  parts: Parts,
+  parts: Messages,
   account: Account,
-  budget: StoreBudget,
+  deadline: StoreDeadline,
   id: string,
   isNew: boolean,
   decide: Decide<R>,
   started: (auth: Authentication) => void = () => {},
 ): Promise<Sent<R>> {
-  const { clock, codes, settings } = parts;
+  const { clock, keyring, settings } = parts;
   for (let delays = 0; delays < mostDelays; delays++) {
-    const reserved = await reserve(parts, account, budget, id, isNew, decide);
+    const reserved = await reserve(parts, account, deadline, id, isNew, decide);
     if (!("sending" in reserved)) return reserved;
     const { sending } = reserved;
     if (clock.now() - sending.next.lastSendAt <= settings.storeTimeout) {
       started(sending.next);
-      return { sent: await handOver(parts, budget, account, sending) };
+      return { sent: await handOver(parts, deadline, account, sending) };
     }
     if (sending.tried === undefined) break;
-    const token = codes.newToken();
+    const token = keyring.newToken();
     await takeBack(parts, sending.tried, token).catch((fault: unknown) => {
       if (sending.tried !== undefined) rollBack(parts, sending.tried, token);
       throw fault;
@@ -111,15 +111,16 @@ export async function sendOnce<R>(
  * Writes a message down, with all that caps, ceilings and rules claim for it, in one commit (docs/contract.md#one-commit). Where that is refused, nothing was written.
  * What a spam rule refuses is looked at once more: where the rule does not stand, the commit is made without its limit (docs/contract.md#second-look). `isNew`: of a create, which expects no record.
  */
-async function reserve<R>(parts: Parts, account: Account, budget: StoreBudget, id: string, isNew: boolean, decide: Decide<R>): Promise<Reserved<R>> {
+async function reserve<R>(parts: Messages, account: Account, deadline: StoreDeadline, id: string, isNew: boolean, decide: Decide<R>): Promise<Reserved<R>> {
   let exempt = noExemptions;
   for (let looks = 0; ; looks++) {
-    const outcome = await commit(parts, account, budget, id, isNew, decide, exempt);
+    const outcome = await commit(parts, account, deadline, id, isNew, decide, exempt);
     if ("answer" in outcome) return outcome;
-    if ("counts" in outcome) return { sending: await granted(parts, account, budget, outcome) };
+    if ("counts" in outcome) return { sending: await granted(parts, account, deadline, outcome) };
     const { candidate, charge, claim } = outcome;
     const decision = isSpam(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, claim, parts.settings.clockSkew);
-    const waived = isSpam(charge) && looks < mostLooks ? await lookAgain(parts, account, budget, candidate, charge, claim.count, decision, exempt) : undefined;
+    const waived =
+      isSpam(charge) && looks < mostLooks ? await lookAgain(parts, account, deadline, candidate, charge, claim.count, decision, exempt) : undefined;
     if (waived === undefined) {
       warnOfCrowd(parts, candidate.sending.next, decision);
       return { refusal: { status: isSpam(charge) ? "spam_detected" : "rate_limited", decision, candidate } };
@@ -129,15 +130,15 @@ async function reserve<R>(parts: Parts, account: Account, budget: StoreBudget, i
 }
 
 async function commit<R>(
-  parts: Parts,
+  parts: Messages,
   { customer, policy }: Account,
-  budget: StoreBudget,
+  deadline: StoreDeadline,
   id: string,
   isNew: boolean,
   decide: Decide<R>,
   exempt: Exemptions,
 ): Promise<Outcome<R>> {
-  const { codes, proven, records, settings } = parts;
+  const { keyring, proven, records, settings } = parts;
   const { spam } = policy;
   let tried: Tried | undefined;
   const decideHeld = (before: Held | undefined): Decided<Outcome<R>> => {
@@ -151,11 +152,20 @@ async function commit<R>(
       ...sending.charges,
       ...(safe || weighsNothing(spam, settings.ownCells)
         ? []
-        : spamCharges(next, spam, settings.ownCells, { ...exempt, all: exempt.all || proof }, decided, moment, codes.mask, (sum) => proven.get(sum) === true)),
+        : spamCharges(
+            next,
+            spam,
+            settings.ownCells,
+            { ...exempt, all: exempt.all || proof },
+            decided,
+            moment,
+            keyring.mask,
+            (sum) => proven.get(sum) === true,
+          )),
       ...trustCharges(caps, exempt, moment),
     ];
     const claims = [...charges.map(({ claim }) => claim), ...listed];
-    const written: Tried = { token: codes.newToken(), next, before, claims, cells: cellsIn(charges), policy };
+    const written: Tried = { token: keyring.newToken(), next, before, claims, cells: cellsIn(charges), policy };
     tried = written;
     return {
       result: { candidate, charges, tried: written, counts: [] },
@@ -168,8 +178,8 @@ async function commit<R>(
     };
   };
   try {
-    if (isNew) return await creation<Outcome<R>>(records, budget, customer, id, decideHeld);
-    const outcome = await transition<Outcome<R>>(records, budget, customer, id, (_auth, held) => decideHeld(held));
+    if (isNew) return await creation<Outcome<R>>(records, deadline, customer, id, decideHeld);
+    const outcome = await transition<Outcome<R>>(records, deadline, customer, id, (_auth, held) => decideHeld(held));
     return outcome ?? decideHeld(undefined).result;
   } catch (fault) {
     if (tried !== undefined && fault instanceof VerifierError && fault.code === "unavailable") rollBack(parts, tried);
@@ -192,17 +202,17 @@ function cellsIn(charges: Charges): SumClaim[] {
 }
 
 /** Whether the count of a message is read where it is granted: by a rule in shadow, and by the alarms of those who listen. */
-function isRead({ eyes }: Parts, charge: Charge | SpamCharge): boolean {
-  return isSpam(charge) ? charge.mode === "shadow" : eyes.watched() && alarmOf(charge) !== undefined;
+function isRead({ monitor }: Messages, charge: Charge | SpamCharge): boolean {
+  return isSpam(charge) ? charge.mode === "shadow" : monitor.watched() && alarmOf(charge) !== undefined;
 }
 
 const isSpam = (charge: Charge | SpamCharge): charge is SpamCharge => "mode" in charge;
 
 /** What is asked only where a rule refuses: whether the number is trusted, and how many verified in its million. Returns with what to commit again; `undefined`: the rule stands. */
 async function lookAgain(
-  { codes, proven, store }: Parts,
+  { keyring, proven, store }: Messages,
   { customer, policy }: Account,
-  budget: StoreBudget,
+  deadline: StoreDeadline,
   { sending: { next }, moment }: Candidate,
   charge: SpamCharge,
   held: number,
@@ -216,30 +226,35 @@ async function lookAgain(
   }
   const isCrowd = rule === "crowd";
   if (!isCrowd && policy.spam.trust.open === 0) return undefined;
-  const names = namesOf(codes, customer, next.number, policy, moment);
-  const asks = isCrowd ? [millionOf(customer, next.number, moment, codes.mask)] : [];
+  const names = namesOf(keyring, customer, next.number, policy, moment);
+  const asks = isCrowd ? [millionOf(customer, next.number, moment, keyring.mask)] : [];
   const [sends, listed, verified, counted] = await Promise.all([
-    membersWithin(budget, store, names.sends),
-    names.sendSums.length > 0 ? membersWithin(budget, store, names.listed) : [],
-    membersWithin(budget, store, verifiedWindow(customer, next.number, codes.mask)),
-    isCrowd ? budget.call(() => store.commit({ asks })) : undefined,
+    membersWithin(deadline, store, names.sends),
+    names.sendSums.length > 0 ? membersWithin(deadline, store, names.listed) : [],
+    membersWithin(deadline, store, verifiedWindow(customer, next.number, keyring.mask)),
+    isCrowd ? deadline.call(() => store.commit({ asks })) : undefined,
   ]);
   const million = counted?.done === true ? counted.asked[0] : undefined;
   return exemptedBy({ sends: [...sends, ...listed], verified, million }, decision, held, exempt, policy.spam);
 }
 
 /** The message of a commit that was granted, with what rules that only watch say of it: that is written with the next write of its record, which most never have. */
-async function granted(parts: Parts, account: Account, budget: StoreBudget, outcome: Extract<Outcome<never>, { readonly counts: unknown }>): Promise<Sending> {
-  const { alarms, countries, eyes, records } = parts;
+async function granted(
+  parts: Messages,
+  account: Account,
+  deadline: StoreDeadline,
+  outcome: Extract<Outcome<never>, { readonly counts: unknown }>,
+): Promise<Sending> {
+  const { alarms, countries, monitor, records } = parts;
   const { candidate, charges, tried, counts } = outcome;
   const { sending } = candidate;
   const { customer, country } = sending.next;
   if (country !== undefined && !candidate.safe) countries.sent(account, country);
   for (const [at, charge] of charges.entries()) warnOf(parts, customer, charge, counts[at]);
-  const shadow = await watching(parts, account, budget, outcome);
+  const shadow = await watching(parts, account, deadline, outcome);
   if (charges.some(isSpam)) alarms.watched(customer, shadow);
   for (const decision of shadow) {
-    eyes.metrics.fired(decision.rule, "shadow");
+    monitor.metrics.fired(decision.rule, "shadow");
     warnOfCrowd(parts, sending.next, decision);
   }
   const { cells } = tried;
@@ -251,9 +266,9 @@ async function granted(parts: Parts, account: Account, budget: StoreBudget, outc
 
 /** What rules in shadow would have refused a message for: they claim without a limit, and are judged by what comes back (docs/contract.md#store-counts). */
 async function watching(
-  parts: Parts,
+  parts: Messages,
   account: Account,
-  budget: StoreBudget,
+  deadline: StoreDeadline,
   { candidate, charges, counts }: Extract<Outcome<never>, { readonly counts: unknown }>,
 ): Promise<readonly Decision[]> {
   const decisions = candidate.proof || candidate.safe ? [] : candidate.decided.filter(({ mode }) => mode === "shadow");
@@ -262,13 +277,13 @@ async function watching(
     if (!isSpam(charge) || charge.mode !== "shadow" || count === undefined || !("weight" in charge.claim)) continue;
     const held = count - charge.claim.weight;
     const decision: Decision = { at: candidate.moment.now, rule: charge.rule, mode: "shadow", ...measured(charge, held) };
-    if (!isAgainst(charge, held) || (await lookAgain(parts, account, budget, candidate, charge, held, decision, noExemptions)) !== undefined) continue;
+    if (!isAgainst(charge, held) || (await lookAgain(parts, account, deadline, candidate, charge, held, decision, noExemptions)) !== undefined) continue;
     decisions.push(decision);
   }
   return decisions;
 }
 
-function warnOfCrowd({ alarms }: Parts, { customer, number }: Authentication, { rule, value = 0, threshold = 0 }: Decision): void {
+function warnOfCrowd({ alarms }: Messages, { customer, number }: Authentication, { rule, value = 0, threshold = 0 }: Decision): void {
   if (rule === "crowd") alarms.raise(customer, { alarm: "crowd", range: `${number.slice(0, -4)}****` }, value, threshold);
 }
 
@@ -277,7 +292,7 @@ function alarmOf({ rule, counts }: Charge): "customer_cap" | "spend" | undefined
 }
 
 /** Raises the alarm for a cap of the customer, or a ceiling, that is used to four fifths. */
-function warnOf({ alarms }: Parts, customer: string, charge: Charge, count: number | undefined): void {
+function warnOf({ alarms }: Messages, customer: string, charge: Charge, count: number | undefined): void {
   const { rule, counts } = charge;
   const alarm = alarmOf(charge);
   if (alarm === undefined || count === undefined) return;

@@ -1,11 +1,11 @@
+import type { Held } from "../core/records/records.js";
+import { creation, type Decided, transition } from "../core/records/transact.js";
+import { retryInBackground } from "../core/retry-in-background.js";
 import { type Authentication, blankOf, hasNumber, isVoid, withoutSendThatNeverWas } from "../domain/authentication.js";
 import type { Claim, SumClaim } from "../domain/claim.js";
 import type { Policy } from "../domain/policy.js";
 import { listedClaims } from "../domain/quota.js";
-import { retryInBackground } from "../core/retry-in-background.js";
-import { newBudget, type Parts } from "../core/parts.js";
-import type { Held } from "../core/records/records.js";
-import { creation, type Decided, transition } from "../core/records/transact.js";
+import type { Messages } from "./messages.js";
 
 /** A commit for a send, as it was tried. */
 export interface Tried {
@@ -21,9 +21,9 @@ export interface Tried {
 /**
  * Takes a commit back in the background whose answer was lost or late, whether it landed, never will, or lands later: "no send that never was may cost a retry or push a live code out" (docs/contract.md#take-back).
  */
-export function rollBack(parts: Parts, tried: Tried, token = parts.codes.newToken()): void {
+export function rollBack(parts: Messages, tried: Tried, token = parts.keyring.newToken()): void {
   const failed = (err: unknown) =>
-    parts.eyes.sparse.error(
+    parts.monitor.sparse.error(
       { err, authentication_uuid: tried.next.id },
       "a write whose answer was late could not be taken back: if it landed, its send counts though no message was sent",
     );
@@ -31,11 +31,11 @@ export function rollBack(parts: Parts, tried: Tried, token = parts.codes.newToke
 }
 
 /** One write after which the commit has no effect. `token`: of every attempt at it, so that only one counts. Rejects with `unavailable`. */
-export async function takeBack(parts: Parts, tried: Tried, token: string): Promise<void> {
+export async function takeBack(parts: Messages, tried: Tried, token: string): Promise<void> {
   const { records, store } = parts;
   const { next, before, claims } = tried;
   const { customer, id } = next;
-  const budget = newBudget(parts);
+  const deadline = parts.newDeadline();
   const decide = (held: Held | undefined): Decided<"revoked" | "lost"> => {
     if (held === undefined) return written(parts, tried, blankOf(next), claims, token);
     // Others have written since: it did not land, and cannot any more. Its claims may have been made all the same, where they are a step of their own.
@@ -50,18 +50,18 @@ export async function takeBack(parts: Parts, tried: Tried, token: string): Promi
   };
   const done =
     before === undefined
-      ? await creation(records, budget, customer, id, decide)
-      : await transition(records, budget, customer, id, (_auth, held) => decide(held));
+      ? await creation(records, deadline, customer, id, decide)
+      : await transition(records, deadline, customer, id, (_auth, held) => decide(held));
   // What an attempt before this one wrote may not be what is stored now.
   records.forget(id);
-  if (done !== "revoked") await budget.call(() => store.commit({ revoke: { token: tried.token, claims }, counts: [] }));
+  if (done !== "revoked") await deadline.call(() => store.commit({ revoke: { token: tried.token, claims }, counts: [] }));
 }
 
 /** What is written instead of a commit. A create that is void stays no longer than its end, and is listed, so that an erasure finds it. */
-function written({ codes, settings }: Parts, tried: Tried, auth: Authentication, claims: readonly Claim[], token: string): Decided<"revoked"> {
+function written({ keyring, settings }: Messages, tried: Tried, auth: Authentication, claims: readonly Claim[], token: string): Decided<"revoked"> {
   const next = isVoid(auth) ? { ...auth, keepUntil: auth.expiresAt } : auth;
   const { createdAt: now } = next;
-  const listed = isVoid(next) && hasNumber(next) ? listedClaims(next, tried.policy, { now, skew: settings.clockSkew }, codes.mask, false) : [];
+  const listed = isVoid(next) && hasNumber(next) ? listedClaims(next, tried.policy, { now, skew: settings.clockSkew }, keyring.mask, false) : [];
   return { result: "revoked", next, claims: listed, revoke: { token: tried.token, claims }, token };
 }
 

@@ -4,7 +4,7 @@ import { day, hour } from "../domain/time.js";
 import type { Clock } from "../ports/clock.js";
 import type { Alarm } from "../ports/events.js";
 import type { Store } from "../ports/store.js";
-import type { Eyes } from "./monitor.js";
+import type { Monitor } from "./monitor.js";
 
 /** Tells the operator what to look at. Nothing here makes a request wait, or fail. */
 export interface Alarms {
@@ -19,7 +19,7 @@ export interface AlarmParts {
   readonly store: Store;
   readonly clock: Clock;
   /** Whom they are told to; where nobody watches, nothing is looked for. */
-  readonly eyes: Pick<Eyes, "watched" | "alarm" | "sparse">;
+  readonly monitor: Pick<Monitor, "watched" | "alarm" | "sparse">;
   /** Lets work go on after an answer. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }
@@ -30,7 +30,7 @@ const lookEvery = 10_000;
 /** Customers, alarms and rules remembered; beyond, all are forgotten. */
 const most = 10_000;
 
-export function createAlarms({ store, clock, eyes, inBackground }: AlarmParts): Alarms {
+export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts): Alarms {
   /** When each was told last. */
   const told = new Map<string, number>();
   const watching = new Map<string, { since: number; messages: number; flagged: Map<string, number> }>();
@@ -42,14 +42,14 @@ export function createAlarms({ store, clock, eyes, inBackground }: AlarmParts): 
   };
 
   const raise: Alarms["raise"] = (customer, alarm, value, threshold) => {
-    if (!eyes.watched()) return;
+    if (!monitor.watched()) return;
     const now = clock.now();
     const { alarm: kind, ...rest } = alarm;
     const subject = "country" in rest ? rest.country : "range" in rest ? rest.range : "rule" in rest ? rest.rule : "";
     const key = `${customer} ${kind} ${subject}`;
     if (now - (told.get(key) ?? Number.NEGATIVE_INFINITY) < hour) return;
     bounded(told).set(key, now);
-    eyes.alarm({ type: "alarm", ...alarm, customer_uuid: customer, at: now, value, threshold });
+    monitor.alarm({ type: "alarm", ...alarm, customer_uuid: customer, at: now, value, threshold });
   };
 
   /** Adds what was judged here to what all have judged today, and reads that. */
@@ -72,7 +72,7 @@ export function createAlarms({ store, clock, eyes, inBackground }: AlarmParts): 
     raise,
 
     watched(customer, shadow) {
-      if (!eyes.watched()) return;
+      if (!monitor.watched()) return;
       const now = clock.now();
       let seen = watching.get(customer);
       if (seen === undefined || now - seen.since >= hour) bounded(watching).set(customer, (seen = { since: now, messages: 0, flagged: new Map() }));
@@ -86,7 +86,7 @@ export function createAlarms({ store, clock, eyes, inBackground }: AlarmParts): 
     },
 
     judged(customer, right, codeLength) {
-      if (!eyes.watched()) return;
+      if (!monitor.watched()) return;
       const now = clock.now();
       let seen = judged.get(customer);
       if (seen === undefined) bounded(judged).set(customer, (seen = { lookedAt: now, wrong: 0, right: 0 }));
@@ -94,7 +94,7 @@ export function createAlarms({ store, clock, eyes, inBackground }: AlarmParts): 
       if (now - seen.lookedAt < lookEvery) return;
       const { wrong, right: rights } = seen;
       Object.assign(seen, { lookedAt: now, wrong: 0, right: 0 });
-      inBackground(look(customer, wrong, rights, codeLength).catch((err) => eyes.sparse.warn({ err }, "the codes judged today could not be counted")));
+      inBackground(look(customer, wrong, rights, codeLength).catch((err) => monitor.sparse.warn({ err }, "the codes judged today could not be counted")));
     },
   };
 }

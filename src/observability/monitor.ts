@@ -2,6 +2,7 @@ import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { RetryStatus } from "../contract/retry.js";
+import { sparseLogger } from "../core/throttled-logger.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";
@@ -11,7 +12,6 @@ import type { AlarmEvent, FiredRule, VerifierEvent } from "../ports/events.js";
 import type { Logger } from "../ports/logger.js";
 import { createMetrics, type Metrics } from "./metrics.js";
 import { createOutages, type Outages } from "./outages.js";
-import { sparseLogger } from "../core/throttled-logger.js";
 
 export type Operation = "create" | "retry" | "check" | "lookup";
 
@@ -26,7 +26,7 @@ export interface SentWord {
 }
 
 /** Where the engine tells what happens: it is counted, and told to whoever listens. Nothing here makes a request wait, or fail. */
-export interface Eyes {
+export interface Monitor {
   readonly outages: Outages;
   readonly metrics: Metrics;
   /** For what an outage brings about in each request. */
@@ -47,7 +47,7 @@ export interface Eyes {
   alarm(event: AlarmEvent): void;
 }
 
-export interface EyesParts {
+export interface MonitorOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly onEvent: ((event: VerifierEvent) => void | Promise<void>) | undefined;
@@ -55,7 +55,7 @@ export interface EyesParts {
   readonly waiting: () => number;
 }
 
-export function createEyes({ clock, logger, onEvent, waiting }: EyesParts): Eyes {
+export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOptions): Monitor {
   /** Handlers that throw, reject or hang never touch a request: nobody waits for them, and their faults are an outage of their own, which is only logged. */
   const tell = (event: VerifierEvent): void => {
     if (onEvent === undefined) return;

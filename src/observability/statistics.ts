@@ -1,14 +1,12 @@
 import type * as z from "zod";
 import type { StatsRequest } from "../contract/operator.js";
+import type { Core } from "../core/core.js";
+import { withTimeout } from "../core/deadline.js";
+import type { Account } from "../domain/account.js";
 import { moneyUnit } from "../domain/quota.js";
 import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
-import type { Clock } from "../ports/clock.js";
-import type { Logger } from "../ports/logger.js";
-import type { Store, Tally } from "../ports/store.js";
-import { storeBudget, withTimeout } from "../core/deadline.js";
-import type { Account } from "../access/accounts.js";
-import type { Outage } from "./outages.js";
+import type { Tally } from "../ports/store.js";
 
 /** What became of a customer's messages, for each hour, country and route. */
 export interface StatsRow {
@@ -20,7 +18,7 @@ export interface StatsRow {
   readonly route?: string;
   /** Messages that were, or may have been, handed to a carrier. */
   readonly sends: number;
-  /** Codes that were typed. */
+  /** Keyring that were typed. */
   readonly verified: number;
   /** What the messages cost, in the unit of the routes' prices; 0 where the sender tells none. */
   readonly cost: number;
@@ -56,17 +54,6 @@ export interface Statistics {
   read(account: Account, request: z.output<typeof StatsRequest>): Promise<Stats>;
   /** Tells the store what is not told yet. */
   close(): Promise<void>;
-}
-
-export interface StatisticsParts {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Told of the store's failures. */
-  readonly outage: Outage;
-  /** Milliseconds; `undefined`: nothing is counted. */
-  readonly keptFor: number | undefined;
-  readonly storeTimeout: number;
 }
 
 /** From the first of a batch until the store is told of it, in milliseconds. */
@@ -108,7 +95,8 @@ const labelOf = (kind: Kind, country: string, name: string) => `${kind}/${countr
  * Sends, verified, refused by rule, cost, by country, route and hour, out of the tallies (docs/contract.md#tallies). Counted in this process and told in batches, two seconds after the first of each: a process that dies loses its last batch, and one that
  * the store does not take in time is lost too, for told again it might count twice.
  */
-export function createStatistics({ store, clock, logger, outage, keptFor, storeTimeout }: StatisticsParts): Statistics {
+export function createStatistics({ store, clock, logger, newDeadline, settings }: Core): Statistics {
+  const { statisticsKept: keptFor, storeTimeout } = settings;
   if (keptFor === undefined) return switchedOff;
   let batch: Batch = new Map();
   let rows = 0;
@@ -186,7 +174,7 @@ export function createStatistics({ store, clock, logger, outage, keptFor, storeT
         `from and to may be at most ${Math.floor(keptFor / day) + 1} days apart: statistics are kept for statistics.keep seconds.`,
       );
     await flush();
-    const call = <T>(work: () => Promise<T>) => storeBudget(clock, outage, storeTimeout).call(work);
+    const call = <T>(work: () => Promise<T>) => newDeadline().call(work);
     const wanted: { readonly at: number; readonly label: string; readonly field: keyof Row }[] = [];
     for (let dayAt = Math.floor(from / day) * day; dayAt < to; dayAt += day) {
       const labels = await call(() => store.members(listOf(customer, dayAt), mostRows));

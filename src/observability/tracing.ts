@@ -1,7 +1,6 @@
 import type { SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
 import type { Telemetry } from "../ports/telemetry.js";
-import type { Operations } from "../operations/operations.js";
 
 /*
  * Put around a store, a sender and the operations where there is telemetry, and only there: without it nothing is between them.
@@ -53,22 +52,4 @@ export function tracedSender(sender: SmsSender, telemetry: Telemetry): SmsSender
 function resultOf(answer: SendOutcome | undefined): string {
   const outcome: unknown = typeof answer === "object" && answer !== null ? answer.outcome : undefined;
   return outcome === "accepted" || outcome === "rejected" ? outcome : "unknown";
-}
-
-/** The four operations as steps. */
-export function tracedOperations(operations: Operations, telemetry: Telemetry): Operations {
-  const step = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string) => telemetry.step({ kind: "operation", name, facts: {} }, work, result);
-  const statusOf = ({ status }: { readonly status: string }) => status;
-  return {
-    ...operations,
-    createAuthentication: (...asked) => step("create", () => operations.createAuthentication(...asked), statusOf),
-    retry: (...asked) => step("retry", () => operations.retry(...asked), statusOf),
-    check: (...asked) => step("check", () => operations.check(...asked), statusOf),
-    lookup: (...asked) =>
-      step(
-        "lookup",
-        () => operations.lookup(...asked),
-        () => "answered",
-      ),
-  };
 }

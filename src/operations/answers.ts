@@ -1,10 +1,10 @@
 import type { Standing } from "../contract/direct.js";
+import { unavailable } from "../core/deadline.js";
 import { type Authentication, hasNumber } from "../domain/authentication.js";
 import { checksLeft } from "../domain/left.js";
 import type { Policy } from "../domain/policy.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
-import { unavailable } from "../core/deadline.js";
 
 /** An answer with what its authentication has left, as direct calls return it. */
 export function withStanding<A extends object>(answer: A, auth: Authentication, policy: Policy, now: number): A & Standing {

@@ -1,5 +1,11 @@
+import { meetsChallenge } from "../access/challenge.js";
+import { askIpInfo, askOwnRules, type OwnWord, withListed } from "../access/custom-rules.js";
+import { blockedNumber, lookBeforeSend, readDestination } from "../access/destination.js";
 import type { AuthenticationStatus, CreateAuthenticationRequest } from "../contract/authentication.js";
 import type { AuthenticationAnswer } from "../contract/direct.js";
+import type { StoreDeadline } from "../core/deadline.js";
+import { creation, type Decided } from "../core/records/transact.js";
+import type { Account } from "../domain/account.js";
 import { type Authentication, isCarrierRefused, isVoid, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
@@ -11,61 +17,56 @@ import type { SpamAttempt } from "../domain/spam.js";
 import { type Origin, originOf } from "../domain/spam-rules.js";
 import { timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
-import type { Network } from "../ports/sms-sender.js";
-import type { StoreBudget } from "../core/deadline.js";
-import type { Account } from "../access/accounts.js";
-import { meetsChallenge } from "../access/challenge.js";
-import { blockedNumber, lookBeforeSend, readDestination } from "../access/destination.js";
-import { askIpInfo, askOwnRules, type OwnWord, withListed } from "../access/custom-rules.js";
-import { isTestNumber, newBudget, type Parts } from "../core/parts.js";
 import { countryRules } from "../messages/country-rules.js";
 import { nextSend } from "../messages/plan.js";
 import { type Decide, sendOnce } from "../messages/reserve.js";
+import { isTestNumber } from "../options/options.js";
+import type { Network } from "../ports/sms-sender.js";
 import { withStanding } from "./answers.js";
-import { creation, type Decided } from "../core/records/transact.js";
+import type { Context } from "./context.js";
 
 /**
  * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our spam rules → `spam_detected`, else the code is sent and the status is `pending`" (docs/contract.md#create-order).
  * "The three outcomes all make an authentication with an id and `expires_at`" (docs/contract.md#create-outcomes).
  */
 export async function createAuthentication(
-  parts: Parts,
+  parts: Context,
   account: Account,
   request: CreateAuthenticationRequest,
   idempotencyKey?: string,
 ): Promise<AuthenticationAnswer> {
-  const { clock, eyes } = parts;
+  const { clock, monitor } = parts;
   const began = clock.now();
   try {
     const phone = readDestination(parts, request.phone_number);
     const auth = await created(parts, account, request, phone, idempotencyKey);
-    eyes.answered("create", auth.status, began);
+    monitor.answered("create", auth.status, began);
     return answerOf(auth, phone.number, account.policy, clock.now());
   } catch (fault) {
-    return eyes.failed.create(fault);
+    return monitor.failed.create(fault);
   }
 }
 
 /** The authentication of a request: the one that is stored under its key, or a new one, whose message was handed over or refused. */
 async function created(
-  parts: Parts,
+  parts: Context,
   account: Account,
   request: CreateAuthenticationRequest,
   phone: PhoneNumber,
   idempotencyKey: string | undefined,
 ): Promise<Authentication> {
-  const { clock, codes, settings } = parts;
+  const { clock, keyring, settings } = parts;
   const { customer, policy } = account;
-  const budget = newBudget(parts);
+  const deadline = parts.newDeadline();
   const key = idempotencyKey === undefined ? undefined : keyedRequest(parts, account, request, idempotencyKey);
-  const before = key && (await key.before(budget, asksOthers(parts, request)));
+  const before = key && (await key.before(deadline, asksOthers(parts, request)));
   if (before !== undefined) return before;
-  const id = key?.id ?? codes.newId();
+  const id = key?.id ?? keyring.newId();
   const outside = await askOutside(parts, account, request, phone, id);
   const country = outside.safe ? undefined : phone.country;
   const now = clock.now();
-  const ofCountry = await countryRules(parts, account, budget, country, request.ip, now);
-  const origin = originOf(request.ip, outside.own.cells, { pot: ofCountry.isNew, safe: outside.safe }, policy.spam, codes.mask);
+  const ofCountry = await countryRules(parts, account, deadline, country, request.ip, now);
+  const origin = originOf(request.ip, outside.own.cells, { pot: ofCountry.isNew, safe: outside.safe }, policy.spam, keyring.mask);
   const blank = newAuthentication(parts, account, request, phone, id, outside.own.decisions, origin, key?.fingerprint);
   const refuse = (status: AuthenticationStatus, decisions: readonly Decision[]) => refused(parts, account, { ...blank, status }, decisions, key);
   if (outside.own.decisions.some(({ mode }) => mode === "enforce")) return refuse("spam_detected", []);
@@ -83,15 +84,15 @@ async function created(
     return {
       before: blank,
       sending,
-      caps: isCapped ? createCharges(subject, policy, moment, codes.mask) : [],
-      listed: listedClaims(next, policy, moment, codes.mask, isCapped),
+      caps: isCapped ? createCharges(subject, policy, moment, keyring.mask) : [],
+      listed: listedClaims(next, policy, moment, keyring.mask, isCapped),
       safe: outside.safe,
       proof: outside.proof,
       decided: [...ofCountry.decided, ...signals],
       moment,
     };
   };
-  const outcome = await sendOnce(parts, account, budget, id, true, decide, parts.eyes.created);
+  const outcome = await sendOnce(parts, account, deadline, id, true, decide, parts.monitor.created);
   if ("sent" in outcome) return outcome.sent.auth;
   if ("answer" in outcome) return "rule" in outcome.answer ? refuse("rate_limited", [outcome.answer]) : outcome.answer;
   const { status, decision } = outcome.refusal;
@@ -100,7 +101,7 @@ async function created(
 }
 
 /** Whether others than the store are asked of a create, which they are once only. */
-function asksOthers({ settings }: Parts, { proof }: CreateAuthenticationRequest): boolean {
+function asksOthers({ settings }: Context, { proof }: CreateAuthenticationRequest): boolean {
   return settings.spamRules.length > 0 || settings.lists.block !== undefined || proof !== undefined || settings.lookupBeforeSend;
 }
 
@@ -116,7 +117,7 @@ interface Outside {
 }
 
 /** Asks others than the store, each once: lists, the caller's own rules and resolver, the challenge, a lookup. */
-async function askOutside(parts: Parts, account: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string): Promise<Outside> {
+async function askOutside(parts: Context, account: Account, request: CreateAuthenticationRequest, phone: PhoneNumber, id: string): Promise<Outside> {
   const { clock, lists, settings } = parts;
   const listed = await lists.judge({ number: phone.number, ip: request.ip, deviceId: request.device_id });
   if (listed.block?.kind === "number") throw blockedNumber();
@@ -131,7 +132,7 @@ async function askOutside(parts: Parts, account: Account, request: CreateAuthent
 }
 
 function newAuthentication(
-  { clock, codes }: Parts,
+  { clock, keyring }: Context,
   { customer, policy }: Account,
   request: CreateAuthenticationRequest,
   phone: PhoneNumber,
@@ -144,7 +145,7 @@ function newAuthentication(
     customer,
     id,
     number: phone.number,
-    sealed: codes.seal(id, phone.number),
+    sealed: keyring.seal(id, phone.number),
     country: phone.country,
     createdAt: 0,
     expiresAt: 0,
@@ -188,25 +189,25 @@ function refusedAuthentication(blank: Authentication, decisions: readonly Decisi
  * A refused create. It is kept in the background, as far as refusals are kept; under an idempotency key before it is answered, since its repeats must be answered alike.
  */
 async function refused(
-  parts: Parts,
+  parts: Context,
   { customer }: Account,
   blank: Authentication,
   decisions: readonly Decision[],
   key: KeyedRequest | undefined,
 ): Promise<Authentication> {
-  const { inBackground, clock, codes, eyes, records, settings, statistics } = parts;
+  const { inBackground, clock, keyring, monitor, records, settings, statistics } = parts;
   const next = refusedAuthentication(blank, decisions);
   const refusedBy = next.decisions.find(({ mode }) => mode === "enforce")?.rule;
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const told = () => {
     if (refusedBy !== undefined) statistics.refused(customer, next.country, refusedBy);
-    eyes.refused("create", next.status, next, next.decisions);
+    monitor.refused("create", next.status, next, next.decisions);
     return next;
   };
-  const keep = creation<Authentication>(records, newBudget(parts), customer, next.id, (held): Decided<Authentication> => {
+  const keep = creation<Authentication>(records, parts.newDeadline(), customer, next.id, (held): Decided<Authentication> => {
     if (held !== undefined && !isVoid(held.auth)) return { result: held.auth };
     // Beyond what is kept the answer is the same, and is not written down: refusals must not fill a store.
-    return { result: next, next, claims: refusedClaims(next, moment, codes.mask), refused: () => ({ result: next }) };
+    return { result: next, next, claims: refusedClaims(next, moment, keyring.mask), refused: () => ({ result: next }) };
   });
   if (key !== undefined) {
     const kept = await keep;
@@ -214,7 +215,7 @@ async function refused(
   }
   records.pending(next.id, keep);
   inBackground(
-    keep.catch((err: unknown) => eyes.sparse.warn({ err, authentication_uuid: next.id }, "a refused create could not be kept; `explain` will not find it")),
+    keep.catch((err: unknown) => monitor.sparse.warn({ err, authentication_uuid: next.id }, "a refused create could not be kept; `explain` will not find it")),
   );
   return told();
 }
@@ -236,15 +237,15 @@ interface KeyedRequest {
   readonly id: string;
   readonly fingerprint: string;
   /** What is stored under the key, where that must be known first: under another secret, or where the caller's rules are to be asked once only. */
-  before(budget: StoreBudget, askFirst: boolean): Promise<Authentication | undefined>;
+  before(deadline: StoreDeadline, askFirst: boolean): Promise<Authentication | undefined>;
   /** The record of the same request. Throws `bad_request` for that of another. */
   same(auth: Authentication): Authentication;
 }
 
 /** "An idempotency key makes the id of the authentication … and a create with a key is the same one commit: whoever is done sends, a twin or a repeat finds the record and answers what is stored" (docs/contract.md#keyed-id). */
-function keyedRequest({ codes, records }: Parts, { customer }: Account, request: CreateAuthenticationRequest, key: string): KeyedRequest {
-  const [id, ...others] = codes.idsFor(customer, key) as [string, ...string[]];
-  const fingerprints = codes.fingerprints("create", JSON.stringify({ ...request, proof: undefined }));
+function keyedRequest({ keyring, records }: Context, { customer }: Account, request: CreateAuthenticationRequest, key: string): KeyedRequest {
+  const [id, ...others] = keyring.idsFor(customer, key) as [string, ...string[]];
+  const fingerprints = keyring.fingerprints("create", JSON.stringify({ ...request, proof: undefined }));
   const same = (auth: Authentication) => {
     if (auth.request !== undefined && fingerprints.includes(auth.request)) return auth;
     throw new VerifierError("bad_request", "The Idempotency-Key was used before with another body; use a new key for a new request.");
@@ -253,9 +254,9 @@ function keyedRequest({ codes, records }: Parts, { customer }: Account, request:
     id,
     fingerprint: fingerprints[0] as string,
     same,
-    async before(budget, askFirst) {
+    async before(deadline, askFirst) {
       for (const one of askFirst ? [id, ...others] : others) {
-        const held = await records.find(budget, customer, one);
+        const held = await records.find(deadline, customer, one);
         if (held !== undefined && !isVoid(held.auth)) return same(held.auth);
       }
       return undefined;

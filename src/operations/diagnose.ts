@@ -1,10 +1,10 @@
-import { isPublicAddress } from "../domain/ip.js";
-import { isGuessable } from "../options/secret.js";
-import type { CustomerConfig } from "../options/options.js";
-import type { CredentialWord, SmsSender } from "../ports/sms-sender.js";
-import { withTimeout } from "../core/deadline.js";
 import type { Accounts } from "../access/accounts.js";
-import type { Parts } from "../core/parts.js";
+import { withTimeout } from "../core/deadline.js";
+import { isPublicAddress } from "../domain/ip.js";
+import type { CustomerConfig } from "../options/options.js";
+import { isGuessable } from "../options/secret.js";
+import type { CredentialWord, SmsSender } from "../ports/sms-sender.js";
+import type { Context } from "./context.js";
 import { type Ping, ping } from "./ping.js";
 
 /** A problem to fix before users meet it. */
@@ -25,7 +25,7 @@ export interface DiagnoseOptions {
 
 /** What is examined: the parts, and the options as they were given. */
 export interface Examined {
-  readonly parts: Parts;
+  readonly context: Context;
   readonly accounts: Accounts;
   readonly sender: SmsSender;
   /** As configured; `undefined`: a source of the caller's own. */
@@ -40,7 +40,7 @@ const credentialTimeout = 10_000;
 
 /** Lists what does not work, or is not safe, each with its fix (docs/contract.md#ping). Sends nothing, writes nothing and never rejects. */
 export async function diagnose(examined: Examined, { production = true }: DiagnoseOptions = {}): Promise<readonly Finding[]> {
-  const [answered, credentials, ofCustomers] = await Promise.all([ping(examined.parts), credentialChecks(examined), customerChecks(examined)]);
+  const [answered, credentials, ofCustomers] = await Promise.all([ping(examined.context), credentialChecks(examined), customerChecks(examined)]);
   const development = production ? "fault" : "note";
   const checks = [
     ...fraudChecks(examined),
@@ -54,7 +54,7 @@ export async function diagnose(examined: Examined, { production = true }: Diagno
   return checks.flatMap(([applies, level, about, message, fix]) => (applies ? { level, about, message, fix } : []));
 }
 
-function fraudChecks({ parts: { settings } }: Examined): Check[] {
+function fraudChecks({ context: { settings } }: Examined): Check[] {
   const open = settings.countries === "all";
   const unbounded = settings.policy.limits.spend.length === 0;
   const everywhere = "messages go to every country";
@@ -67,7 +67,7 @@ function fraudChecks({ parts: { settings } }: Examined): Check[] {
   ];
 }
 
-function storeChecks({ ok, store, callbacks }: Ping, { parts: { settings } }: Examined, development: "fault" | "note"): Check[] {
+function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: Examined, development: "fault" | "note"): Check[] {
   if (!ok) return [[true, "fault", "store", `the store does not answer: ${store.fault}`, "start it, or correct the address and credentials of its client"]];
   const { settings: kept, clock_difference: difference = 0, round_trip: trip = 0, fault = "" } = store;
   const eviction = kept["maxmemory-policy"] ?? "noeviction";
@@ -120,7 +120,7 @@ function storeChecks({ ok, store, callbacks }: Ping, { parts: { settings } }: Ex
   ];
 }
 
-async function credentialChecks({ parts: { clock }, sender }: Examined): Promise<Check[]> {
+async function credentialChecks({ context: { clock }, sender }: Examined): Promise<Check[]> {
   const { verify } = sender;
   const about = "sender";
   if (verify === undefined) return [[true, "note", about, "this sender has no harmless call, so its credentials were not tried", "send yourself one message"]];
@@ -138,7 +138,7 @@ async function credentialChecks({ parts: { clock }, sender }: Examined): Promise
   ]);
 }
 
-function callbackChecks({ callbacks: { due = 0 } }: Ping, { parts: { settings } }: Examined, development: "fault" | "note"): Check[] {
+function callbackChecks({ callbacks: { due = 0 } }: Ping, { context: { settings } }: Examined, development: "fault" | "note"): Check[] {
   const { allowOrigins, deliver } = settings;
   return [
     [
@@ -166,7 +166,7 @@ function callbackChecks({ callbacks: { due = 0 } }: Ping, { parts: { settings } 
 }
 
 /** Whether customers, and with them the secrets that sign callbacks, can be read. */
-async function customerChecks({ accounts, customers, parts: { settings } }: Examined): Promise<Check[]> {
+async function customerChecks({ accounts, customers, context: { settings } }: Examined): Promise<Check[]> {
   const isAnswered = await accounts.webhookSecrets("00000000-0000-4000-8000-000000000000").then(
     () => true,
     () => customers !== undefined,
@@ -177,7 +177,7 @@ async function customerChecks({ accounts, customers, parts: { settings } }: Exam
   ];
 }
 
-function receiptChecks({ sender: { receiptProviders = [] }, parts: { settings } }: Examined, development: "fault" | "note"): Check[] {
+function receiptChecks({ sender: { receiptProviders = [] }, context: { settings } }: Examined, development: "fault" | "note"): Check[] {
   const { receiptBase } = settings;
   const about = "receipts.baseUrl";
   if (receiptBase === undefined) {
@@ -200,7 +200,7 @@ function isPrivate(hostname: string): boolean {
   return isAddress ? !isPublicAddress(address) : /^localhost$|\.(local|internal|localhost)$/i.test(hostname);
 }
 
-function developmentChecks({ parts: { settings }, customers = [] }: Examined, development: "fault" | "note"): Check[] {
+function developmentChecks({ context: { settings }, customers = [] }: Examined, development: "fault" | "note"): Check[] {
   const { pepper, secrets, testNumbers } = settings;
   const guessable = customers.filter(({ keys }) => keys.some((key) => !key.startsWith("sha256:") && isGuessable(key))).length;
   const known = [...testNumbers.values()].filter((entry) => entry?.code !== undefined).length;

@@ -1,19 +1,19 @@
 import type * as z from "zod";
+import { factsKey } from "../access/number-facts.js";
+import { listing } from "../callbacks/dead-letters.js";
 import type { NumberRequest } from "../contract/operator.js";
+import { CorruptRecord } from "../core/records/codec.js";
+import { type Decided, transition } from "../core/records/transact.js";
+import type { Account } from "../domain/account.js";
 import { type Authentication, blankOf, withoutNumber } from "../domain/authentication.js";
 import type { Claim } from "../domain/claim.js";
 import { milliseconds, type Policy } from "../domain/policy.js";
 import { movedClaims, nobody, readMember, takenOut } from "../domain/quota.js";
 import { verifiedWindow } from "../domain/spam-rules.js";
 import { day, timestamp } from "../domain/time.js";
-import { listing } from "../callbacks/dead-letters.js";
-import type { Account } from "../access/accounts.js";
-import { factsKey } from "../access/number-facts.js";
-import { newBudget, type Parts } from "../core/parts.js";
-import { CorruptRecord } from "../core/records/codec.js";
 import { keysOfListedId } from "../messages/message-ids.js";
-import { type Decided, transition } from "../core/records/transact.js";
 import { membersOf, membersOfNumber, ownNumber } from "../messages/number-windows.js";
+import type { Context } from "./context.js";
 
 /** What an erasure did. */
 export interface Erasure {
@@ -36,12 +36,12 @@ const parallel = 32;
  * "Per-number caps and the check budget can be changed, never switched off" (docs/contract.md#guess-budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`: the number's own as so many times of the erasure
  * under its keyed hash, which nobody can tell the number from without the pepper; in those of a device or an address that hash, or the id of an authentication that is no more. Money and statistics name no number, and stay.
  */
-export async function eraseNumber(parts: Parts, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
-  const { clock, codes, records, store, settings } = parts;
+export async function eraseNumber(parts: Context, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
+  const { clock, keyring, records, store, settings } = parts;
   const { customer, policy } = account;
   const own = ownNumber(parts, account, phone_number);
   const { listed, ids } = await membersOfNumber(parts, own);
-  const call = (work: () => Promise<unknown>) => newBudget(parts).call(work);
+  const call = (work: () => Promise<unknown>) => parts.newDeadline().call(work);
   const commit = (claims: readonly Claim[]) => call(() => store.commit({ claims, counts: [] }));
 
   let erased = 0;
@@ -60,22 +60,22 @@ export async function eraseNumber(parts: Parts, account: Account, { phone_number
   const [now, keptFor] = [clock.now() + 2 * settings.clockSkew, longest(policy.limits.perNumber) + 2 * settings.clockSkew];
   for (const some of chunksOf(sends)) {
     await commit(movedClaims(own.names, some, now, keptFor));
-    const nameless = some.map((member) => `${nobody}/${now.toString(36)}/${codes.mask(member).slice(0, 6)}`);
+    const nameless = some.map((member) => `${nobody}/${now.toString(36)}/${keyring.mask(member).slice(0, 6)}`);
     await commit([...movedClaims(own.names, nameless, now, keptFor), ...some.map((member) => takenOut(own.names.sends, member, now, 1))]);
   }
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const { number } = own.phone;
-  const windows = [own.names.refused, verifiedWindow(customer, number, codes.mask)];
-  await call(() => store.delete({ windows, values: [factsKey(customer, codes.mask(number))] }));
+  const windows = [own.names.refused, verifiedWindow(customer, number, keyring.mask)];
+  await call(() => store.delete({ windows, values: [factsKey(customer, keyring.mask(number))] }));
   return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 4 * settings.clockSkew) };
 }
 
 /**
  * Writes a record over with nothing in it but its kept ids, and takes its given-up callbacks from their list in the same step: what it told last comes back, and nothing under way adds to it any more. `undefined`: there is none, or none that can be read.
  */
-async function emptyRecord(parts: Parts, customer: string, id: string): Promise<Authentication | undefined> {
+async function emptyRecord(parts: Context, customer: string, id: string): Promise<Authentication | undefined> {
   try {
-    return await transition(parts.records, newBudget(parts), customer, id, (auth): Decided<Authentication> => {
+    return await transition(parts.records, parts.newDeadline(), customer, id, (auth): Decided<Authentication> => {
       const letters = auth.outbox.flatMap((event): Claim[] => (event.dead === undefined ? [] : [{ ...listing(auth, event), out: true }]));
       const empty: Authentication = { ...blankOf(auth), status: "pending", decisions: [], checks: [], keepUntil: auth.keepUntil };
       return { result: auth, next: withoutNumber(empty), claims: letters };

@@ -1,13 +1,13 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { RetryRequest } from "../contract/retry.js";
+import type { Account } from "../domain/account.js";
 import type { Authentication, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { type Left, leftOf } from "../domain/left.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "./check.js";
-import type { Account } from "../access/accounts.js";
-import { newBudget, type Parts } from "../core/parts.js";
+import type { Context } from "./context.js";
 
 /** A message that was, or may have been, handed to a carrier. */
 export interface ExplainedSend {
@@ -45,14 +45,14 @@ export interface Explanation {
 }
 
 /** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). */
-export async function explainAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<Explanation> {
-  const held = await parts.records.find(newBudget(parts), account.customer, request.authentication_uuid);
+export async function explainAuthentication(parts: Context, account: Account, request: RetryRequest): Promise<Explanation> {
+  const held = await parts.records.find(parts.newDeadline(), account.customer, request.authentication_uuid);
   if (held === undefined) throw unknownAuthentication();
   return explanationOf(parts, account, held.auth);
 }
 
 /** What is known of an authentication, as operators read it. */
-export function explanationOf(parts: Pick<Parts, "clock">, account: Account, auth: Authentication): Explanation {
+export function explanationOf(parts: Pick<Context, "clock">, account: Account, auth: Authentication): Explanation {
   return {
     authentication_uuid: auth.id,
     status: auth.status,

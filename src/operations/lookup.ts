@@ -1,22 +1,22 @@
-import type { LookupRequest, LookupResponse } from "../contract/lookup.js";
-import type { Account } from "../access/accounts.js";
 import { readNumber } from "../access/destination.js";
-import type { Parts } from "../core/parts.js";
+import type { LookupRequest, LookupResponse } from "../contract/lookup.js";
+import type { Account } from "../domain/account.js";
+import type { Context } from "./context.js";
 
 /** Lookup: what the numbering plan says, and over it what the provider knows. "Never `null`, never a guess" (docs/contract.md#lookup). */
-export async function lookupNumber(parts: Parts, account: Account, request: LookupRequest): Promise<LookupResponse> {
-  const { clock, eyes } = parts;
+export async function lookupNumber(parts: Context, account: Account, request: LookupRequest): Promise<LookupResponse> {
+  const { clock, monitor } = parts;
   const began = clock.now();
   try {
     const answer = await answerOf(parts, account, request);
-    eyes.answered("lookup", "answered", began);
+    monitor.answered("lookup", "answered", began);
     return answer;
   } catch (fault) {
-    return eyes.failed.lookup(fault);
+    return monitor.failed.lookup(fault);
   }
 }
 
-async function answerOf(parts: Parts, account: Account, request: LookupRequest): Promise<LookupResponse> {
+async function answerOf(parts: Context, account: Account, request: LookupRequest): Promise<LookupResponse> {
   const phone = readNumber(parts, request.phone_number);
   return {
     ...(phone.country !== undefined && { country_code: phone.country }),

@@ -1,21 +1,22 @@
+import type { Accounts } from "../access/accounts.js";
+import { parseCheck, parseCreate, parseHistory, parseLookup, parseNumber, parseRetry, parseStats } from "../access/parse.js";
+import { refuseMisspelt } from "../access/spelling.js";
 import type { AuthenticationAnswer, CheckAnswer, RetryAnswer } from "../contract/direct.js";
 import type { LookupResponse } from "../contract/lookup.js";
+import type { Account } from "../domain/account.js";
 import { VerifierError } from "../errors.js";
+import type { Operation } from "../observability/monitor.js";
+import type { Stats } from "../observability/statistics.js";
 import type { Settings } from "../options/options.js";
 import { checkAuthentication } from "./check.js";
+import type { Context } from "./context.js";
 import { createAuthentication } from "./create.js";
-import type { Account, Accounts } from "../access/accounts.js";
-import { refuseMisspelt } from "../access/spelling.js";
-import { parseCheck, parseCreate, parseHistory, parseLookup, parseNumber, parseRetry, parseStats } from "../access/parse.js";
-import { type Explanation, explainAuthentication } from "./explain.js";
-import type { Operation } from "../observability/monitor.js";
-import { lookupNumber } from "./lookup.js";
-import type { Parts } from "../core/parts.js";
 import { type Erasure, eraseNumber } from "./erase.js";
+import { type Explanation, explainAuthentication } from "./explain.js";
 import { type HistoryEntry, historyOf } from "./history.js";
-import { type Unlocking, unlockNumber } from "./unlock.js";
+import { lookupNumber } from "./lookup.js";
 import { retryAuthentication } from "./retry.js";
-import type { Stats } from "../observability/statistics.js";
+import { type Unlocking, unlockNumber } from "./unlock.js";
 
 export interface CallOptions {
   /** 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a second count" (docs/contract.md#idempotency). Read by create and check. */
@@ -38,7 +39,7 @@ export interface Operations {
 /** What operators ask in direct calls alone: it has no route. */
 export type OperatorsOwn = "explain" | "history" | "erase" | "unlock" | "stats";
 
-export function createOperations(parts: Parts, accounts: Accounts): Operations {
+export function createOperations(parts: Context, accounts: Accounts): Operations {
   /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
   const admit = async (customerUuid: string, caller: Account | undefined): Promise<Account> => {
     if (caller === undefined) return accounts.byUuid(customerUuid);
@@ -59,7 +60,7 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
     input: unknown,
     read: (input: unknown, settings: Settings) => Request,
     caller: Account | undefined,
-    operation: (parts: Parts, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
+    operation: (parts: Context, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
     options: CallOptions = none,
   ): Promise<R> => {
     const prepare = async () => {
@@ -67,7 +68,7 @@ export function createOperations(parts: Parts, accounts: Accounts): Operations {
       const account = await admit(request.customer_uuid, caller);
       return { request, account, key: keyIn(options) };
     };
-    const { request, account, key } = await prepare().catch(name === undefined ? rethrow : parts.eyes.failed[name]);
+    const { request, account, key } = await prepare().catch(name === undefined ? rethrow : parts.monitor.failed[name]);
     return operation(parts, account, request, key);
   };
 

@@ -1,5 +1,5 @@
 import type { StoreInspection } from "../ports/store.js";
-import { newBudget, type Parts } from "../core/parts.js";
+import type { Context } from "./context.js";
 
 /** How the verifier stands: for health pages and operators. */
 export interface Ping {
@@ -39,11 +39,11 @@ export interface PingOptions {
 const mostDead = 10_000;
 
 /** The store's round trip, clock and settings, and the callbacks that wait (docs/contract.md#ping). Writes nothing, and never rejects. */
-export async function ping(parts: Parts, { brief = false }: PingOptions = {}): Promise<Ping> {
+export async function ping(parts: Context, { brief = false }: PingOptions = {}): Promise<Ping> {
   const { clock, store, outbox } = parts;
   const timed = async <T>(work: () => Promise<T>) => {
     const began = clock.now();
-    const value = await newBudget(parts).call(work);
+    const value = await parts.newDeadline().call(work);
     const ended = clock.now();
     return { value, ms: Math.max(0, ended - began), middle: (began + ended) / 2 };
   };
@@ -71,7 +71,7 @@ export async function ping(parts: Parts, { brief = false }: PingOptions = {}): P
 type Timed = <T>(work: () => Promise<T>) => Promise<{ readonly value: T; readonly middle: number }>;
 
 /** What the store tells; a store that cannot be asked says so, and works all the same. */
-async function inspection({ clock, store }: Parts, timed: Timed): Promise<{ readonly store: Partial<Ping["store"]>; readonly due?: number | undefined }> {
+async function inspection({ clock, store }: Context, timed: Timed): Promise<{ readonly store: Partial<Ping["store"]>; readonly due?: number | undefined }> {
   const { inspect } = store;
   if (inspect === undefined) return { store: {} };
   try {

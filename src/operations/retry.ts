@@ -1,5 +1,11 @@
+import { askOwnRules, withListed } from "../access/custom-rules.js";
+import { lookAgain, readAgain } from "../access/destination.js";
 import type { RetryAnswer } from "../contract/direct.js";
 import type { RetryRequest, RetryStatus } from "../contract/retry.js";
+import type { StoreDeadline } from "../core/deadline.js";
+import type { Held } from "../core/records/records.js";
+import { type Decided, transition } from "../core/records/transact.js";
+import type { Account } from "../domain/account.js";
 import { type Authentication, holdsCodes, isErased, withDecision, withoutCodes } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
@@ -9,30 +15,25 @@ import { retryAfter, sendCharges } from "../domain/quota.js";
 import { decideRetry, retryResult } from "../domain/retry.js";
 import { settleOverdue } from "../domain/send.js";
 import { timestamp } from "../domain/time.js";
-import type { Network } from "../ports/sms-sender.js";
-import { unknownAuthentication } from "./check.js";
-import type { StoreBudget } from "../core/deadline.js";
-import type { Account } from "../access/accounts.js";
-import { lookAgain, readAgain } from "../access/destination.js";
-import { askOwnRules, withListed } from "../access/custom-rules.js";
-import { isTestNumber, newBudget, type Parts } from "../core/parts.js";
-import type { Held } from "../core/records/records.js";
 import { strangeNetwork } from "../messages/country-rules.js";
 import { nextSend } from "../messages/plan.js";
 import { type Candidate, type Decide, sendOnce } from "../messages/reserve.js";
+import { isTestNumber } from "../options/options.js";
+import type { Network } from "../ports/sms-sender.js";
 import { neededNumber, toldNumber } from "./answers.js";
-import { type Decided, transition } from "../core/records/transact.js";
+import { unknownAuthentication } from "./check.js";
+import type { Context } from "./context.js";
 
 /** Retry: the rows of `decideRetry`, then the caller's spam rules, caps, ours, then the carrier. */
-export async function retryAuthentication(parts: Parts, account: Account, request: RetryRequest): Promise<RetryAnswer> {
-  const { clock, eyes } = parts;
+export async function retryAuthentication(parts: Context, account: Account, request: RetryRequest): Promise<RetryAnswer> {
+  const { clock, monitor } = parts;
   const began = clock.now();
   try {
     const answer = await retried(parts, account, request.authentication_uuid);
-    eyes.answered("retry", answer.status, began);
+    monitor.answered("retry", answer.status, began);
     return answer;
   } catch (fault) {
-    return eyes.failed.retry(fault);
+    return monitor.failed.retry(fault);
   }
 }
 
@@ -44,11 +45,11 @@ interface Unsent {
   readonly decision?: Decision;
 }
 
-async function retried(parts: Parts, account: Account, id: string): Promise<RetryAnswer> {
+async function retried(parts: Context, account: Account, id: string): Promise<RetryAnswer> {
   const { policy } = account;
-  const budget = newBudget(parts);
-  const outside = await askOutside(parts, account, budget, id);
-  const outcome = await sendOnce<Unsent>(parts, account, budget, id, false, decision(parts, account, outside));
+  const deadline = parts.newDeadline();
+  const outside = await askOutside(parts, account, deadline, id);
+  const outcome = await sendOnce<Unsent>(parts, account, deadline, id, false, decision(parts, account, outside));
   if ("sent" in outcome) {
     const { result, auth } = outcome.sent;
     if (result === "rejected") return { ...told(parts, auth, "denied", policy), carrier_refused: true };
@@ -74,18 +75,18 @@ interface Outside {
 const silent: Outside = { decisions: [], safe: false, decided: [] };
 
 /** Asks others than the store, each once. The record is read first where something depends on it. */
-async function askOutside(parts: Parts, account: Account, budget: StoreBudget, id: string): Promise<Outside> {
+async function askOutside(parts: Context, account: Account, deadline: StoreDeadline, id: string): Promise<Outside> {
   const { clock, countries, lists, records, settings } = parts;
   const { customer, policy } = account;
   const { block, safe } = settings.lists;
   const asks = settings.spamRules.length > 0 || block !== undefined || safe !== undefined || settings.lookupBeforeSend;
   const remembered = asks ? undefined : records.recall(customer, id);
-  const { auth } = remembered ?? (await records.find(budget, customer, id)) ?? {};
+  const { auth } = remembered ?? (await records.find(deadline, customer, id)) ?? {};
   const now = clock.now();
   if (auth === undefined || decideRetry(auth, now, policy) !== "approved") return silent;
   const { number, attempts, deviceType, origin } = auth;
   const alarm = auth.country === undefined ? undefined : countries.alarmOf(account, auth.country);
-  const decided = await strangeNetwork(parts, account, budget, auth.country ?? "", origin?.w, alarm, now);
+  const decided = await strangeNetwork(parts, account, deadline, auth.country ?? "", origin?.w, alarm, now);
   if (!asks) return { ...silent, decided };
   const phone = readAgain(parts, number);
   const listed = await lists.judge({ number });
@@ -103,8 +104,8 @@ async function askOutside(parts: Parts, account: Account, budget: StoreBudget, i
   return { decisions: withListed(own, listed, now).decisions, safe: listed.safe, network, decided };
 }
 
-function decision(parts: Parts, account: Account, outside: Outside): Decide<Unsent> {
-  const { clock, codes, settings } = parts;
+function decision(parts: Context, account: Account, outside: Outside): Decide<Unsent> {
+  const { clock, keyring, settings } = parts;
   const { policy } = account;
   return (held: Held | undefined): Candidate | { readonly answer: Unsent; readonly next?: Authentication } => {
     if (held === undefined || isErased(held.auth)) throw unknownAuthentication();
@@ -124,7 +125,7 @@ function decision(parts: Parts, account: Account, outside: Outside): Decide<Unse
     return {
       before: auth,
       sending: isSafe ? { ...sending, next: { ...next, uncounted: next.uncounted + 1 } } : sending,
-      caps: isTestNumber(settings, next.number) ? [] : sendCharges({ ...next, attempt: next.attempts }, policy, moment, codes.mask),
+      caps: isTestNumber(settings, next.number) ? [] : sendCharges({ ...next, attempt: next.attempts }, policy, moment, keyring.mask),
       listed: [],
       safe: isSafe,
       proof: false,
@@ -135,25 +136,27 @@ function decision(parts: Parts, account: Account, outside: Outside): Decide<Unse
 }
 
 /** "A refusal writes nothing and consumes nothing" (docs/contract.md#refusal-consumes-nothing). What refused it is noted in the record, in the background. */
-function refused(parts: Parts, account: Account, auth: Authentication, own: readonly Decision[], decision: Decision | undefined): RetryAnswer {
-  const { inBackground, clock, eyes, records, statistics } = parts;
+function refused(parts: Context, account: Account, auth: Authentication, own: readonly Decision[], decision: Decision | undefined): RetryAnswer {
+  const { inBackground, clock, monitor, records, statistics } = parts;
   const { customer, id } = auth;
   const fired = decision === undefined ? own : [...own, decision];
-  const noted = transition(records, newBudget(parts), customer, id, (current): Decided<void> => {
+  const noted = transition(records, parts.newDeadline(), customer, id, (current): Decided<void> => {
     return { result: undefined, next: fired.reduce(withDecision, current) };
   });
   records.pending(id, noted);
   inBackground(
-    noted.catch((err: unknown) => eyes.sparse.warn({ err, authentication_uuid: id }, "why a retry was refused could not be kept; `explain` will not find it")),
+    noted.catch((err: unknown) =>
+      monitor.sparse.warn({ err, authentication_uuid: id }, "why a retry was refused could not be kept; `explain` will not find it"),
+    ),
   );
   const refusedBy = fired.find(({ mode }) => mode === "enforce")?.rule;
   if (refusedBy !== undefined) statistics.refused(customer, auth.country, refusedBy);
-  eyes.refused("retry", "rate_limited", auth, fired);
+  monitor.refused("retry", "rate_limited", auth, fired);
   const retry_after = retryAfter(fired, clock.now());
   return { ...told(parts, auth, "rate_limited", account.policy), ...(retry_after !== undefined && { retry_after }) };
 }
 
-function told({ clock }: Parts, auth: Authentication, status: RetryStatus, policy: Policy): RetryAnswer {
+function told({ clock }: Context, auth: Authentication, status: RetryStatus, policy: Policy): RetryAnswer {
   const now = clock.now();
   const { remaining, nextRetryAt } = retryResult(auth, status, policy);
   const number = toldNumber(auth, status);

@@ -1,10 +1,8 @@
 import * as z from "zod";
-import { keyFormFault } from "./api-key.js";
 import { isHttp } from "../domain/callback-url.js";
 import { type CountryCode, countryCodes, countryFault } from "../domain/countries.js";
 import { type ListIndex, type ListQuestion, type ListSource, readList } from "../domain/lists.js";
 import { languageFaults, type MessageTemplate, type MessageText, markFault, type Recipient, type RegisteredText, templateFault } from "../domain/message.js";
-import { optionFaults, plainWords, told } from "./option-faults.js";
 import { canonicalNumber, type NumberRules } from "../domain/phone-number.js";
 import {
   cooldownFault,
@@ -17,12 +15,10 @@ import {
   type PolicyOverride,
   withOverride,
 } from "../domain/policy.js";
-import { isGuessable, isPublished } from "./secret.js";
 import type { IpInfo } from "../domain/signals.js";
 import { isCellRule, type SpamRule } from "../domain/spam.js";
 import type { OwnCell } from "../domain/spam-rules.js";
 import { soundPrice } from "../domain/spend.js";
-import { isWebhookSecret, webhookSecretForm } from "./webhook-secret.js";
 import { VerifierError } from "../errors.js";
 import type { CallbackSender } from "../ports/callback-sender.js";
 import type { Challenge } from "../ports/challenge.js";
@@ -35,6 +31,10 @@ import type { ReceiptSource } from "../ports/receipts.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
 import type { Telemetry } from "../ports/telemetry.js";
+import { keyFormFault } from "./api-key.js";
+import { optionFaults, plainWords, told } from "./option-faults.js";
+import { isGuessable, isPublished } from "./secret.js";
+import { isWebhookSecret, webhookSecretForm } from "./webhook-secret.js";
 
 /** A customer in the configuration. */
 export interface CustomerConfig extends Customer {
@@ -61,7 +61,7 @@ export interface VerifierOptions {
   readonly store: Store;
   /** Who takes the messages to a carrier. */
   readonly sender: SmsSender;
-  /** At least 32 characters, the same in every process: `openssl rand -base64 32` makes one; with `NODE_ENV` `production` one that can be guessed is refused. Codes are stored only as digests under it. While you rotate: `[current, previous]`. */
+  /** At least 32 characters, the same in every process: `openssl rand -base64 32` makes one; with `NODE_ENV` `production` one that can be guessed is refused. Keyring are stored only as digests under it. While you rotate: `[current, previous]`. */
   readonly secret: string | readonly [current: string, previous: string];
   /** At least 32 characters, the same in every process: the key under which windows are named after numbers, devices and addresses. Default: the current `secret`, and then a rotation starts the windows anew. */
   readonly pepper?: string | undefined;
@@ -771,4 +771,9 @@ function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly
 
 function invalidOptions(faults: readonly string[]): VerifierError {
   return new VerifierError("invalid_options", `phoneproof: ${faults.join("; ")}`);
+}
+
+/** Whether nothing is ever sent to a number: it costs nothing, so that no cap and none of our spam rules apply to it. */
+export function isTestNumber({ testNumbers }: Settings, number: string): boolean {
+  return testNumbers.get(number) !== undefined;
 }

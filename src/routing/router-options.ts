@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { consoleLogger } from "../core/console-logger.js";
+import { systemClock } from "../core/system-clock.js";
 import { type CountryCode, countryFault, countryKeyFault } from "../domain/countries.js";
 import { optionFaults, plainWords, told } from "../options/option-faults.js";
-import { systemClock } from "../core/system-clock.js";
-import { consoleLogger } from "../core/console-logger.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import type { SmsSender } from "../ports/sms-sender.js";

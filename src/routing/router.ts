@@ -1,4 +1,4 @@
-import { soundLogger } from "../core/safe-logger.js";
+import { safeLogger } from "../core/safe-logger.js";
 import type { CredentialWord, Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
 import { calendarOf, createCounters } from "./counters.js";
@@ -32,7 +32,7 @@ export function router(options: RouterOptions): Router {
   // What is counted elsewhere takes up to two exchanges.
   const counters = createCounters(calendarOf(health, store === undefined ? 0 : 2 * exchangeEvery), store !== undefined);
   const book = healthBook(health, counters);
-  const exchange = store && createExchange({ store, clock, logger: soundLogger(logger), routes, counters });
+  const exchange = store && createExchange({ store, clock, logger: safeLogger(logger), routes, counters });
   const byName = new Map(routes.map((route) => [route.name, route]));
   const senders = [...new Set(routes.map(({ sender }) => sender))];
   const declared = [...new Set(senders.flatMap(({ receiptProviders = [] }) => receiptProviders))];

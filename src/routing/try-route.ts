@@ -1,5 +1,5 @@
-import { noOutcome } from "../domain/send.js";
 import { afterTurn } from "../core/deadline.js";
+import { noOutcome } from "../domain/send.js";
 import type { Clock } from "../ports/clock.js";
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 

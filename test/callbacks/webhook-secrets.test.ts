@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
 import { verifyWebhook } from "../../clients/webhooks.js";
-import type { Authentication, OutboxEvent } from "../../src/domain/authentication.js";
 import { toWebhook } from "../../src/callbacks/webhook.js";
+import type { Authentication, OutboxEvent } from "../../src/domain/authentication.js";
 import type { CallbackAnswer, CallbackRequest, Customers } from "../../src/index.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
 

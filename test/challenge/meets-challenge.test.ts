@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { CreateAuthenticationRequest } from "../../src/contract/authentication.js";
 import { meetsChallenge } from "../../src/access/challenge.js";
+import { CreateAuthenticationRequest } from "../../src/contract/authentication.js";
 import { readOptions } from "../../src/options/options.js";
 import type { Challenge } from "../../src/ports/challenge.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";

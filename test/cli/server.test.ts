@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assets } from "../../src/cli/demo/assets.js";
 import { curls, shellQuoted } from "../../src/cli/demo/curl.js";
 import { createFeed } from "../../src/cli/demo/feed.js";
-import { isLoopback, isOwnHost } from "../../src/cli/hosts.js";
 import { createMessages } from "../../src/cli/demo/messages.js";
 import { takeReceipt } from "../../src/cli/demo/receipts.js";
 import { devListener } from "../../src/cli/demo/server.js";
 import { createSession } from "../../src/cli/demo/session.js";
+import { isLoopback, isOwnHost } from "../../src/cli/hosts.js";
 
 const session = createSession(
   {

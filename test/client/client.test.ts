@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, expectTypeOf, test } from "vitest";
+import { nodeHandler } from "../../adapters/http/node.js";
 import {
   type CheckAnswer,
   type ClientOptions,
@@ -13,7 +14,6 @@ import {
   type TransportCode,
   TransportError,
 } from "../../clients/client/index.js";
-import { nodeHandler } from "../../adapters/http/node.js";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";
 import { retryStatuses } from "../../src/contract/retry.js";

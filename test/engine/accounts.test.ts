@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { defaultPolicy } from "../../src/domain/policy.js";
 import { createAccounts, generateApiKey } from "../../src/access/accounts.js";
+import { defaultPolicy } from "../../src/domain/policy.js";
 import { VerifierError } from "../../src/errors.js";
 import { readOptions } from "../../src/options/options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";

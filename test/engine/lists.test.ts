@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { List, ListSource } from "../../src/domain/lists.js";
 import { createLists } from "../../src/access/lists.js";
+import type { List, ListSource } from "../../src/domain/lists.js";
 import { readOptions } from "../../src/options/options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { neededOptions } from "../support/options.js";
@@ -23,7 +23,7 @@ function setUp(lists: { block?: ListSource; safe?: ListSource; refresh?: number 
   const log = logger();
   const background: Promise<unknown>[] = [];
   const settings = readOptions({ ...neededOptions, lists });
-  const { judge } = createLists({ settings, clock, logger: log }, (work) => void background.push(work));
+  const { judge } = createLists({ settings, clock, logger: log, inBackground: (work) => void background.push(work) });
   /** What is under way beside the requests is over, but for what the test holds back. */
   const settle = () => new Promise((resolve) => setTimeout(resolve));
   return { clock, log, background, settle, judge: (more: object = {}) => judge({ number, ...more }) };

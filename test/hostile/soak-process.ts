@@ -5,8 +5,8 @@ import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier, type PolicyOverride, VerifierError } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
-import { stream } from "../../tools/simulate/random.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
+import { stream } from "../../tools/simulate/random.js";
 import { type Answer, type Ask, ceiling, dearest, type Message } from "./soak-model.js";
 
 /** What a process is started with. */

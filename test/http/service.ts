@@ -1,7 +1,7 @@
 import { twilioReceipts } from "../../adapters/sms/twilio.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { createVerifier, type Verifier } from "../../src/create-verifier.js";
 import { generateApiKey } from "../../src/access/accounts.js";
+import { createVerifier, type Verifier } from "../../src/create-verifier.js";
 import type { HttpHandler } from "../../src/http/message.js";
 import type { Logger } from "../../src/ports/logger.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { isGuessable } from "../../src/options/secret.js";
 import { generateApiKey } from "../../src/access/accounts.js";
 import { readCustomer, readCustomerCall, readOptions } from "../../src/options/options.js";
+import { isGuessable } from "../../src/options/secret.js";
 import { neededOptions } from "../support/options.js";
 
 const sound = randomBytes(32).toString("base64");

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { faultsOf } from "./layers.js";
+import { circlesIn, faultsOf } from "./layers.js";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -20,9 +20,23 @@ describe("the tower (docs/contract.md#layers), adapters (docs/contract.md#adapte
   test.each(files)("%s imports only from below", (path) => {
     expect(faultsOf(path, readFileSync(join(root, path), "utf8"))).toEqual([]);
   });
+
+  test("no file imports itself by way of others, not even for a type", () => {
+    expect(circlesIn(new Map(files.map((path) => [path, readFileSync(join(root, path), "utf8")])))).toEqual([]);
+  });
 });
 
 describe("the rule itself", () => {
+  test("finds a circle of types", () => {
+    const texts = new Map([
+      ["src/core/one.ts", `import type { Two } from "./two.js";`],
+      ["src/core/two.ts", `export type { Three } from "./three.js";`],
+      ["src/core/three.ts", `type One = import("./one.js").One;`],
+      ["src/core/four.ts", `import { one } from "./one.js";`],
+    ]);
+    expect(circlesIn(texts)).toEqual([["src/core/one.ts", "src/core/two.ts", "src/core/three.ts"]]);
+  });
+
   const refused: [path: string, text: string, why: string][] = [
     ["src/domain/check.ts", `import { createCheck } from "../operations/check.js";`, "that is above"],
     ["src/domain/check.ts", `import type { Store } from "../ports/store.js";`, "that is above"],
@@ -52,7 +66,7 @@ describe("the rule itself", () => {
     ["adapters/store/memory/index.ts", `import { keysUnder } from "./redis/keys.js";`, "another folder's"],
     ["adapters/http/express.ts", `import type { DevSession } from "../../src/cli/demo/session.js";`, "that is above"],
   ];
-  test.each(refused)("refuses, in %s, %s", (path, text, why) => {
+  test.each(refused)("rejects, in %s, %s", (path, text, why) => {
     const faults = faultsOf(path, text);
     expect(faults).toHaveLength(1);
     expect(faults[0]).toContain(why);

@@ -117,3 +117,26 @@ function packageFault(path: string, specifier: string, typeOnly: boolean, fault:
   const home = homes.find(([name]) => specifier === name || specifier.startsWith(`${name}/`));
   return home !== undefined && path !== home[1] ? fault(`only ${home[1]} may`) : [];
 }
+
+/** Groups of files that import each other in a circle, types included. */
+export function circlesIn(texts: ReadonlyMap<string, string>): string[][] {
+  const targets = new Map(
+    [...texts].map(([path, text]) => [path, importsOf(path, text).map(({ specifier }) => posix.join(dirname(path), specifier).replace(/\.js$/, ".ts"))]),
+  );
+  const reached = new Map<string, ReadonlySet<string>>();
+  for (const start of texts.keys()) {
+    const seen = new Set<string>();
+    const waiting = [...(targets.get(start) ?? [])];
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      if (seen.has(path)) continue;
+      seen.add(path);
+      waiting.push(...(targets.get(path) ?? []));
+    }
+    reached.set(start, seen);
+  }
+  const inCircles = [...texts.keys()].filter((path) => reached.get(path)?.has(path));
+  const groups = new Map(
+    inCircles.map((path) => [inCircles.filter((other) => path === other || (reached.get(path)?.has(other) && reached.get(other)?.has(path))).join(), path]),
+  );
+  return [...groups.keys()].map((group) => group.split(","));
+}

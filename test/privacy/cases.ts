@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createKeyring } from "../../src/core/keyring.js";
 import { maskNumber } from "../../src/domain/phone-number.js";
-import { createCodes } from "../../src/core/keyring.js";
 import type { Store } from "../../src/ports/store.js";
 import type { FixedClock } from "../../src/testing/fixed-clock.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
@@ -17,7 +17,7 @@ export interface Dumped {
 }
 
 const number = "+33612098765";
-const mask = createCodes([secret]).mask(number);
+const mask = createKeyring([secret]).mask(number);
 
 const turns = async () => {
   for (let i = 0; i < 60; i++) await setImmediate();

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
+import { createKeyring } from "../../src/core/keyring.js";
 import { maskNumber } from "../../src/domain/phone-number.js";
-import { createCodes } from "../../src/core/keyring.js";
 import type { Store, VerifierOptions } from "../../src/index.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { rigged } from "../hostile/kit.js";
@@ -11,7 +11,7 @@ import { type Dump, dumpOfMemory, spellingsOf, spellingsOfId, traces } from "../
 import { faultOf, inbox, secret, setUp, start } from "../support/verifier.js";
 
 const number = "+33612098765";
-const mask = createCodes([secret]).mask(number);
+const mask = createKeyring([secret]).mask(number);
 
 const turns = async (count = 40) => {
   for (let i = 0; i < count; i++) await new Promise((done) => setImmediate(done));

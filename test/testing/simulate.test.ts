@@ -6,12 +6,12 @@ import { destinationFault, phoneNumberOf } from "../../src/domain/phone-number.j
 import type { SpamAttempt, SpamRule } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { agendaOn } from "../../tools/simulate/agenda.js";
 import { poisson, stream } from "../../tools/simulate/random.js";
 import { type Attack, type Scenario, scenarios } from "../../tools/simulate/scenario.js";
-import { worldOf } from "../../tools/simulate/world.js";
 import { simulate } from "../../tools/simulate/simulate.js";
-import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
+import { worldOf } from "../../tools/simulate/world.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
 
 /** Figures are those of the story alone. */

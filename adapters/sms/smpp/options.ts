@@ -6,9 +6,11 @@ import type { OptionNames } from "../../kit/option-fault.js";
 import type { SenderId } from "../kit/sender-id.js";
 import type { ReceiptIds } from "./ids.js";
 import type { SmppParameters } from "./parameters.js";
-import type { LongMessages } from "./parts.js";
 import type { Alphabet } from "./text.js";
 import type { ValidityPeriod } from "./validity.js";
+
+/** How a text of several segments is handed over: whole, for the message centre to split; or in parts, one submit_sm each, which the phone puts together by a header (`udh`) or by optional parameters (`sar`). */
+export type LongMessages = "payload" | "udh" | "sar";
 
 /** Options of `smppSender`. Durations are in seconds. */
 export interface SmppOptions {

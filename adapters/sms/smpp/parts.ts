@@ -3,9 +3,6 @@ import { emptyBody, tags } from "./pdu.js";
 import type { Settings } from "./settings.js";
 import { codingOf, octetsOf } from "./text.js";
 
-/** How a text of several segments is handed over: whole, for the message centre to split; or in parts, one submit_sm each, which the phone puts together by a header (`udh`) or by optional parameters (`sar`). */
-export type LongMessages = "payload" | "udh" | "sar";
-
 /** What a text puts into one submit_sm. */
 export interface Part {
   readonly esmClass: number;

@@ -1,5 +1,5 @@
-import type { CustomerKey, KeptCustomer } from "../../domain/customers.js";
 import { CorruptRecord } from "../../core/records/codec.js";
+import type { CustomerKey, KeptCustomer } from "../../domain/customers.js";
 
 /** A customer as it is kept: JSON. Names of fields are for good. */
 export function encodeCustomer({ uuid: _, ...kept }: KeptCustomer): string {

@@ -1,20 +1,15 @@
+import type { StoreDeadline } from "../../core/deadline.js";
+import { creation, type Decided, transition } from "../../core/records/transact.js";
 import { type Changed, type CustomerKey, type KeptCustomer, type KeyStatus, keyStatus, withKey, withKeyInPlaceOf, withoutKey } from "../../domain/customers.js";
 import type { PolicyOverride } from "../../domain/policy.js";
 import { timestamp } from "../../domain/time.js";
 import { VerifierError } from "../../errors.js";
-import { readCustomerCall, type Settings } from "../../options/options.js";
-import type { Clock } from "../../ports/clock.js";
-import type { Logger } from "../../ports/logger.js";
+import { readCustomerCall } from "../../options/options.js";
 import type { SmsSender } from "../../ports/sms-sender.js";
 import type { Store } from "../../ports/store.js";
-import { type StoreBudget, storeBudget } from "../../core/deadline.js";
-import type { Codes } from "../../core/keyring.js";
 import { digestOf, generateApiKey } from "../accounts.js";
-import type { Outage } from "../../observability/outages.js";
-import type { RecordsOf } from "../../core/records/records.js";
-import { creation, type Decided, transition } from "../../core/records/transact.js";
 import { customerRecord, keptForGood, lastUse, listedCustomers, listing, signpost } from "./records.js";
-import type { Seals } from "./seal.js";
+import type { StoredCustomersParts } from "./source.js";
 
 /** A customer that the store keeps, as it is shown. */
 export interface StoredCustomer {
@@ -110,19 +105,10 @@ export interface CustomersOfStore {
   readonly keys: StoredKeys;
 }
 
-export interface CustomersParts {
+export interface CustomersParts extends StoredCustomersParts {
   /** Whether the verifier lets them in at all. */
   readonly inUse: boolean;
-  readonly settings: Settings;
-  readonly store: Store;
   readonly sender: SmsSender;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Told of the store's failures. */
-  readonly outage: Outage;
-  readonly codes: Codes;
-  readonly records: RecordsOf<KeptCustomer>;
-  readonly seals: Seals;
   /** Told of every customer that was changed, or may have been. */
   readonly changed: (customerUuid: string) => void;
 }
@@ -131,17 +117,21 @@ export interface CustomersParts {
 const parallel = 32;
 
 export function createCustomers(parts: CustomersParts): CustomersOfStore {
-  const { settings, store, sender, clock, outage, codes, records, seals } = parts;
-  const newBudget = () => storeBudget(clock, outage, settings.storeTimeout);
+  const { settings, store, sender, clock, newDeadline, keyring, records, seals } = parts;
   const read = <Call extends Parameters<typeof readCustomerCall>[2]>(call: Call, given: unknown) => {
     if (!parts.inUse) throw new VerifierError("invalid_options", 'phoneproof: customers are not kept in the store: build the verifier with customers: "store"');
     return readCustomerCall(settings, sender, call, given);
   };
 
   /** Changes a customer. What became of it is told by `show`, of the customer as it then is. */
-  const change = async <R>(uuid: string, budget: StoreBudget, decide: (customer: KeptCustomer) => Changed, show: (customer: KeptCustomer) => R): Promise<R> => {
+  const change = async <R>(
+    uuid: string,
+    deadline: StoreDeadline,
+    decide: (customer: KeptCustomer) => Changed,
+    show: (customer: KeptCustomer) => R,
+  ): Promise<R> => {
     try {
-      const changed = await transition<Changed, KeptCustomer>(records, budget, uuid, customerRecord, (customer): Decided<Changed, KeptCustomer> => {
+      const changed = await transition<Changed, KeptCustomer>(records, deadline, uuid, customerRecord, (customer): Decided<Changed, KeptCustomer> => {
         const result = decide(customer);
         return { result, next: result.next === customer ? undefined : result.next };
       });
@@ -153,19 +143,19 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
     }
   };
 
-  const find = async (uuid: string, budget: StoreBudget): Promise<KeptCustomer> => {
-    const held = await records.find(budget, uuid, customerRecord);
+  const find = async (uuid: string, deadline: StoreDeadline): Promise<KeptCustomer> => {
+    const held = await records.find(deadline, uuid, customerRecord);
     if (held === undefined) throw unknown();
     return held.auth;
   };
 
   /** Sets up the signpost of a key, before the customer has it: of what is left of a call that broke off, nobody has the key. */
-  const point = async (uuid: string, digest: string, budget: StoreBudget): Promise<void> => {
-    const taken = await budget.call(() => store.get(signpost(digest)));
-    const holder = taken === undefined || taken === uuid ? undefined : await records.find(budget, taken, customerRecord);
+  const point = async (uuid: string, digest: string, deadline: StoreDeadline): Promise<void> => {
+    const taken = await deadline.call(() => store.get(signpost(digest)));
+    const holder = taken === undefined || taken === uuid ? undefined : await records.find(deadline, taken, customerRecord);
     if (holder?.auth.keys.some((key) => key.digest === digest))
       throw new VerifierError("bad_request", "keys holds a key of another customer: every key belongs to one.");
-    await budget.call(() => store.put(signpost(digest), uuid, keptForGood(clock.now())));
+    await deadline.call(() => store.put(signpost(digest), uuid, keptForGood(clock.now())));
   };
 
   const newKey = (digest: string, name: string | null | undefined): CustomerKey => ({
@@ -177,17 +167,17 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
   /** Draws a key, and has `decide` give it to the customer. */
   const issue = async (uuid: string, name: string | null | undefined, decide: (customer: KeptCustomer, key: CustomerKey) => Changed): Promise<IssuedKey> => {
-    const budget = newBudget();
+    const deadline = newDeadline();
     // First of all: no signpost is set up for a customer that there is not, or that has its keys.
-    const { fault } = decide(await find(uuid, budget), newKey("", name));
+    const { fault } = decide(await find(uuid, deadline), newKey("", name));
     if (fault !== undefined) throw new VerifierError("bad_request", `${fault}.`);
     const { key } = generateApiKey();
     const digest = digestOf(key);
     const made = newKey(digest, name);
-    await point(uuid, digest, budget);
+    await point(uuid, digest, deadline);
     return change(
       uuid,
-      budget,
+      deadline,
       (customer) => decide(customer, made),
       () => ({ ...shownKey(made, clock.now()), key }),
     );
@@ -197,7 +187,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
     const { customer_uuid } = read("named", given);
     return change(
       customer_uuid,
-      newBudget(),
+      newDeadline(),
       (customer) => {
         if (suspended === (customer.suspendedAt !== undefined)) return { next: customer };
         const { suspendedAt: _, ...active } = customer;
@@ -240,8 +230,8 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
   return {
     async create(given = {}) {
-      const { customer_uuid: uuid = codes.newId(), keys, suspended, ...own } = read("create", given);
-      const budget = newBudget();
+      const { customer_uuid: uuid = keyring.newId(), keys, suspended, ...own } = read("create", given);
+      const deadline = newDeadline();
       const now = clock.now();
       const bare: KeptCustomer = { uuid, createdAt: now, ...(suspended && { suspendedAt: now }), keys: [] };
       let customer: Changed = { next: withChange(bare, own) };
@@ -249,9 +239,9 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
       for (const digest of digests) customer = customer.next === undefined ? customer : withKey(customer.next, newKey(digest, undefined), now);
       const { next, fault } = customer;
       if (fault !== undefined) throw new VerifierError("bad_request", "keys holds more than two keys: a customer has two in use at a time.");
-      if ((await records.find(budget, uuid, customerRecord)) !== undefined) throw existing();
-      for (const digest of digests) await point(uuid, digest, budget);
-      const created = await creation<boolean, KeptCustomer>(records, budget, uuid, customerRecord, (held): Decided<boolean, KeptCustomer> => {
+      if ((await records.find(deadline, uuid, customerRecord)) !== undefined) throw existing();
+      for (const digest of digests) await point(uuid, digest, deadline);
+      const created = await creation<boolean, KeptCustomer>(records, deadline, uuid, customerRecord, (held): Decided<boolean, KeptCustomer> => {
         return held === undefined ? { result: true, next, claims: [listing(next)] } : { result: false };
       }).finally(() => parts.changed(uuid));
       if (!created) throw existing();
@@ -260,17 +250,17 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
     async get(given) {
       const { customer_uuid } = read("named", given);
-      return shown(await find(customer_uuid, newBudget()));
+      return shown(await find(customer_uuid, newDeadline()));
     },
 
     async list(given = {}) {
       const { limit, after } = read("list", given);
-      const all = await listedCustomers(store, newBudget());
+      const all = await listedCustomers(store, newDeadline());
       const first = after === undefined ? 0 : all.indexOf(after) + 1;
       if (first === 0 && after !== undefined) throw new VerifierError("bad_request", "after is not a known customer_uuid.");
       const customers: StoredCustomer[] = [];
       for (let at = first; at < all.length && customers.length < limit; at += parallel) {
-        const held = await Promise.all(all.slice(at, at + parallel).map((uuid) => records.find(newBudget(), uuid, customerRecord)));
+        const held = await Promise.all(all.slice(at, at + parallel).map((uuid) => records.find(newDeadline(), uuid, customerRecord)));
         customers.push(...held.flatMap((one) => (one === undefined ? [] : shown(one.auth))));
       }
       return customers.slice(0, limit);
@@ -278,7 +268,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
     async update(given) {
       const { customer_uuid, ...own } = read("update", given);
-      return change(customer_uuid, newBudget(), (customer) => ({ next: withChange(customer, own) }), shown);
+      return change(customer_uuid, newDeadline(), (customer) => ({ next: withChange(customer, own) }), shown);
     },
 
     suspend: (given) => suspension(given, true),
@@ -299,7 +289,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
         const { customer_uuid, key_id } = read("revoke", given);
         return change(
           customer_uuid,
-          newBudget(),
+          newDeadline(),
           (customer) => {
             const next = withoutKey(customer, key_id, clock.now());
             return next === undefined ? { fault: `the customer has no key ${key_id}` } : { next };
@@ -310,9 +300,9 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
       async list(given) {
         const { customer_uuid } = read("named", given);
-        const budget = newBudget();
-        const { keys } = await find(customer_uuid, budget);
-        const days = await budget.call(() => Promise.all(keys.map(({ digest }) => store.get(lastUse(digest)))));
+        const deadline = newDeadline();
+        const { keys } = await find(customer_uuid, deadline);
+        const days = await deadline.call(() => Promise.all(keys.map(({ digest }) => store.get(lastUse(digest)))));
         return keys.map((key, at) => shownKey(key, clock.now(), days[at]));
       },
     },

@@ -1,11 +1,11 @@
+import type { StoreDeadline } from "../../core/deadline.js";
+import type { Keyring } from "../../core/keyring.js";
+import { type Held, keptTokens, type RecordsOf } from "../../core/records/records.js";
 import type { MemberClaim } from "../../domain/claim.js";
 import type { KeptCustomer } from "../../domain/customers.js";
 import { day } from "../../domain/time.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Expiry, Store, StoredRecord } from "../../ports/store.js";
-import type { StoreBudget } from "../../core/deadline.js";
-import type { Codes } from "../../core/keyring.js";
-import { type Held, keptTokens, type RecordsOf } from "../../core/records/records.js";
 import { decodeCustomer, encodeCustomer } from "./codec.js";
 
 /*
@@ -42,8 +42,8 @@ export function listing({ uuid, createdAt: now }: KeptCustomer): MemberClaim {
 }
 
 /** The UUIDs of all customers, the newest first; among them perhaps some that were never written. */
-export async function listedCustomers(store: Store, budget: StoreBudget): Promise<string[]> {
-  const members = await budget.call(() => Promise.all(registers.map((register) => store.members(register, mostListed))));
+export async function listedCustomers(store: Store, deadline: StoreDeadline): Promise<string[]> {
+  const members = await deadline.call(() => Promise.all(registers.map((register) => store.members(register, mostListed))));
   const entries = members.flat().map((member) => member.split("/") as [createdAt: string, uuid: string]);
   const newestFirst = entries.sort(([a, one], [b, other]) => Number(b) - Number(a) || (one < other ? -1 : 1));
   return newestFirst.map(([, uuid]) => uuid);
@@ -52,24 +52,24 @@ export async function listedCustomers(store: Store, budget: StoreBudget): Promis
 /** Customers in the store. */
 export function createCustomerRecords({
   store,
-  codes,
+  keyring,
   clock,
 }: {
   readonly store: Store;
-  readonly codes: Codes;
+  readonly keyring: Keyring;
   readonly clock: Clock;
 }): RecordsOf<KeptCustomer> {
   return {
-    find: (budget, uuid, id) =>
-      budget.call(async () => {
+    find: (deadline, uuid, id) =>
+      deadline.call(async () => {
         const stored = await store.find(uuid, id);
         return stored && heldOf(stored);
       }),
 
-    async commit(budget, { next, before, claims = [] }) {
-      const tokens = [codes.newToken(), ...(before?.tokens ?? [])].slice(0, keptTokens);
+    async commit(deadline, { next, before, claims = [] }) {
+      const tokens = [keyring.newToken(), ...(before?.tokens ?? [])].slice(0, keptTokens);
       const record = { customer: next.uuid, id: customerRecord, tokens, data: encodeCustomer(next), ...keptForGood(clock.now()) };
-      const result = await budget.call(() => store.commit({ claims, counts: [], record, expected: before?.tokens[0] ?? null }));
+      const result = await deadline.call(() => store.commit({ claims, counts: [], record, expected: before?.tokens[0] ?? null }));
       if (result.done || result.refusedBy !== undefined) return result;
       return { done: false, held: result.current && heldOf(result.current) };
     },

@@ -1,16 +1,12 @@
 import { timingSafeEqual } from "node:crypto";
-import { type CustomerKey, isUsable, type KeptCustomer } from "../../domain/customers.js";
-import { day, hour } from "../../domain/time.js";
-import type { Settings } from "../../options/options.js";
-import type { Clock } from "../../ports/clock.js";
-import type { Customer, Customers } from "../../ports/customers.js";
-import type { Logger } from "../../ports/logger.js";
-import type { Store } from "../../ports/store.js";
-import { storeBudget, withTimeout } from "../../core/deadline.js";
-import type { Outage } from "../../observability/outages.js";
 import { agedCache } from "../../core/aged-cache.js";
+import type { Core } from "../../core/core.js";
+import { withTimeout } from "../../core/deadline.js";
 import type { RecordsOf } from "../../core/records/records.js";
 import { transition } from "../../core/records/transact.js";
+import { type CustomerKey, isUsable, type KeptCustomer } from "../../domain/customers.js";
+import { day, hour } from "../../domain/time.js";
+import type { Customer, Customers } from "../../ports/customers.js";
 import { decodeCustomer } from "./codec.js";
 import { customerRecord, keptForGood, lastUse, signpost } from "./records.js";
 import type { Seals } from "./seal.js";
@@ -55,16 +51,9 @@ export interface StoredCustomers extends Customers {
   forget(customerUuid: string): void;
 }
 
-export interface StoredCustomersParts {
-  readonly settings: Settings;
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Told of the store's failures. */
-  readonly outage: Outage;
+export interface StoredCustomersParts extends Omit<Core, "records"> {
   readonly records: RecordsOf<KeptCustomer>;
   readonly seals: Seals;
-  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
 /** The customers that the store keeps. A store that fails or hangs rejects (docs/contract.md#customer-source-fails): nobody is let in by what was known longer ago than a second. */
@@ -73,7 +62,7 @@ export function storedCustomers({
   store,
   clock,
   logger,
-  outage,
+  newDeadline,
   records,
   seals,
   inBackground,
@@ -94,7 +83,7 @@ export function storedCustomers({
 
   /** Seals a customer's secrets under the current secret, so that the previous one can go. */
   const sealAnew = (uuid: string) =>
-    transition<void, KeptCustomer>(records, storeBudget(clock, outage, storeTimeout), uuid, customerRecord, (customer) => {
+    transition<void, KeptCustomer>(records, newDeadline(), uuid, customerRecord, (customer) => {
       const opened = customer.sealed === undefined ? undefined : seals.open(uuid, customer.sealed);
       return { result: undefined, next: opened === undefined || opened.current ? undefined : { ...customer, sealed: seals.seal(uuid, opened.texts) } };
     });

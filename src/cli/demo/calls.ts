@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Verifier } from "../../create-verifier.js";
-import type { Explanation } from "../../operations/explain.js";
 import type { HttpBody, HttpHandler, HttpRequest } from "../../http/message.js";
+import type { Explanation } from "../../operations/explain.js";
 
 /** A call of the service, as the history shows it. */
 export interface Call {

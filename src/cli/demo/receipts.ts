@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { FinalStatus, MessageName, Messages } from "./messages.js";
 import { readText } from "../read-text.js";
+import type { FinalStatus, MessageName, Messages } from "./messages.js";
 
 /** Bytes of a receipt from the page. */
 const bodyLimit = 1024;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { isOwnHost } from "../hosts.js";
 import { assets } from "./assets.js";
 import type { Feed } from "./feed.js";
-import { isOwnHost } from "../hosts.js";
 import type { DevSession } from "./session.js";
 
 /** Nothing is kept, framed, guessed or loaded from elsewhere, and no script runs that is not one of the page's files. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { getCountries, getCountryCallingCode } from "libphonenumber-js/max";
-import { defaultPolicy } from "../../domain/policy.js";
 import { generateApiKey } from "../../access/accounts.js";
+import { defaultPolicy } from "../../domain/policy.js";
 import type { DevSettings } from "../settings.js";
 
 /** Who calls. */

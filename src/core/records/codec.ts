@@ -5,7 +5,7 @@ import type { Decision } from "../../domain/decision.js";
 import type { Origin } from "../../domain/spam-rules.js";
 import { base36 } from "../../domain/time.js";
 import type { StoredRecord } from "../../ports/store.js";
-import type { Codes } from "../keyring.js";
+import type { Keyring } from "../keyring.js";
 
 /** A stored record whose text the engine cannot read. It is left as it is. */
 export class CorruptRecord extends Error {
@@ -150,7 +150,7 @@ export function encodeRecord(auth: Authentication): string {
 }
 
 /** Reads what `encodeRecord` wrote. A number that cannot be unsealed stays as it is kept. Throws `CorruptRecord`. */
-export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, unseal: Codes["unseal"]): Authentication {
+export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, unseal: Keyring["unseal"]): Authentication {
   try {
     const stored: unknown = JSON.parse(data);
     const createdAt = Number.parseInt(sound<{ c: string }>(typeof stored === "object" && stored !== null && "c" in stored && isText(stored.c), stored).c, 36);

@@ -4,9 +4,9 @@ import { wakeAt } from "../../domain/delivery.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
 import type { CommitResult, RecordWrite, Revocation, Store, StoredRecord } from "../../ports/store.js";
-import { type StoreBudget, unavailable } from "../deadline.js";
-import type { Codes } from "../keyring.js";
 import { agedCache } from "../aged-cache.js";
+import { type StoreDeadline, unavailable } from "../deadline.js";
+import type { Keyring } from "../keyring.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
 
 /** An authentication, or what else is kept in a record, as it was read or written last, with the tokens that a commit needs. */
@@ -43,9 +43,9 @@ export type Committed<T = Authentication> =
 /** Records of one kind in the store: what the loop of `transition.ts` works on. */
 export interface RecordsOf<T> {
   /** What is stored; a record past its end counts as none. */
-  find(budget: StoreBudget, customer: string, id: string): Promise<Held<T> | undefined>;
+  find(deadline: StoreDeadline, customer: string, id: string): Promise<Held<T> | undefined>;
   /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. */
-  commit(budget: StoreBudget, writing: Writing<T>): Promise<Committed<T>>;
+  commit(deadline: StoreDeadline, writing: Writing<T>): Promise<Committed<T>>;
   /** What this process held last, if it still does: perhaps stale, so good only to start a commit from. */
   recall(customer: string, id: string): Held<T> | undefined;
 }
@@ -53,7 +53,7 @@ export interface RecordsOf<T> {
 /** Authentications in the store. */
 export interface Records extends RecordsOf<Authentication> {
   /** Records that need work, as far as they can be read, held until `leaseUntil`; `all`: how many the store handed out. */
-  lease(budget: StoreBudget, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
+  lease(deadline: StoreDeadline, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
   /** Changes what this process holds of a record, for its next write: nothing is written for it alone. */
   note(from: Authentication, to: Authentication): void;
   /** A write that goes on after the answer. Reads of that record by this process wait for it. */
@@ -66,7 +66,7 @@ export interface Records extends RecordsOf<Authentication> {
 
 export interface RecordsOptions {
   readonly store: Store;
-  readonly codes: Codes;
+  readonly keyring: Keyring;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Whether this process delivers the events that it writes; then it holds them from the write on, for so many milliseconds. */
@@ -86,7 +86,7 @@ const mostRemembered = 20_000;
 /** How often an ended record, or one that vanishes just then, is got out of the way of a new one. */
 const maxRounds = 10;
 
-export function createRecords({ store, codes, clock, logger, holdsEvents, lifetime, fullNumber }: RecordsOptions): Records {
+export function createRecords({ store, keyring, clock, logger, holdsEvents, lifetime, fullNumber }: RecordsOptions): Records {
   const now = () => clock.now();
   const remembered = agedCache<Held>(clock, mostRemembered, lifetime);
   const pending = new Map<string, Promise<unknown>>();
@@ -97,7 +97,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
       const known = remembered.get(id);
       // The same write, with what was noted since.
       if (known !== undefined && known.tokens[0] === tokens[0]) return known;
-      const read = { auth: decodeRecord(record, codes.unseal), tokens };
+      const read = { auth: decodeRecord(record, keyring.unseal), tokens };
       remembered.set(id, read);
       return read;
     } catch (cause) {
@@ -125,16 +125,16 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
   };
 
   return {
-    async find(budget, customer, id) {
+    async find(deadline, customer, id) {
       await pending.get(id);
-      const record = await budget.call(() => store.find(customer, id));
+      const record = await deadline.call(() => store.find(customer, id));
       if (record !== undefined && !isForgotten(record, now())) return heldOf(record);
       // It ended, or was erased by another process.
       if (remembered.get(id)?.auth.customer === customer) remembered.delete(id);
       return undefined;
     },
 
-    async commit(budget, { next, before, claims = [], counts = [], revoke, token = codes.newToken() }) {
+    async commit(deadline, { next, before, claims = [], counts = [], revoke, token = keyring.newToken() }) {
       const at = now();
       const auth = next.sealed === undefined || needsNumber(next, fullNumber, at) ? next : withoutNumber(next);
       const { customer, id, keepUntil } = auth;
@@ -145,7 +145,7 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
         const tokens = [token, ...over].slice(0, keptTokens);
         const record: RecordWrite = { customer, id, keepUntil, now: at, tokens, data, ...(wakeAt !== undefined && { wakeAt }) };
         const change = { claims, counts, record, expected: over[0] ?? null, ...(revoke !== undefined && { revoke }) };
-        const result = await budget.call(() => store.commit(change));
+        const result = await deadline.call(() => store.commit(change));
         if (result.done) remembered.set(id, { auth, tokens });
         if (result.done || result.refusedBy !== undefined) return result;
         const { current } = result;
@@ -156,8 +156,8 @@ export function createRecords({ store, codes, clock, logger, holdsEvents, lifeti
       }
     },
 
-    async lease(budget, until, limit, leaseUntil) {
-      const records = await budget.call(() => store.lease(until, limit, leaseUntil));
+    async lease(deadline, until, limit, leaseUntil) {
+      const records = await deadline.call(() => store.lease(until, limit, leaseUntil));
       return { held: records.flatMap(readable), all: records.length };
     },
 

@@ -1,7 +1,7 @@
 import type { Authentication } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import type { Revocation } from "../../ports/store.js";
-import { type StoreBudget, unavailable } from "../deadline.js";
+import { type StoreDeadline, unavailable } from "../deadline.js";
 import type { Granted, Held, RecordsOf, RefusedClaim } from "./records.js";
 
 /** What a rule decided (docs/contract.md#pure-rules): the result, and what to write if it changes anything. */
@@ -37,31 +37,31 @@ const mostLooks = 5;
  */
 export async function transition<R, T = Authentication>(
   records: RecordsOf<T>,
-  budget: StoreBudget,
+  deadline: StoreDeadline,
   customer: string,
   id: string,
   decide: (auth: T, held: Held<T>) => Decided<R, T>,
 ): Promise<R | undefined> {
   const remembered = records.recall(customer, id);
   const decideHeld = (held: Held<T> | undefined) => held && decide(held.auth, held);
-  return change(records, budget, customer, id, decideHeld, remembered ?? (await records.find(budget, customer, id)), remembered === undefined);
+  return change(records, deadline, customer, id, decideHeld, remembered ?? (await records.find(deadline, customer, id)), remembered === undefined);
 }
 
 /** The same if there may be no record: assumes that it is missing until a lost race shows one. */
 export async function creation<R, T = Authentication>(
   records: RecordsOf<T>,
-  budget: StoreBudget,
+  deadline: StoreDeadline,
   customer: string,
   id: string,
   decide: (held: Held<T> | undefined) => Decided<R, T>,
 ): Promise<R> {
-  return (await change(records, budget, customer, id, decide, undefined, true)) as R;
+  return (await change(records, deadline, customer, id, decide, undefined, true)) as R;
 }
 
 /** `isCurrent`: `first` was just read, or may be assumed. */
 async function change<R, T>(
   records: RecordsOf<T>,
-  budget: StoreBudget,
+  deadline: StoreDeadline,
   customer: string,
   id: string,
   decide: (held: Held<T> | undefined) => Decided<R, T> | undefined,
@@ -75,7 +75,7 @@ async function change<R, T>(
     let decided = decide(held);
     while (decided?.next !== undefined) {
       const { next, claims, counts, revoke, token } = decided;
-      const committed = await records.commit(budget, { next, before: held, claims, counts, revoke, token });
+      const committed = await records.commit(deadline, { next, before: held, claims, counts, revoke, token });
       if (committed.done) return decided.granted === undefined ? decided.result : decided.granted(committed.counts);
       if (committed.refusedBy === undefined) {
         held = committed.held;
@@ -84,7 +84,7 @@ async function change<R, T>(
       }
       // Where claims are a step before the record, they may be refused on one that others have written since.
       if (!current || (decided.looksAgain === true && looks++ < mostLooks)) {
-        held = await records.find(budget, customer, id);
+        held = await records.find(deadline, customer, id);
         current = true;
         break;
       }
@@ -92,7 +92,7 @@ async function change<R, T>(
     }
     if (decided?.next !== undefined) continue;
     if (current) return decided?.result;
-    held = await records.find(budget, customer, id);
+    held = await records.find(deadline, customer, id);
     current = true;
   }
   throw unavailable(new Error(`lost ${maxRaces} races for the record ${id} of customer ${customer}`));

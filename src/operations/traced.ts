@@ -1,0 +1,20 @@
+import type { Telemetry } from "../ports/telemetry.js";
+import type { Operations } from "./operations.js";
+
+/** The four operations as steps. */
+export function tracedOperations(operations: Operations, telemetry: Telemetry): Operations {
+  const step = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string) => telemetry.step({ kind: "operation", name, facts: {} }, work, result);
+  const statusOf = ({ status }: { readonly status: string }) => status;
+  return {
+    ...operations,
+    createAuthentication: (...asked) => step("create", () => operations.createAuthentication(...asked), statusOf),
+    retry: (...asked) => step("retry", () => operations.retry(...asked), statusOf),
+    check: (...asked) => step("check", () => operations.check(...asked), statusOf),
+    lookup: (...asked) =>
+      step(
+        "lookup",
+        () => operations.lookup(...asked),
+        () => "answered",
+      ),
+  };
+}
