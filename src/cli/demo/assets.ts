@@ -1,16 +1,16 @@
-import api from "../page/api.js?raw";
-import copy from "../page/copy.js?raw";
-import explain from "../page/explain.js?raw";
-import history from "../page/history.js?raw";
-import icon from "../page/icon.svg?raw";
-import html from "../page/index.html?raw";
-import json from "../page/json.js?raw";
-import lookup from "../page/lookup.js?raw";
-import main from "../page/main.js?raw";
-import phone from "../page/phone.js?raw";
-import css from "../page/style.css?raw";
-import verify from "../page/verify.js?raw";
-import words from "../page/words.js?raw";
+import api from "./page/api.js?raw";
+import copy from "./page/copy.js?raw";
+import explain from "./page/explain.js?raw";
+import history from "./page/history.js?raw";
+import icon from "./page/icon.svg?raw";
+import html from "./page/index.html?raw";
+import json from "./page/json.js?raw";
+import lookup from "./page/lookup.js?raw";
+import main from "./page/main.js?raw";
+import phone from "./page/phone.js?raw";
+import css from "./page/style.css?raw";
+import verify from "./page/verify.js?raw";
+import words from "./page/words.js?raw";
 
 const script = "text/javascript; charset=utf-8";
 
