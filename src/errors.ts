@@ -45,6 +45,11 @@ export class VerifierError extends Error {
   }
 }
 
+/** "unknown, forgotten, or another customer's authentication: indistinguishable" (docs/contract.md#unknown-authentication). */
+export function unknownAuthentication(): VerifierError {
+  return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
+}
+
 /** The body of a fault's answer. `docUrl` is the page whose anchors are the codes. */
 export function faultBody(error: VerifierError, docUrl: string): Fault {
   const code = error.code === "invalid_options" ? "internal_server_error" : error.code;

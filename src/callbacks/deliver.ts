@@ -1,5 +1,5 @@
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
-import { type Decided, transition } from "../core/records/transact.js";
+import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import { type DeliveryAnswer, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";
 import { VerifierError } from "../errors.js";
@@ -30,7 +30,7 @@ export async function deliver(parts: DeliveryParts, deadline: () => StoreDeadlin
   const answer = await post(parts, auth, event);
   const now = clock.now();
   const jitter = Math.random();
-  const settled = await transition(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
+  const settled = await update(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
     const next = settleDelivery(current, event.sequence, event.tries, answer, now, jitter);
     if (next === undefined) return { result: undefined };
     const given = deadEvent(next, event.sequence);

@@ -1,8 +1,7 @@
-import { type Decided, transition } from "../core/records/transact.js";
+import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { deadEvent, deliveryMargin, dueEvent, leaseTime, needsWork, redelivered } from "../domain/delivery.js";
 import { settleOverdue } from "../domain/send.js";
-import type { Observed } from "../observability/observed.js";
 import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
 import { createSchedule, type Job } from "./schedule.js";
@@ -83,7 +82,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   /** The record with its overdue send settled; as it is where there is none. */
   const withoutOverdue = async (auth: Authentication, now: number): Promise<Authentication | undefined> => {
     if (settleOverdue(auth, settings.policy, now) === auth) return auth;
-    return transition(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication> => {
+    return update(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication> => {
       const next = settleOverdue(current, settings.policy, now);
       return { result: next, next: next === current ? undefined : next };
     });
@@ -225,7 +224,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     deadLetters: (limit) => readDeadLetters(store, records, deadline, limit),
     dead: (limit) => countDeadLetters(store, deadline, limit),
     async redeliver(customer, id, sequence) {
-      const found = await transition(records, deadline(), customer, id, (auth): Decided<Authentication | undefined> => {
+      const found = await update(records, deadline(), customer, id, (auth): Decided<Authentication | undefined> => {
         const event = deadEvent(auth, sequence);
         const next = redelivered(auth, sequence, clock.now());
         return { result: next, next, ...(event !== undefined && { claims: [{ ...listing(auth, event), out: true }] }) };

@@ -111,6 +111,16 @@ export interface Authentication {
   readonly keptIds: readonly string[];
 }
 
+/** What a create or a retry decides on what is stored: to send a message for `send`, or to answer what the record alone says. */
+export type SendDecision<Status extends string> =
+  | { readonly send: Authentication }
+  | {
+      readonly status: Status;
+      readonly auth: Authentication;
+      /** Written before the answer. */
+      readonly next?: Authentication;
+    };
+
 /** The record "keeps its last three codes with the outcome of their sends" (docs/contract.md#live-codes). */
 const keptSends = 3;
 

@@ -6,13 +6,8 @@ import type { Policy } from "./policy.js";
 export interface CheckDecision {
   readonly status: CheckStatus;
   readonly next?: Authentication;
-  /** The send whose code was typed. */
+  /** The send whose code was entered. */
   readonly proved?: Send;
-}
-
-/** Finds the one of some sends whose digest was made of a code. */
-interface CodesOfSends {
-  matching(id: string, code: string, sends: readonly Send[]): Send | undefined;
 }
 
 /** "created `rate_limited`, or 5 wrong → `rate_limited`" (docs/contract.md#check-order). */
@@ -23,7 +18,7 @@ export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
 /**
  * "Live are the newest two whose send was not rejected … With `acceptPreviousCode: false` it is the newest one known accepted, and any newer one still undecided" (docs/contract.md#live-codes).
  */
-function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
+export function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
   if (policy.acceptPreviousCode) return auth.sends.length <= 2 ? auth.sends : auth.sends.slice(-2);
   const accepted = auth.sends.findLastIndex((send) => send.state === "accepted");
   return auth.sends.slice(Math.max(accepted, 0));
@@ -31,14 +26,13 @@ function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
 
 /**
  * "The first row that holds: unknown → `invalid_auth_uuid` (400) · now ≥ `expires_at` → `expired_auth` · validated → `already_validated` · created `rate_limited`, or 5 wrong → `rate_limited` ·
- * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (docs/contract.md#check-order). `codes` is asked only where the code is looked at.
+ * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (docs/contract.md#check-order). `match`: the live send whose code was entered.
  */
-export function decideCheck(auth: Authentication, codes: CodesOfSends, code: string, now: number, policy: Policy): CheckDecision {
+export function decideCheck(auth: Authentication, match: Send | undefined, now: number, policy: Policy): CheckDecision {
   const refused = refusal(auth, policy, now);
   if (refused === "expired_auth" && holdsCodes(auth)) return { status: refused, next: withoutCodes(auth) };
   if (refused !== undefined) return { status: refused };
-  const proved = codes.matching(auth.id, code, liveSends(auth, policy));
-  if (proved !== undefined) return { status: "valid", next: withoutCodes({ ...auth, validated: true }), proved };
+  if (match !== undefined) return { status: "valid", next: withoutCodes({ ...auth, validated: true }), proved: match };
   const counted = { ...auth, wrongChecks: auth.wrongChecks + 1 };
   return { status: "invalid", next: checksUsedUp(counted, policy) ? withoutCodes(counted) : counted };
 }

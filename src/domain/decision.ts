@@ -17,3 +17,8 @@ export interface Decision {
   /** In words, from a caller-supplied rule. */
   readonly reason?: string;
 }
+
+/** Whether a rule that fired refuses, and does not only watch. */
+export function isEnforced({ mode }: Decision): boolean {
+  return mode === "enforce";
+}

@@ -1,6 +1,6 @@
 import { type Authentication, isExpired, nothingSent } from "./authentication.js";
 import type { Policy } from "./policy.js";
-import { decideRetry, retryResult } from "./retry.js";
+import { retryResult, retryStatus } from "./retry.js";
 
 /** What an authentication still has. */
 export interface Left {
@@ -16,7 +16,7 @@ export interface Left {
 export function leftOf(auth: Authentication, now: number, policy: Policy): Left {
   return {
     checks: checksLeft(auth, now, policy),
-    retries: retryResult(auth, decideRetry(auth, now, policy), policy).remaining,
+    retries: retryResult(auth, retryStatus(auth, now, policy), policy).remaining,
     seconds: Math.max(0, Math.ceil((auth.expiresAt - now) / 1000)),
   };
 }

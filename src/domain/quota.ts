@@ -49,11 +49,6 @@ export interface CreateSubject extends SendSubject {
 /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names). */
 export type Mask = (text: string) => string;
 
-/** Caps that count sends, "retries included" (docs/contract.md#caps): per number and per customer. */
-export function sendCharges(subject: SendSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
-  return chargesOfSend(subject, mask(subject.number), memberOf(subject), policy, moment);
-}
-
 function chargesOfSend({ customer }: SendSubject, number: string, member: string, policy: Policy, moment: Moment): Charge[] {
   const charges: Charge[] = [];
   const { limits } = policy;
@@ -167,7 +162,7 @@ export function liftedClaims({ sends, listed }: NumberNames, members: readonly s
 }
 
 /** Caps of a create: those of its send, those "per device_id" (docs/contract.md#caps), and those per ip that the operator has set. */
-export function createCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
+export function capCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
   const { customer, deviceId, ip } = subject;
   const { limits } = policy;
   const number = mask(subject.number);

@@ -1,7 +1,9 @@
 import type { RetryStatus } from "../contract/retry.js";
-import { type Authentication, hasNumber, isExpired, isVoid, nothingSent } from "./authentication.js";
+import { type Authentication, hasNumber, holdsCodes, isExpired, isVoid, nothingSent, type SendDecision, withDecision, withoutCodes } from "./authentication.js";
 import { checksUsedUp } from "./check.js";
+import { type Decision, isEnforced } from "./decision.js";
 import { milliseconds, type Policy } from "./policy.js";
+import { settleOverdue } from "./send.js";
 
 /** What a retry is answered, but for its ids and `created_at`. */
 export interface RetryResult {
@@ -27,7 +29,7 @@ export function retryResult(auth: Authentication, status: RetryStatus, policy: P
  * cool-down not over → `denied` · a cap or a spam rule refuses → `rate_limited` · no route takes the message → `denied` · else `approved`" (docs/contract.md#retry-order).
  * Here: everything that the record alone decides. `approved` means that the caps and then the carrier are asked.
  */
-export function decideRetry(auth: Authentication, now: number, policy: Policy): RetryStatus {
+export function retryStatus(auth: Authentication, now: number, policy: Policy): RetryStatus {
   if (isExpired(auth, now)) return "expired_auth";
   if (auth.validated) return "already_validated";
   if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
@@ -37,6 +39,16 @@ export function decideRetry(auth: Authentication, now: number, policy: Policy): 
   if (nothingSent(auth)) return "no_attempt";
   if (now < cooldownEnd(auth, policy)) return "denied";
   return "approved";
+}
+
+/** What a retry decides on the record that is stored. `fired`: rules of the caller's own, and lists, that are against the message. */
+export function decideRetry(auth: Authentication, fired: readonly Decision[], now: number, policy: Policy): SendDecision<RetryStatus> {
+  const status = retryStatus(auth, now, policy);
+  // "The record stays 24 h more, without its codes" (docs/contract.md#tombstone).
+  if (status === "expired_auth" && holdsCodes(auth)) return { status, auth, next: withoutCodes(auth) };
+  if (status !== "approved") return { status, auth };
+  if (fired.some(isEnforced)) return { status: "rate_limited", auth };
+  return { send: settleOverdue(fired.reduce(withDecision, auth), policy, now) };
 }
 
 function remainingRetries(auth: Authentication, policy: Policy): number {

@@ -139,6 +139,11 @@ export interface SpamCharge extends Charge {
   readonly decided?: Decision;
 }
 
+/** Whether a charge is of a spam rule, not of a cap or ceiling. */
+export function isSpamCharge(charge: Charge | SpamCharge): charge is SpamCharge {
+  return "mode" in charge;
+}
+
 /** What a message claims for our rules and the caller's cells. `decided`: what rules said that need no count. `isKnown`: whether enough are known to have verified in a sum. */
 export function spamCharges(
   subject: CellSubject,

@@ -5,11 +5,8 @@ import { messagesWeight, readBalance } from "../domain/balance.js";
 import type { SpamPolicy } from "../domain/spam-policy.js";
 import { type CountryCounts, raisedAlarm } from "../domain/spam-rules.js";
 import { day, hour, minute } from "../domain/time.js";
-import type { Alarms } from "../observability/alarms.js";
-import type { Monitor } from "../observability/monitor.js";
 import type { Observed } from "../observability/observed.js";
-import type { Clock } from "../ports/clock.js";
-import type { Store, Tally } from "../ports/store.js";
+import type { Tally } from "../ports/store.js";
 
 /** What the rules know of a country before a message is claimed. */
 export interface CountryState {

@@ -1,5 +1,5 @@
 import { type StoreDeadline, TimedOut, withTimeout } from "../core/deadline.js";
-import { type Decided, transition } from "../core/records/transact.js";
+import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, isVoid } from "../domain/authentication.js";
@@ -12,63 +12,62 @@ import { soundPrice, spendCorrection } from "../domain/spend.js";
 import type { TestNumber } from "../options/options.js";
 import type { Clock } from "../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
+import { cellsOf, type MessageCommit } from "./message-commit.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./message-ids.js";
 import type { Messages } from "./messages.js";
-import { type Sending, toMessage } from "./plan.js";
+import { toMessage } from "./plan.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 import { settleOne } from "./receipts.js";
 import { TimeToSend } from "./send-context.js";
 
 const none: readonly never[] = [];
 
-/**
- * Hands a send to the carrier and settles what became of it. The write that holds the send precedes it; the record after it comes back.
- *
- * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time). "Once a message may have been handed over, no store fault turns the answer into an error" (docs/contract.md#no-error-after-hand-over).
- */
-export async function handOver(parts: Messages, deadline: StoreDeadline, account: Account, sending: Sending): Promise<HandedOver> {
-  const { clock, settings } = parts;
-  const began = clock.now();
-  const test = settings.testNumbers.get(sending.next.number);
-  if (test !== undefined) return settled(parts, deadline, account, sending, await pretend(parts, test), test);
-  const report = await send(parts, toMessage(parts, sending), began);
-  record(parts, sending, began, report);
-  return settled(parts, deadline, account, sending, report);
-}
-
-/** What came of a send, and its record afterwards. */
+/** What came of a message, and its record afterwards. */
 export interface HandedOver {
   readonly result: SendResult;
   readonly auth: Authentication;
 }
 
-function record({ clock, monitor, statistics }: Messages, { next: auth, price }: Sending, began: number, report: SentReport): void {
+/**
+ * Hands a message to the carrier and settles what happened to it. The write that holds it precedes it; the record after it comes back.
+ *
+ * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time).
+ * "Once a message may have been handed over, no store fault turns the answer into an error" (docs/contract.md#no-error-after-hand-over).
+ */
+export async function handOver(messages: Messages, account: Account, deadline: StoreDeadline, commit: MessageCommit): Promise<HandedOver> {
+  const { clock, monitor, settings, statistics } = messages;
+  const { next: auth, price } = commit.message;
+  const test = settings.testNumbers.get(auth.number);
+  if (test !== undefined) return settle(messages, account, deadline, commit, await pretend(messages, test), test);
+  const began = clock.now();
+  const report = await send(messages, toMessage(messages, commit.message), began);
   const { result, reason } = report;
   const route = report.route ?? auth.sends.at(-1)?.route;
   if (result !== "rejected") statistics.sent(auth.customer, auth.country, route, report.price ?? price);
   monitor.sent(auth, { attempt: auth.attempts, outcome: result, route, took: Math.max(0, clock.now() - began), reason });
+  return settle(messages, account, deadline, commit, report);
 }
 
-/** Writes what came of a send, where there is something to write. */
-async function settled(
-  parts: Messages,
-  deadline: StoreDeadline,
+/** Writes what came of a message, where there is something to write. */
+async function settle(
+  messages: Messages,
   { policy }: Account,
-  sending: Sending,
+  deadline: StoreDeadline,
+  commit: MessageCommit,
   report: SentReport,
   test?: TestNumber,
 ): Promise<HandedOver> {
-  const { next: auth } = sending;
+  const auth = commit.message.next;
   const { result, indexed } = report;
   const attempt = auth.attempts;
-  const now = parts.clock.now();
-  const returned = returnedClaims(parts, policy.limits.spend, sending, report);
+  const now = messages.clock.now();
+  const returned = returnedClaims(messages, policy.limits.spend, commit, report, true);
   // An unlocking in the meantime has taken the message out of its cells already.
   const returnedBy = ({ sent, uncounted }: Authentication) =>
-    uncounted >= sent ? returnedClaims(parts, policy.limits.spend, { ...sending, cells: [] }, report) : returned;
+    uncounted >= sent ? returnedClaims(messages, policy.limits.spend, commit, report, false) : returned;
   const marked = returned.length > 0 ? { ...report, marks: true } : report;
-  const token = parts.keyring.newToken();
-  const settle = (current: Authentication, tokens: readonly string[]): Decided<Authentication> => {
+  const token = messages.keyring.newToken();
+  const settled = (current: Authentication, tokens: readonly string[]): Decided<Authentication> => {
     const known = settleSend(current, attempt, marked, policy, now);
     const next =
       test?.outcome === "undeliverable" ? (settleReceipt(known ?? current, attempt, { status: "undeliverable", error: "test number" }, now) ?? known) : known;
@@ -76,11 +75,11 @@ async function settled(
     if (known === undefined && tokens.includes(token)) return { result: current, next: current, claims: returned, token };
     return { result: next ?? current, next, claims: known === undefined ? [] : returnedBy(current), token };
   };
-  const local = settle(auth, []);
+  const local = settled(auth, []);
   if (local.next === undefined && indexed === undefined) return { result, auth };
   // The id first: a process that dies in between leaves a message that its receipts find.
-  const listening = indexed === undefined ? undefined : listen(parts, deadline, indexed, { customer: auth.customer, id: auth.id, attempt });
-  const after = local.next === undefined ? auth : await store(parts, deadline, auth, local.result, settle);
+  const listening = indexed === undefined ? undefined : listen(messages, deadline, indexed, { customer: auth.customer, id: auth.id, attempt });
+  const after = local.next === undefined ? auth : await store(messages, deadline, auth, local.result, settled);
   await listening;
   return { result, auth: after };
 }
@@ -89,10 +88,12 @@ async function settled(
 function returnedClaims(
   { settings }: Messages,
   ceilings: readonly SpendCeiling[],
-  { next, maxPrice, cells = [] }: Sending,
+  commit: MessageCommit,
   { result, price }: SentReport,
+  isCounted: boolean,
 ): SumClaim[] {
-  const counted = result === "rejected" ? cells.map(givenBack) : [];
+  const { next, maxPrice } = commit.message;
+  const counted = result === "rejected" && isCounted ? cellsOf(commit).map(givenBack) : [];
   if (maxPrice === undefined) return counted;
   const spent = result === "rejected" ? 0 : (price ?? maxPrice);
   return [...counted, ...spendCorrection(next.customer, maxPrice, spent, ceilings, { at: next.lastSendAt, skew: settings.clockSkew })];
@@ -121,7 +122,7 @@ async function list(parts: Messages, id: CarrierId, target: ReceiptTarget): Prom
   const listed = listedId(id);
   try {
     await retryInBackground(parts.clock, async () => {
-      const isListed = await transition(parts.records, parts.newDeadline(), target.customer, target.id, (auth): Decided<boolean> => {
+      const isListed = await update(parts.records, parts.newDeadline(), target.customer, target.id, (auth): Decided<boolean> => {
         // One that is being erased is void.
         if (isVoid(auth)) return { result: false };
         return { result: true, next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] } };
@@ -139,11 +140,11 @@ async function store(
   deadline: StoreDeadline,
   auth: Authentication,
   local: Authentication,
-  settle: (current: Authentication, tokens: readonly string[]) => Decided<Authentication>,
+  settled: (current: Authentication, tokens: readonly string[]) => Decided<Authentication>,
 ): Promise<Authentication> {
   const { clock, monitor, records, outbox } = parts;
   const write = async (within: StoreDeadline) => {
-    const stored = await transition(records, within, auth.customer, auth.id, (current, { tokens }) => settle(current, tokens));
+    const stored = await update(records, within, auth.customer, auth.id, (current, { tokens }) => settled(current, tokens));
     // Nothing is told of a message whose record was erased meanwhile.
     if (stored !== undefined) outbox.deliverSoon(stored);
     return stored;

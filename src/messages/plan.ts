@@ -1,6 +1,5 @@
 import type { Authentication, Send } from "../domain/authentication.js";
 import { withSend } from "../domain/authentication.js";
-import type { SumClaim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textFault } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
@@ -11,10 +10,9 @@ import { defaultText } from "../options/options.js";
 import type { Network, Plan, RegisteredIds, SmsMessage } from "../ports/sms-sender.js";
 import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
-import type { Tried } from "./roll-back.js";
 
-/** A send that is about to be made. */
-export interface Sending {
+/** A message that is about to be sent. */
+export interface PlannedMessage {
   /** The record that holds it; it must be written before the message goes out. */
   readonly next: Authentication;
   readonly code: string;
@@ -23,31 +21,27 @@ export interface Sending {
   readonly price?: number | undefined;
   /** What the message may cost at most; absent: no ceiling holds it. */
   readonly maxPrice?: number | undefined;
-  /** What a spend ceiling claims for it, with the write. */
+  /** What spend ceilings claim for it. */
   readonly charges: readonly Charge[];
-  /** The commit that wrote it. */
-  readonly tried?: Tried;
-  /** The cells that hold it. */
-  readonly cells?: readonly SumClaim[];
   /** There is a ceiling, and the sender told no price. */
   readonly unpriced?: Decision | undefined;
 }
 
-/** The next send of an authentication. */
-export function nextSend(parts: Messages, auth: Authentication, policy: Policy, now: number, network?: Network): Sending {
-  const { keyring, settings, overrides, logger } = parts;
+/** The next message of an authentication: its code, its route and what it may cost. */
+export function planMessage(messages: Messages, auth: Authentication, policy: Policy, now: number, network?: Network): PlannedMessage {
+  const { keyring, settings, overrides, logger } = messages;
   const test = settings.testNumbers.get(auth.number);
   const code = test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(policy.codeLength);
   // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
   // "never sent": no route, and no cost.
-  const plan = test === undefined ? planNext(parts, auth, network) : undefined;
-  const cost: Cost = test === undefined ? soundPrice(plan?.price) : "free";
+  const route = test === undefined ? planRoute(messages, auth, network) : undefined;
+  const cost: Cost = test === undefined ? soundPrice(route?.price) : "free";
   const ceilings = policy.limits.spend;
   const unpriced = unpricedRefusal(cost, ceilings, now);
   if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend refuses a message: the sender told no price for it");
   return {
-    next: withSend(auth, keyring.digest(auth.id, code), now, settleBy, plan?.route),
+    next: withSend(auth, keyring.digest(auth.id, code), now, settleBy, route?.route),
     code,
     network,
     charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
@@ -58,7 +52,7 @@ export function nextSend(parts: Messages, auth: Authentication, policy: Policy, 
 }
 
 /** The route that the next send would take. "The first write names the planned route" (docs/contract.md#round-trips). */
-function planNext({ sender, logger }: Messages, auth: Authentication, network: Network | undefined): Plan | undefined {
+function planRoute({ sender, logger }: Messages, auth: Authentication, network: Network | undefined): Plan | undefined {
   try {
     return sender.plan?.({
       to: auth.number,
@@ -76,8 +70,8 @@ function planNext({ sender, logger }: Messages, auth: Authentication, network: N
 }
 
 /** The message of a send. */
-export function toMessage(parts: Messages, { next: auth, code, maxPrice, network }: Sending): SmsMessage {
-  const { settings, keyring } = parts;
+export function toMessage(messages: Messages, { next: auth, code, maxPrice, network }: PlannedMessage): SmsMessage {
+  const { settings, keyring } = messages;
   const { receiptBase } = settings;
   const reference = receiptBase === undefined ? undefined : referenceOf(keyring, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
   return {
@@ -90,12 +84,12 @@ export function toMessage(parts: Messages, { next: auth, code, maxPrice, network
     routes_tried: routesOf(auth.sends, auth.sends.length - 1),
     // A record that came to its end makes way for another under the same id.
     idempotency_key: `${auth.id}/${base36(auth.createdAt)}/${auth.attempts}`,
-    text: writeText(parts, auth, code),
+    text: writeText(messages, auth, code),
     code,
     planned_route: auth.sends.at(-1)?.route,
     max_price: maxPrice,
     expires_at: auth.expiresAt,
-    registered: registeredAs(parts, auth),
+    registered: registeredAs(messages, auth),
     receipt_reference: reference,
     receipt_url: receiptBase === undefined || reference === undefined ? undefined : receiptUrl(receiptBase, reference),
   };

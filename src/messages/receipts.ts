@@ -1,6 +1,6 @@
 import { deliveryStatuses } from "../contract/callback.js";
 import type { StoreDeadline } from "../core/deadline.js";
-import { transition } from "../core/records/transact.js";
+import { update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { settleReceipt } from "../domain/send.js";
 import { VerifierError } from "../errors.js";
@@ -93,7 +93,7 @@ export async function settleOne(
   unvouched?: string,
 ): Promise<void> {
   const now = parts.clock.now();
-  const settled = await transition(parts.records, deadline, customer, id, (auth) => {
+  const settled = await update(parts.records, deadline, customer, id, (auth) => {
     const next = mayReport(parts, auth, attempt, unvouched) ? settleReceipt(auth, attempt, { status, error, at }, now) : undefined;
     return { result: next, next };
   });

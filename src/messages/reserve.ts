@@ -1,73 +1,21 @@
 import { type StoreDeadline, unavailable } from "../core/deadline.js";
-import type { Granted, Held, RefusedClaim } from "../core/records/records.js";
-import { creation, type Decided, transition } from "../core/records/transact.js";
+import { type Held, requireNumber } from "../core/records/records.js";
+import { type Decided, type Outcome, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
-import { near } from "../domain/alarms.js";
 import { type Authentication, withDecision } from "../domain/authentication.js";
-import type { Claim, Moment, SumClaim } from "../domain/claim.js";
-import type { Decision } from "../domain/decision.js";
-import { type Charge, measured, refusalOf } from "../domain/quota.js";
-import {
-  type Exemptions,
-  exemptedBy,
-  isAgainst,
-  millionOf,
-  noExemptions,
-  provesItself,
-  type SpamCharge,
-  spamCharges,
-  trustCharge,
-  verifiedWindow,
-  weighsNothing,
-} from "../domain/spam-rules.js";
+import type { Moment } from "../domain/claim.js";
+import type { Policy } from "../domain/policy.js";
+import { type Charge, capCharges, listedClaims, refusalOf } from "../domain/quota.js";
+import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
-import { type HandedOver, handOver } from "./hand-over.js";
+import { isTestNumber } from "../options/options.js";
+import { claimsOf, type MessageCommit } from "./message-commit.js";
+import type { MessageRequest, Outside, Reserved } from "./message-request.js";
 import type { Messages } from "./messages.js";
-import { membersWithin, namesOf } from "./number-windows.js";
-import type { Sending } from "./plan.js";
-import { rollBack, type Tried, takeBack } from "./roll-back.js";
-
-/** A message that is sent if caps, ceilings and rules allow it. */
-export interface Candidate {
-  /** The authentication without the message. */
-  readonly before: Authentication;
-  readonly sending: Sending;
-  readonly caps: readonly Charge[];
-  /** What else is claimed with it. */
-  readonly listed: readonly Claim[];
-  /** "Safe beats rules, never caps" (docs/contract.md#lists): the message is in no cell. */
-  readonly safe: boolean;
-  /** A challenge was met: it "waives the spam rules for that request, never the caps and never the crowd rule" (docs/contract.md#challenge). */
-  readonly proof: boolean;
-  /** What rules said that need no count. */
-  readonly decided: readonly Decision[];
-  readonly moment: Moment;
-}
-
-/** What a request decides on what is stored: a message that may be sent, or an answer, and what to write with it. */
-export type Decide<R> = (held: Held | undefined) => Candidate | { readonly answer: R; readonly next?: Authentication };
-
-/** Why a message must not be sent. */
-export interface Refusal {
-  readonly status: "rate_limited" | "spam_detected";
-  readonly decision: Decision;
-  readonly candidate: Candidate;
-}
-
-/** What a request comes to: an answer of the record alone, a message that is written down and must now be sent, or a refusal, which has written nothing. */
-type Reserved<R> = { readonly answer: R } | { readonly sending: Sending } | { readonly refusal: Refusal };
-
-/** The same once the message was handed over. */
-export type Sent<R> = { readonly answer: R } | { readonly sent: HandedOver } | { readonly refusal: Refusal };
-
-/** A message's rules, each with its claim, in the order of the commit's claims. */
-type Charges = readonly (Charge | SpamCharge)[];
-
-/** What one commit came to. */
-type Outcome<R> =
-  | { readonly answer: R }
-  | { readonly candidate: Candidate; readonly charges: Charges; readonly tried: Tried; readonly counts: Granted["counts"] }
-  | { readonly candidate: Candidate; readonly charge: Charge | SpamCharge; readonly claim: RefusedClaim };
+import { type PlannedMessage, planMessage } from "./plan.js";
+import { rollBack, takeBack } from "./roll-back.js";
+import { lookAgain, shadowDecisions, trustCharges } from "./second-look.js";
+import { isWatched, warnOfCap, warnOfCrowd } from "./warnings.js";
 
 /** How often a commit is made once more without a rule that does not stand. */
 const mostLooks = 4;
@@ -76,226 +24,152 @@ const mostLooks = 4;
 const mostDelays = 10;
 
 /**
- * Writes a message down and hands it over. A process that stood still in between would send outside the windows in which its caps were claimed: it takes the write back and decides again (docs/contract.md#late-hand-over).
- * `started`: called before the message is handed over.
+ * Writes a message down, with all that caps, ceilings and rules claim for it, in one commit (docs/contract.md#one-commit).
+ * A process that stood still after it would send outside the windows that were claimed: it takes the write back and decides again
+ * (docs/contract.md#late-hand-over).
  */
-export async function sendOnce<R>(
-  parts: Messages,
+export async function reserve<Status extends string>(
+  messages: Messages,
   account: Account,
   deadline: StoreDeadline,
-  id: string,
-  isNew: boolean,
-  decide: Decide<R>,
-  started: (auth: Authentication) => void = () => {},
-): Promise<Sent<R>> {
-  const { clock, keyring, settings } = parts;
+  request: MessageRequest<Status>,
+): Promise<Reserved<Status>> {
+  const { clock, keyring, settings } = messages;
   for (let delays = 0; delays < mostDelays; delays++) {
-    const reserved = await reserve(parts, account, deadline, id, isNew, decide);
-    if (!("sending" in reserved)) return reserved;
-    const { sending } = reserved;
-    if (clock.now() - sending.next.lastSendAt <= settings.storeTimeout) {
-      started(sending.next);
-      return { sent: await handOver(parts, deadline, account, sending) };
-    }
-    if (sending.tried === undefined) break;
+    const reserved = await commitOrLookAgain(messages, account, deadline, request);
+    if (!("commit" in reserved)) return reserved;
+    const { commit } = reserved;
+    if (clock.now() - commit.message.next.lastSendAt <= settings.storeTimeout) return reserved;
     const token = keyring.newToken();
-    await takeBack(parts, sending.tried, token).catch((fault: unknown) => {
-      if (sending.tried !== undefined) rollBack(parts, sending.tried, token);
+    try {
+      await takeBack(messages, commit, token);
+    } catch (fault) {
+      rollBack(messages, commit, token);
       throw fault;
-    });
+    }
   }
   throw unavailable(new Error(`a message could not be handed over within ${settings.storeTimeout} ms of the decision to send it`));
 }
 
-/**
- * Writes a message down, with all that caps, ceilings and rules claim for it, in one commit (docs/contract.md#one-commit). Where that is refused, nothing was written.
- * What a spam rule refuses is looked at once more: where the rule does not stand, the commit is made without its limit (docs/contract.md#second-look). `isNew`: of a create, which expects no record.
- */
-async function reserve<R>(parts: Messages, account: Account, deadline: StoreDeadline, id: string, isNew: boolean, decide: Decide<R>): Promise<Reserved<R>> {
+/** What a spam rule refuses is looked at once more: where the rule does not stand, the commit is made without its limit (docs/contract.md#second-look). */
+async function commitOrLookAgain<Status extends string>(
+  messages: Messages,
+  account: Account,
+  deadline: StoreDeadline,
+  request: MessageRequest<Status>,
+): Promise<Reserved<Status>> {
   let exempt = noExemptions;
   for (let looks = 0; ; looks++) {
-    const outcome = await commit(parts, account, deadline, id, isNew, decide, exempt);
-    if ("answer" in outcome) return outcome;
-    if ("counts" in outcome) return { sending: await granted(parts, account, deadline, outcome) };
-    const { candidate, charge, claim } = outcome;
-    const decision = isSpam(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, claim, parts.settings.clockSkew);
+    const { result, counts, refused } = await commitMessage(messages, account, deadline, request, exempt);
+    if (!("commit" in result)) return result;
+    const { commit } = result;
+    if (refused === undefined) return { commit: await granted(messages, account, deadline, request.outside, commit, counts) };
+    const charge = commit.charges[refused.refusedBy];
+    if (charge === undefined) throw new Error("the store refused a claim that has no limit");
+    const decision = isSpamCharge(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, refused, messages.settings.clockSkew);
     const waived =
-      isSpam(charge) && looks < mostLooks ? await lookAgain(parts, account, deadline, candidate, charge, claim.count, decision, exempt) : undefined;
+      isSpamCharge(charge) && looks < mostLooks ? await lookAgain(messages, account, deadline, commit, charge, refused.count, decision, exempt) : undefined;
     if (waived === undefined) {
-      warnOfCrowd(parts, candidate.sending.next, decision);
-      return { refusal: { status: isSpam(charge) ? "spam_detected" : "rate_limited", decision, candidate } };
+      warnOfCrowd(messages, commit.message.next, decision);
+      return { refusal: { status: isSpamCharge(charge) ? "spam_detected" : "rate_limited", decision, auth: commit.before } };
     }
     exempt = waived;
   }
 }
 
-async function commit<R>(
-  parts: Messages,
-  { customer, policy }: Account,
+/** One commit. Where its answer is lost or late, it is rolled back in the background. */
+async function commitMessage<Status extends string>(
+  messages: Messages,
+  account: Account,
   deadline: StoreDeadline,
-  id: string,
-  isNew: boolean,
-  decide: Decide<R>,
+  { id, isNew, outside, decide }: MessageRequest<Status>,
   exempt: Exemptions,
-): Promise<Outcome<R>> {
-  const { keyring, proven, records, settings } = parts;
-  const { spam } = policy;
-  let tried: Tried | undefined;
-  const decideHeld = (before: Held | undefined): Decided<Outcome<R>> => {
+): Promise<Outcome<Reserved<Status>>> {
+  const { clock, records, settings } = messages;
+  let tried: MessageCommit | undefined;
+  const decideHeld = (held: Held | undefined): Decided<Reserved<Status>> => {
     tried = undefined;
-    const candidate = decide(before);
-    if ("answer" in candidate) return { result: { answer: candidate.answer }, next: candidate.next };
-    const { sending, caps, listed, safe, proof, decided, moment } = candidate;
-    const { next } = sending;
-    const charges: Charges = [
-      ...caps,
-      ...sending.charges,
-      ...(safe || weighsNothing(spam, settings.ownCells)
-        ? []
-        : spamCharges(
-            next,
-            spam,
-            settings.ownCells,
-            { ...exempt, all: exempt.all || proof },
-            decided,
-            moment,
-            keyring.mask,
-            (sum) => proven.get(sum) === true,
-          )),
-      ...trustCharges(caps, exempt, moment),
-    ];
-    const claims = [...charges.map(({ claim }) => claim), ...listed];
-    const written: Tried = { token: keyring.newToken(), next, before, claims, cells: cellsIn(charges), policy };
-    tried = written;
-    return {
-      result: { candidate, charges, tried: written, counts: [] },
-      next,
-      claims,
-      counts: charges.flatMap((charge, at) => (isRead(parts, charge) ? at : [])),
-      token: written.token,
-      granted: (counts) => ({ candidate, charges, tried: written, counts }),
-      refused: (claim) => ({ result: { candidate, charge: charges[claim.refusedBy] as Charge, claim } }),
-    };
+    const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
+    const decision = decide(held?.auth, moment.now);
+    if (!("send" in decision)) return { result: decision, next: decision.next };
+    const before = decision.send;
+    requireNumber(before);
+    const message = planMessage(messages, before, account.policy, moment.now, outside.network);
+    if (message.unpriced !== undefined) return { result: { refusal: { status: "rate_limited", decision: message.unpriced, auth: before } } };
+    const commit = (tried = toCommit(messages, account.policy, isNew, outside, held, before, message, moment, exempt));
+    const counts = commit.charges.flatMap((charge, at) => (isRead(messages, charge) ? at : []));
+    return { result: { commit }, next: commit.message.next, claims: claimsOf(commit), counts, token: commit.token };
   };
   try {
-    if (isNew) return await creation<Outcome<R>>(records, deadline, customer, id, decideHeld);
-    const outcome = await transition<Outcome<R>>(records, deadline, customer, id, (_auth, held) => decideHeld(held));
-    return outcome ?? decideHeld(undefined).result;
+    return await transact(records, deadline, account.customer, id, decideHeld, isNew);
   } catch (fault) {
-    if (tried !== undefined && fault instanceof VerifierError && fault.code === "unavailable") rollBack(parts, tried);
+    if (tried !== undefined && fault instanceof VerifierError && fault.code === "unavailable") rollBack(messages, tried);
     throw fault;
   }
 }
 
-/** What holds a trusted number to its open messages, where its sends are counted one by one. */
-function trustCharges(caps: readonly Charge[], { trusted }: Exemptions, moment: Moment): SpamCharge[] {
-  if (trusted === undefined) return [];
-  const sends = caps.map(({ rule, claim }) => (rule.startsWith("perNumber") ? claim : undefined)).find((claim) => claim !== undefined && "member" in claim);
-  return sends !== undefined && "member" in sends ? [trustCharge(sends, trusted, moment)] : [];
-}
-
-/** What a message claims of the cells of spam rules. */
-function cellsIn(charges: Charges): SumClaim[] {
-  const cells: SumClaim[] = [];
-  for (const charge of charges) if (isSpam(charge) && charge.decided === undefined && "sum" in charge.claim) cells.push(charge.claim);
-  return cells;
+/** A message with all that its commit claims, in the order in which it is refused: caps and ceilings, our rules, trust. */
+function toCommit(
+  { keyring, proven, settings }: Messages,
+  policy: Policy,
+  isNew: boolean,
+  { ip, deviceId, proof, ...outside }: Outside,
+  held: Held | undefined,
+  before: Authentication,
+  planned: PlannedMessage,
+  moment: Moment,
+  exempt: Exemptions,
+): MessageCommit {
+  const safe = outside.safe || before.origin?.s === 1;
+  const { next } = planned;
+  // Its cells do not hold it, although they hold the messages before it.
+  const message = safe && !isNew ? { ...planned, next: { ...next, uncounted: next.uncounted + 1 } } : planned;
+  const isCapped = !isTestNumber(settings, next.number);
+  const caps = isCapped ? capCharges({ ...next, attempt: next.attempts, deviceId, ip }, policy, moment, keyring.mask) : [];
+  const { spam } = policy;
+  const waived = { ...exempt, all: exempt.all || proof };
+  const isProven = (sum: string) => proven.get(sum) === true;
+  const rules =
+    safe || weighsNothing(spam, settings.ownCells) ? [] : spamCharges(next, spam, settings.ownCells, waived, outside.decided, moment, keyring.mask, isProven);
+  return {
+    token: keyring.newToken(),
+    held,
+    before,
+    message,
+    charges: [...caps, ...planned.charges, ...rules, ...trustCharges(caps, exempt, moment)],
+    listed: isNew ? listedClaims(next, policy, moment, keyring.mask, isCapped) : [],
+    moment,
+    policy,
+  };
 }
 
 /** Whether the count of a message is read where it is granted: by a rule in shadow, and by the alarms of those who listen. */
 function isRead({ monitor }: Messages, charge: Charge | SpamCharge): boolean {
-  return isSpam(charge) ? charge.mode === "shadow" : monitor.watched() && alarmOf(charge) !== undefined;
+  return isSpamCharge(charge) ? charge.mode === "shadow" : monitor.watched() && isWatched(charge);
 }
 
-const isSpam = (charge: Charge | SpamCharge): charge is SpamCharge => "mode" in charge;
-
-/** What is asked only where a rule refuses: whether the number is trusted, and how many verified in its million. Returns with what to commit again; `undefined`: the rule stands. */
-async function lookAgain(
-  { keyring, proven, store }: Messages,
-  { customer, policy }: Account,
-  deadline: StoreDeadline,
-  { sending: { next }, moment }: Candidate,
-  charge: SpamCharge,
-  held: number,
-  decision: Decision,
-  exempt: Exemptions,
-): Promise<Exemptions | undefined> {
-  const { rule, claim } = charge;
-  if (provesItself(charge, held)) {
-    if ("sum" in claim) proven.set(claim.sum, true);
-    return { ...exempt, rules: new Set([...exempt.rules, rule]) };
-  }
-  const isCrowd = rule === "crowd";
-  if (!isCrowd && policy.spam.trust.open === 0) return undefined;
-  const names = namesOf(keyring, customer, next.number, policy, moment);
-  const asks = isCrowd ? [millionOf(customer, next.number, moment, keyring.mask)] : [];
-  const [sends, listed, verified, counted] = await Promise.all([
-    membersWithin(deadline, store, names.sends),
-    names.sendSums.length > 0 ? membersWithin(deadline, store, names.listed) : [],
-    membersWithin(deadline, store, verifiedWindow(customer, next.number, keyring.mask)),
-    isCrowd ? deadline.call(() => store.commit({ asks })) : undefined,
-  ]);
-  const million = counted?.done === true ? counted.asked[0] : undefined;
-  return exemptedBy({ sends: [...sends, ...listed], verified, million }, decision, held, exempt, policy.spam);
-}
-
-/** The message of a commit that was granted, with what rules that only watch say of it: that is written with the next write of its record, which most never have. */
+/** The commit of a message that was granted. What rules that only watch say of it is written with the next write of its record, which most never have. */
 async function granted(
-  parts: Messages,
+  messages: Messages,
   account: Account,
   deadline: StoreDeadline,
-  outcome: Extract<Outcome<never>, { readonly counts: unknown }>,
-): Promise<Sending> {
-  const { alarms, countries, monitor, records } = parts;
-  const { candidate, charges, tried, counts } = outcome;
-  const { sending } = candidate;
-  const { customer, country } = sending.next;
-  if (country !== undefined && !candidate.safe) countries.sent(account, country);
-  for (const [at, charge] of charges.entries()) warnOf(parts, customer, charge, counts[at]);
-  const shadow = await watching(parts, account, deadline, outcome);
-  if (charges.some(isSpam)) alarms.watched(customer, shadow);
-  for (const decision of shadow) {
+  outside: Outside,
+  commit: MessageCommit,
+  counts: Outcome<unknown>["counts"],
+): Promise<MessageCommit> {
+  const { alarms, countries, monitor, records } = messages;
+  const { message, charges } = commit;
+  const { country, customer, origin } = message.next;
+  if (country !== undefined && !outside.safe && origin?.s !== 1) countries.sent(account, country);
+  for (const [at, charge] of charges.entries()) warnOfCap(messages, customer, charge, counts[at]);
+  const fired = await shadowDecisions(messages, account, deadline, outside, commit, counts);
+  if (charges.some(isSpamCharge)) alarms.watched(customer, fired);
+  if (fired.length === 0) return commit;
+  for (const decision of fired) {
     monitor.metrics.fired(decision.rule, "shadow");
-    warnOfCrowd(parts, sending.next, decision);
+    warnOfCrowd(messages, message.next, decision);
   }
-  const { cells } = tried;
-  if (shadow.length === 0) return { ...sending, tried, cells };
-  const next = shadow.reduce(withDecision, sending.next);
-  records.note(sending.next, next);
-  return { ...sending, next, tried, cells };
-}
-
-/** What rules in shadow would have refused a message for: they claim without a limit, and are judged by what comes back (docs/contract.md#store-counts). */
-async function watching(
-  parts: Messages,
-  account: Account,
-  deadline: StoreDeadline,
-  { candidate, charges, counts }: Extract<Outcome<never>, { readonly counts: unknown }>,
-): Promise<readonly Decision[]> {
-  const decisions = candidate.proof || candidate.safe ? [] : candidate.decided.filter(({ mode }) => mode === "shadow");
-  for (const [at, charge] of charges.entries()) {
-    const count = counts[at];
-    if (!isSpam(charge) || charge.mode !== "shadow" || count === undefined || !("weight" in charge.claim)) continue;
-    const held = count - charge.claim.weight;
-    const decision: Decision = { at: candidate.moment.now, rule: charge.rule, mode: "shadow", ...measured(charge, held) };
-    if (!isAgainst(charge, held) || (await lookAgain(parts, account, deadline, candidate, charge, held, decision, noExemptions)) !== undefined) continue;
-    decisions.push(decision);
-  }
-  return decisions;
-}
-
-function warnOfCrowd({ alarms }: Messages, { customer, number }: Authentication, { rule, value = 0, threshold = 0 }: Decision): void {
-  if (rule === "crowd") alarms.raise(customer, { alarm: "crowd", range: `${number.slice(0, -4)}****` }, value, threshold);
-}
-
-function alarmOf({ rule, counts }: Charge): "customer_cap" | "spend" | undefined {
-  return rule.startsWith("perCustomer") ? "customer_cap" : counts === "money" ? "spend" : undefined;
-}
-
-/** Raises the alarm for a cap of the customer, or a ceiling, that is used to four fifths. */
-function warnOf({ alarms }: Messages, customer: string, charge: Charge, count: number | undefined): void {
-  const { rule, counts } = charge;
-  const alarm = alarmOf(charge);
-  if (alarm === undefined || count === undefined) return;
-  const { value, threshold } = measured(charge, counts === "money" && "weight" in charge.claim ? count - charge.claim.weight : count);
-  if (value >= near * threshold) alarms.raise(customer, { alarm, rule }, value, threshold);
+  const next = fired.reduce(withDecision, message.next);
+  records.note(message.next, next);
+  return { ...commit, message: { ...message, next } };
 }

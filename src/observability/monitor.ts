@@ -35,8 +35,8 @@ export interface Monitor {
   watched(): boolean;
   /** An operation was answered. `began`: when it began. */
   answered(operation: Operation, status: string, began: number): void;
-  /** For each operation, what a fault of it goes through: it is counted, and thrown on. */
-  readonly failed: Readonly<Record<Operation, (fault: unknown) => never>>;
+  /** An operation failed. */
+  failed(operation: Operation, fault: unknown): void;
   created(auth: Authentication): void;
   refused(operation: "create" | "retry", status: AuthenticationStatus | RetryStatus, auth: Authentication, decisions: readonly Decision[]): void;
   sent(auth: Authentication, word: SentWord): void;
@@ -77,13 +77,6 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
   });
   const metrics = createMetrics(outages, waiting);
 
-  const failing =
-    (operation: Operation) =>
-    (fault: unknown): never => {
-      metrics.operation(operation, fault instanceof VerifierError ? fault.code : "internal_server_error", undefined);
-      throw fault;
-    };
-
   const about = ({ customer, id, number, country }: Authentication) => ({
     at: clock.now(),
     customer_uuid: customer,
@@ -98,7 +91,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     sparse: sparseLogger(clock, logger),
     watched: () => onEvent !== undefined || metrics.read,
     answered: (operation, status, began) => metrics.operation(operation, status, Math.max(0, clock.now() - began)),
-    failed: { create: failing("create"), retry: failing("retry"), check: failing("check"), lookup: failing("lookup") },
+    failed: (operation, fault) => metrics.operation(operation, fault instanceof VerifierError ? fault.code : "internal_server_error", undefined),
 
     created(auth) {
       if (onEvent !== undefined) tell({ type: "created", ...about(auth) });

@@ -1,29 +1,64 @@
-import type { Standing } from "../contract/direct.js";
-import { unavailable } from "../core/deadline.js";
-import { type Authentication, hasNumber } from "../domain/authentication.js";
+import type { CheckStatus } from "../contract/check.js";
+import type { AuthenticationAnswer, CheckAnswer, RetryAnswer, Standing } from "../contract/direct.js";
+import type { RetryStatus } from "../contract/retry.js";
+import { type Authentication, hasNumber, isCarrierRefused } from "../domain/authentication.js";
+import type { Decision } from "../domain/decision.js";
 import { checksLeft } from "../domain/left.js";
 import type { Policy } from "../domain/policy.js";
-import { decideRetry, retryResult } from "../domain/retry.js";
+import { retryAfter } from "../domain/quota.js";
+import { retryResult, retryStatus } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 
-/** An answer with what its authentication has left, as direct calls return it. */
-export function withStanding<A extends object>(answer: A, auth: Authentication, policy: Policy, now: number): A & Standing {
-  const { remaining, nextRetryAt } = retryResult(auth, decideRetry(auth, now, policy), policy);
+/** What create returns. `number`: of the request, since the record of one that is over no longer holds it. */
+export function toAuthenticationAnswer(auth: Authentication, number: string, policy: Policy, now: number): AuthenticationAnswer {
+  const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
   return {
-    ...answer,
+    authentication_uuid: auth.id,
+    created_at: timestamp(auth.createdAt),
+    expires_at: timestamp(auth.expiresAt),
+    status: auth.status,
+    phone_number: number,
+    ...standingOf(auth, policy, now),
+    ...(retry_after !== undefined ? { retry_after } : isCarrierRefused(auth) && { carrier_refused: true }),
+  };
+}
+
+/** What retry returns. `fired`: the rules that refused it. */
+export function toRetryAnswer(auth: Authentication, status: RetryStatus, fired: readonly Decision[], policy: Policy, now: number): RetryAnswer {
+  const { remaining, nextRetryAt } = retryResult(auth, status, policy);
+  const phone_number = disclosedNumber(auth, status);
+  const retry_after = retryAfter(fired, now);
+  return {
+    authentication_uuid: auth.id,
+    created_at: timestamp(now),
+    next_retry_at: timestamp(nextRetryAt),
+    remaining_retry: remaining,
+    status,
+    ...(phone_number !== undefined && { phone_number }),
+    remaining_checks: checksLeft(auth, now, policy),
+    ...(retry_after !== undefined && { retry_after }),
+  };
+}
+
+/** What check returns. `auth`: as it stands after it. */
+export function toCheckAnswer(auth: Authentication, status: CheckStatus, policy: Policy, now: number): CheckAnswer {
+  const standing = standingOf(auth, policy, now);
+  if (status === "valid") return { authentication_uuid: auth.id, status, phone_number: auth.number, ...standing };
+  const phone_number = disclosedNumber(auth, status);
+  return { authentication_uuid: auth.id, status, ...(phone_number !== undefined && { phone_number }), ...standing };
+}
+
+/** What an authentication has left, as direct calls return it. */
+function standingOf(auth: Authentication, policy: Policy, now: number): Standing {
+  const { remaining, nextRetryAt } = retryResult(auth, retryStatus(auth, now, policy), policy);
+  return {
     remaining_retry: remaining,
     remaining_checks: checksLeft(auth, now, policy),
     ...(remaining > 0 && { next_retry_at: timestamp(nextRetryAt) }),
   };
 }
 
-/** The number that a retry or a check tells: none once the authentication is over, whether its record still holds it or not. */
-export function toldNumber(auth: Authentication, status: string): string | undefined {
+/** The number that a retry or a check returns: none once the authentication is over, whether its record still holds it or not. */
+function disclosedNumber(auth: Authentication, status: string): string | undefined {
   return hasNumber(auth) && status !== "already_validated" && status !== "expired_auth" ? auth.number : undefined;
-}
-
-/** The number, where nothing can be done without it. Throws `unavailable`. */
-export function neededNumber(auth: Authentication): string {
-  if (hasNumber(auth)) return auth.number;
-  throw unavailable(new Error(`the number of authentication ${auth.id} is sealed under a secret that is no longer among the options`));
 }

@@ -3,7 +3,7 @@ import { factsKey } from "../access/number-facts.js";
 import { listing } from "../callbacks/dead-letters.js";
 import type { NumberRequest } from "../contract/operator.js";
 import { CorruptRecord } from "../core/records/codec.js";
-import { type Decided, transition } from "../core/records/transact.js";
+import { type Decided, update } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, blankOf, withoutNumber } from "../domain/authentication.js";
 import type { Claim } from "../domain/claim.js";
@@ -75,7 +75,7 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
  */
 async function emptyRecord(parts: Context, customer: string, id: string): Promise<Authentication | undefined> {
   try {
-    return await transition(parts.records, parts.newDeadline(), customer, id, (auth): Decided<Authentication> => {
+    return await update(parts.records, parts.newDeadline(), customer, id, (auth): Decided<Authentication> => {
       const letters = auth.outbox.flatMap((event): Claim[] => (event.dead === undefined ? [] : [{ ...listing(auth, event), out: true }]));
       const empty: Authentication = { ...blankOf(auth), status: "pending", decisions: [], checks: [], keepUntil: auth.keepUntil };
       return { result: auth, next: withoutNumber(empty), claims: letters };

@@ -6,7 +6,7 @@ import type { Authentication, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { type Left, leftOf } from "../domain/left.js";
 import { timestamp } from "../domain/time.js";
-import { unknownAuthentication } from "./check.js";
+import { unknownAuthentication } from "../errors.js";
 import type { Context } from "./context.js";
 
 /** A message that was, or may have been, handed to a carrier. */
@@ -45,7 +45,7 @@ export interface Explanation {
 }
 
 /** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). */
-export async function explainAuthentication(parts: Context, account: Account, request: RetryRequest): Promise<Explanation> {
+export async function explain(parts: Context, account: Account, request: RetryRequest): Promise<Explanation> {
   const held = await parts.records.find(parts.newDeadline(), account.customer, request.authentication_uuid);
   if (held === undefined) throw unknownAuthentication();
   return explanationOf(parts, account, held.auth);

@@ -8,14 +8,14 @@ import { VerifierError } from "../errors.js";
 import type { Operation } from "../observability/monitor.js";
 import type { Stats } from "../observability/statistics.js";
 import type { Settings } from "../options/options.js";
-import { checkAuthentication } from "./check.js";
+import { check } from "./check.js";
 import type { Context } from "./context.js";
-import { createAuthentication } from "./create.js";
+import { create } from "./create.js";
 import { type Erasure, eraseNumber } from "./erase.js";
-import { type Explanation, explainAuthentication } from "./explain.js";
+import { type Explanation, explain } from "./explain.js";
 import { type HistoryEntry, historyOf } from "./history.js";
-import { lookupNumber } from "./lookup.js";
-import { retryAuthentication } from "./retry.js";
+import { lookup } from "./lookup.js";
+import { retry } from "./retry.js";
 import { type Unlocking, unlockNumber } from "./unlock.js";
 
 export interface CallOptions {
@@ -39,7 +39,7 @@ export interface Operations {
 /** What operators ask in direct calls alone: it has no route. */
 export type OperatorsOwn = "explain" | "history" | "erase" | "unlock" | "stats";
 
-export function createOperations(parts: Context, accounts: Accounts): Operations {
+export function createOperations(context: Context, accounts: Accounts): Operations {
   /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
   const admit = async (customerUuid: string, caller: Account | undefined): Promise<Account> => {
     if (caller === undefined) return accounts.byUuid(customerUuid);
@@ -54,30 +54,36 @@ export function createOperations(parts: Context, accounts: Accounts): Operations
     return (input as { customer_uuid?: unknown }).customer_uuid === undefined ? { ...input, customer_uuid: accounts.unnamed() } : input;
   };
 
-  /** Parses the request, finds the account and runs the operation, which counts its own errors under `name`; those before it are counted here. */
+  /** Parses the request, finds the account and runs the operation. Where it has a `name`, what came of it is counted. */
   const run = async <Request extends { readonly customer_uuid: string }, R>(
     name: Operation | undefined,
     input: unknown,
-    read: (input: unknown, settings: Settings) => Request,
+    parse: (input: unknown, settings: Settings) => Request,
     caller: Account | undefined,
-    operation: (parts: Context, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
+    operation: (context: Context, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
     options: CallOptions = none,
   ): Promise<R> => {
-    const prepare = async () => {
-      const request = read(caller === undefined ? named(input) : input, parts.settings);
+    const { clock, monitor, settings } = context;
+    try {
+      const request = parse(caller === undefined ? named(input) : input, settings);
       const account = await admit(request.customer_uuid, caller);
-      return { request, account, key: keyIn(options) };
-    };
-    const { request, account, key } = await prepare().catch(name === undefined ? rethrow : parts.monitor.failed[name]);
-    return operation(parts, account, request, key);
+      const key = keyIn(options);
+      const began = clock.now();
+      const answer = await operation(context, account, request, key);
+      if (name !== undefined) monitor.answered(name, statusOf(answer), began);
+      return answer;
+    } catch (fault) {
+      if (name !== undefined) monitor.failed(name, fault);
+      throw fault;
+    }
   };
 
   return {
-    createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, createAuthentication, options),
-    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, retryAuthentication),
-    check: (input, options, caller) => run("check", input, parseCheck, caller, checkAuthentication, options),
-    lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, lookupNumber),
-    explain: (input) => run(undefined, input, parseRetry, undefined, explainAuthentication),
+    createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, create, options),
+    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, retry),
+    check: (input, options, caller) => run("check", input, parseCheck, caller, check, options),
+    lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, lookup),
+    explain: (input) => run(undefined, input, parseRetry, undefined, explain),
     history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
     erase: (input) => run(undefined, input, parseNumber, undefined, eraseNumber),
     unlock: (input) => run(undefined, input, parseNumber, undefined, unlockNumber),
@@ -85,8 +91,9 @@ export function createOperations(parts: Context, accounts: Accounts): Operations
   };
 }
 
-function rethrow(fault: unknown): never {
-  throw fault;
+/** By what an operation is counted: its status; a lookup has none. */
+function statusOf(answer: unknown): string {
+  return (answer as { readonly status?: string }).status ?? "answered";
 }
 
 const none: CallOptions = {};

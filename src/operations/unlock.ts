@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { NumberRequest } from "../contract/operator.js";
-import { type Decided, transition } from "../core/records/transact.js";
+import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import type { Account } from "../domain/account.js";
 import { countedAt } from "../domain/authentication.js";
@@ -76,7 +76,7 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
 async function uncount(parts: Context, { customer, policy }: Account, id: string, number: string): Promise<void> {
   const { clock, keyring, records, settings } = parts;
   const token = keyring.newToken();
-  await transition(records, parts.newDeadline(), customer, id, (auth): Decided<void> => {
+  await update(records, parts.newDeadline(), customer, id, (auth): Decided<void> => {
     const sentAt = countedAt(auth);
     if (auth.status !== "pending" || auth.validated || sentAt.length === 0) return { result: undefined };
     const moment = { now: clock.now(), skew: settings.clockSkew };

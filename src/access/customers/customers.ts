@@ -1,12 +1,11 @@
 import type { StoreDeadline } from "../../core/deadline.js";
-import { creation, type Decided, transition } from "../../core/records/transact.js";
+import { type Decided, transact, update } from "../../core/records/transact.js";
 import { type Changed, type CustomerKey, type KeptCustomer, type KeyStatus, keyStatus, withKey, withKeyInPlaceOf, withoutKey } from "../../domain/customers.js";
 import type { PolicyOverride } from "../../domain/policy.js";
 import { timestamp } from "../../domain/time.js";
 import { VerifierError } from "../../errors.js";
 import { readCustomerCall } from "../../options/options.js";
 import type { SmsSender } from "../../ports/sms-sender.js";
-import type { Store } from "../../ports/store.js";
 import { digestOf, generateApiKey } from "../accounts.js";
 import { customerRecord, keptForGood, lastUse, listedCustomers, listing, signpost } from "./records.js";
 import type { StoredCustomersParts } from "./source.js";
@@ -131,7 +130,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
     show: (customer: KeptCustomer) => R,
   ): Promise<R> => {
     try {
-      const changed = await transition<Changed, KeptCustomer>(records, deadline, uuid, customerRecord, (customer): Decided<Changed, KeptCustomer> => {
+      const changed = await update<Changed, KeptCustomer>(records, deadline, uuid, customerRecord, (customer): Decided<Changed, KeptCustomer> => {
         const result = decide(customer);
         return { result, next: result.next === customer ? undefined : result.next };
       });
@@ -241,10 +240,10 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
       if (fault !== undefined) throw new VerifierError("bad_request", "keys holds more than two keys: a customer has two in use at a time.");
       if ((await records.find(deadline, uuid, customerRecord)) !== undefined) throw existing();
       for (const digest of digests) await point(uuid, digest, deadline);
-      const created = await creation<boolean, KeptCustomer>(records, deadline, uuid, customerRecord, (held): Decided<boolean, KeptCustomer> => {
-        return held === undefined ? { result: true, next, claims: [listing(next)] } : { result: false };
-      }).finally(() => parts.changed(uuid));
-      if (!created) throw existing();
+      const decide = (held: unknown): Decided<boolean, KeptCustomer> =>
+        held === undefined ? { result: true, next, claims: [listing(next)] } : { result: false };
+      const created = await transact(records, deadline, uuid, customerRecord, decide, true).finally(() => parts.changed(uuid));
+      if (!created.result) throw existing();
       return shown(next);
     },
 

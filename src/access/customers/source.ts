@@ -3,7 +3,7 @@ import { agedCache } from "../../core/aged-cache.js";
 import type { Core } from "../../core/core.js";
 import { withTimeout } from "../../core/deadline.js";
 import type { RecordsOf } from "../../core/records/records.js";
-import { transition } from "../../core/records/transact.js";
+import { update } from "../../core/records/transact.js";
 import { type CustomerKey, isUsable, type KeptCustomer } from "../../domain/customers.js";
 import { day, hour } from "../../domain/time.js";
 import type { Customer, Customers } from "../../ports/customers.js";
@@ -83,7 +83,7 @@ export function storedCustomers({
 
   /** Seals a customer's secrets under the current secret, so that the previous one can go. */
   const sealAnew = (uuid: string) =>
-    transition<void, KeptCustomer>(records, newDeadline(), uuid, customerRecord, (customer) => {
+    update<void, KeptCustomer>(records, newDeadline(), uuid, customerRecord, (customer) => {
       const opened = customer.sealed === undefined ? undefined : seals.open(uuid, customer.sealed);
       return { result: undefined, next: opened === undefined || opened.current ? undefined : { ...customer, sealed: seals.seal(uuid, opened.texts) } };
     });

@@ -1,4 +1,4 @@
-import { type Authentication, isForgotten, needsNumber, withoutNumber } from "../../domain/authentication.js";
+import { type Authentication, hasNumber, isForgotten, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
 import type { Clock } from "../../ports/clock.js";
@@ -180,4 +180,10 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
       return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, now()) ? undefined : held;
     },
   };
+}
+
+/** The number, where nothing can be done without it. Throws `unavailable`. */
+export function requireNumber(auth: Authentication): string {
+  if (hasNumber(auth)) return auth.number;
+  throw unavailable(new Error(`the number of authentication ${auth.id} is sealed under a secret that is no longer among the options`));
 }

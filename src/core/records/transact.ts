@@ -10,18 +10,22 @@ export interface Decided<R, T = Authentication> {
   readonly next?: T | undefined;
   /** Granted together with the write, or nothing is written. */
   readonly claims?: readonly Claim[];
+  /** The indexes of the claims whose counts are read. */
+  readonly counts?: readonly number[];
   /** An earlier commit that is taken back with the write. */
   readonly revoke?: Revocation;
-  /** The indexes of the claims whose counts `granted` reads. */
-  readonly counts?: readonly number[];
-  /** What the store's counts make of the result. */
-  readonly granted?: (counts: Granted["counts"]) => R;
-  /** What holds instead where a claim is refused; absent: no claim can be. */
-  readonly refused?: (claim: RefusedClaim) => Decided<R, T>;
-  /** Where a claim is refused, the record is read again before that holds: another process may have answered the same request in the meantime. */
+  /** Where a claim is refused, the record is read again before that holds: another process may have answered the same request. */
   readonly looksAgain?: boolean;
   /** Identifies the write. Default: a new token. */
   readonly token?: string;
+}
+
+/** What was decided last, and what the store said to its claims. */
+export interface Outcome<R> {
+  readonly result: R;
+  readonly counts: Granted["counts"];
+  /** The claim that was refused: then nothing was written. */
+  readonly refused?: RefusedClaim;
 }
 
 /** "after 32 lost races it answers 503" (docs/contract.md#one-loop). */
@@ -31,69 +35,56 @@ const maxRaces = 32;
 const mostLooks = 5;
 
 /**
- * Every change of a record: decide on what is stored, commit, and on a lost race decide again on the record that came back. Returns `undefined` when there is no record.
- *
- * It starts from the record that this process remembers, if it does: a commit proves that it is current, and a decision that writes nothing reads it first.
+ * Every change of a record: decide on what is stored, commit, and on a lost race decide again on the record that came back.
+ * It starts from the record that this process remembers: a commit proves that it is current, and a decision that writes nothing reads it first.
+ * `isNew`: it starts from no record at all, until a lost race shows one.
  */
-export async function transition<R, T = Authentication>(
-  records: RecordsOf<T>,
-  deadline: StoreDeadline,
-  customer: string,
-  id: string,
-  decide: (auth: T, held: Held<T>) => Decided<R, T>,
-): Promise<R | undefined> {
-  const remembered = records.recall(customer, id);
-  const decideHeld = (held: Held<T> | undefined) => held && decide(held.auth, held);
-  return change(records, deadline, customer, id, decideHeld, remembered ?? (await records.find(deadline, customer, id)), remembered === undefined);
-}
-
-/** The same if there may be no record: assumes that it is missing until a lost race shows one. */
-export async function creation<R, T = Authentication>(
+export async function transact<R, T = Authentication>(
   records: RecordsOf<T>,
   deadline: StoreDeadline,
   customer: string,
   id: string,
   decide: (held: Held<T> | undefined) => Decided<R, T>,
-): Promise<R> {
-  return (await change(records, deadline, customer, id, decide, undefined, true)) as R;
+  isNew = false,
+): Promise<Outcome<R>> {
+  let held = isNew ? undefined : records.recall(customer, id);
+  let isCurrent = isNew;
+  let looks = 0;
+  for (let races = 0; races < maxRaces; races++) {
+    if (held === undefined && !isCurrent) {
+      held = await records.find(deadline, customer, id);
+      isCurrent = true;
+    }
+    const { result, next, claims, counts, revoke, looksAgain = false, token } = decide(held);
+    if (next === undefined) {
+      if (isCurrent) return { result, counts: [] };
+    } else {
+      const committed = await records.commit(deadline, { next, before: held, claims, counts, revoke, token });
+      if (committed.done) return { result, counts: committed.counts };
+      if (committed.refusedBy === undefined) {
+        held = committed.held;
+        isCurrent = true;
+        continue;
+      }
+      // Where claims are a step before the record, they may be refused on one that others have written since.
+      if (isCurrent && !(looksAgain && looks++ < mostLooks)) return { result, counts: [], refused: committed };
+    }
+    held = undefined;
+    isCurrent = false;
+  }
+  throw unavailable(new Error(`lost ${maxRaces} races for the record ${id} of customer ${customer}`));
 }
 
-/** `isCurrent`: `first` was just read, or may be assumed. */
-async function change<R, T>(
+/** A change of a record that is there, and whose claims are always granted. `undefined`: there is none. */
+export async function update<R, T = Authentication>(
   records: RecordsOf<T>,
   deadline: StoreDeadline,
   customer: string,
   id: string,
-  decide: (held: Held<T> | undefined) => Decided<R, T> | undefined,
-  first: Held<T> | undefined,
-  isCurrent: boolean,
+  decide: (value: T, held: Held<T>) => Decided<R, T>,
 ): Promise<R | undefined> {
-  let held = first;
-  let current = isCurrent;
-  let looks = 0;
-  for (let lost = 0; lost < maxRaces; lost++) {
-    let decided = decide(held);
-    while (decided?.next !== undefined) {
-      const { next, claims, counts, revoke, token } = decided;
-      const committed = await records.commit(deadline, { next, before: held, claims, counts, revoke, token });
-      if (committed.done) return decided.granted === undefined ? decided.result : decided.granted(committed.counts);
-      if (committed.refusedBy === undefined) {
-        held = committed.held;
-        current = true;
-        break;
-      }
-      // Where claims are a step before the record, they may be refused on one that others have written since.
-      if (!current || (decided.looksAgain === true && looks++ < mostLooks)) {
-        held = await records.find(deadline, customer, id);
-        current = true;
-        break;
-      }
-      decided = decided.refused?.(committed);
-    }
-    if (decided?.next !== undefined) continue;
-    if (current) return decided?.result;
-    held = await records.find(deadline, customer, id);
-    current = true;
-  }
-  throw unavailable(new Error(`lost ${maxRaces} races for the record ${id} of customer ${customer}`));
+  const { result } = await transact<R | undefined, T>(records, deadline, customer, id, (held) =>
+    held === undefined ? { result: undefined } : decide(held.auth, held),
+  );
+  return result;
 }

@@ -1,0 +1,84 @@
+import type { StoreDeadline } from "../core/deadline.js";
+import type { Outcome } from "../core/records/transact.js";
+import type { Account } from "../domain/account.js";
+import type { Moment } from "../domain/claim.js";
+import type { Decision } from "../domain/decision.js";
+import { type Charge, measured } from "../domain/quota.js";
+import {
+  type Exemptions,
+  exemptedBy,
+  isAgainst,
+  isSpamCharge,
+  millionOf,
+  noExemptions,
+  provesItself,
+  type SpamCharge,
+  trustCharge,
+  verifiedWindow,
+} from "../domain/spam-rules.js";
+import type { MessageCommit } from "./message-commit.js";
+import type { Outside } from "./message-request.js";
+import type { Messages } from "./messages.js";
+import { membersWithin, namesOf } from "./number-windows.js";
+
+/**
+ * What is asked only where a rule refuses: whether the number is trusted, and how many verified in its million.
+ * Returns with what to commit again; `undefined`: the rule stands.
+ */
+export async function lookAgain(
+  { keyring, proven, store }: Messages,
+  { customer, policy }: Account,
+  deadline: StoreDeadline,
+  { message: { next }, moment }: MessageCommit,
+  charge: SpamCharge,
+  held: number,
+  decision: Decision,
+  exempt: Exemptions,
+): Promise<Exemptions | undefined> {
+  const { rule, claim } = charge;
+  if (provesItself(charge, held)) {
+    if ("sum" in claim) proven.set(claim.sum, true);
+    return { ...exempt, rules: new Set([...exempt.rules, rule]) };
+  }
+  const isCrowd = rule === "crowd";
+  if (!isCrowd && policy.spam.trust.open === 0) return undefined;
+  const names = namesOf(keyring, customer, next.number, policy, moment);
+  const asks = isCrowd ? [millionOf(customer, next.number, moment, keyring.mask)] : [];
+  const [sends, listed, verified, counted] = await Promise.all([
+    membersWithin(deadline, store, names.sends),
+    names.sendSums.length > 0 ? membersWithin(deadline, store, names.listed) : [],
+    membersWithin(deadline, store, verifiedWindow(customer, next.number, keyring.mask)),
+    isCrowd ? deadline.call(() => store.commit({ asks })) : undefined,
+  ]);
+  const million = counted?.done === true ? counted.asked[0] : undefined;
+  return exemptedBy({ sends: [...sends, ...listed], verified, million }, decision, held, exempt, policy.spam);
+}
+
+/** What holds a trusted number to its open messages, where its sends are counted one by one. */
+export function trustCharges(caps: readonly Charge[], { trusted }: Exemptions, moment: Moment): SpamCharge[] {
+  if (trusted === undefined) return [];
+  const sends = caps.map(({ rule, claim }) => (rule.startsWith("perNumber") ? claim : undefined)).find((claim) => claim !== undefined && "member" in claim);
+  return sends !== undefined && "member" in sends ? [trustCharge(sends, trusted, moment)] : [];
+}
+
+/** What rules in shadow would have refused a message for: they claim without a limit, and are judged by what comes back (docs/contract.md#store-counts). */
+export async function shadowDecisions(
+  messages: Messages,
+  account: Account,
+  deadline: StoreDeadline,
+  { proof, safe, decided }: Outside,
+  commit: MessageCommit,
+  counts: Outcome<unknown>["counts"],
+): Promise<readonly Decision[]> {
+  const { charges, message, moment } = commit;
+  const decisions = proof || safe || message.next.origin?.s === 1 ? [] : decided.filter(({ mode }) => mode === "shadow");
+  for (const [at, charge] of charges.entries()) {
+    const count = counts[at];
+    if (!isSpamCharge(charge) || charge.mode !== "shadow" || count === undefined || !("weight" in charge.claim)) continue;
+    const held = count - charge.claim.weight;
+    const decision: Decision = { at: moment.now, rule: charge.rule, mode: "shadow", ...measured(charge, held) };
+    if (!isAgainst(charge, held) || (await lookAgain(messages, account, deadline, commit, charge, held, decision, noExemptions)) !== undefined) continue;
+    decisions.push(decision);
+  }
+  return decisions;
+}

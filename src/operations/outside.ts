@@ -1,0 +1,103 @@
+import { meetsChallenge } from "../access/challenge.js";
+import { askIpInfo, askOwnRules, withListed } from "../access/custom-rules.js";
+import { blockedNumber, lookAgain, lookBeforeSend, readAgain } from "../access/destination.js";
+import type { CreateAuthenticationRequest } from "../contract/authentication.js";
+import type { StoreDeadline } from "../core/deadline.js";
+import type { Account } from "../domain/account.js";
+import type { Authentication } from "../domain/authentication.js";
+import type { Decision } from "../domain/decision.js";
+import type { PhoneNumber } from "../domain/phone-number.js";
+import { signalDecisions } from "../domain/signals.js";
+import { type Origin, originOf } from "../domain/spam-rules.js";
+import { countryRules, strangeNetwork } from "../messages/country-rules.js";
+import type { Outside } from "../messages/message-request.js";
+import { isTestNumber, type Settings } from "../options/options.js";
+import type { Context } from "./context.js";
+
+/** What others than the store say of a message, with what the caller's own rules and lists decided. */
+export interface OutsideAnswers extends Outside {
+  readonly fired: readonly Decision[];
+}
+
+/** Of a message that is not sent whatever they say. */
+export const nothingAsked: OutsideAnswers = { safe: false, proof: false, decided: [], fired: [] };
+
+/** Whether a create asks others than the store, which it does once only. */
+export function asksOthers({ spamRules, lists, lookupBeforeSend }: Settings, { proof }: CreateAuthenticationRequest): boolean {
+  return spamRules.length > 0 || lists.block !== undefined || proof !== undefined || lookupBeforeSend;
+}
+
+/**
+ * Asks of a create, each once: lists, the caller's own rules and resolver, the challenge, a lookup; then the state of the country.
+ * `origin`: where it comes from, as its record keeps it. Throws `blocked_number` and `invalid_line`.
+ */
+export async function askAboutCreate(
+  context: Context,
+  account: Account,
+  deadline: StoreDeadline,
+  request: CreateAuthenticationRequest,
+  phone: PhoneNumber,
+  id: string,
+): Promise<OutsideAnswers & { readonly origin: Origin | undefined }> {
+  const { clock, keyring, lists, settings } = context;
+  const { spam } = account.policy;
+  const { ip, device_id: deviceId, device_type: deviceType, proof: given, ...rest } = request;
+  const { number, country, lineType } = phone;
+  const listed = await lists.judge({ number, ip, deviceId });
+  if (listed.block?.kind === "number") throw blockedNumber();
+  const now = clock.now();
+  const attempt = () => ({
+    ...rest,
+    ...(ip !== undefined && { ip }),
+    ...(deviceId !== undefined && { device_id: deviceId }),
+    ...(deviceType !== undefined && { device_type: deviceType }),
+    phone_number: number,
+    line_type: lineType,
+    ...(country !== undefined && { country_code: country }),
+    authentication_uuid: id,
+    attempt: 1,
+    now,
+  });
+  const isListed = listed.block !== undefined;
+  const [own, ipInfo, proof, network] = await Promise.all([
+    askOwnRules(context, attempt),
+    askIpInfo(context, account, ip),
+    !isListed && meetsChallenge(context, given, ip),
+    !isListed && settings.lookupBeforeSend ? lookBeforeSend(context, account, phone) : undefined,
+  ]);
+  const safe = listed.safe || isTestNumber(settings, number);
+  const { isNew, decided } = await countryRules(context, account, deadline, safe ? undefined : country, ip, clock.now());
+  const signals = signalDecisions(spam.signals.mode, { deviceType, deviceId, country }, ipInfo, clock.now());
+  const origin = originOf(ip, own.cells, { pot: isNew, safe }, spam, keyring.mask);
+  return { ip, deviceId, network, safe, proof, decided: [...decided, ...signals], fired: withListed(own, listed, now).decisions, origin };
+}
+
+/** Asks of a retry that its record allows: the state of its country; and lists, own rules and a lookup, where there are any. */
+export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication): Promise<OutsideAnswers> {
+  const { clock, countries, lists, settings } = context;
+  const { number, attempts, country, deviceType, origin } = auth;
+  const now = clock.now();
+  const alarm = country === undefined ? undefined : countries.alarmOf(account, country);
+  const decided = await strangeNetwork(context, account, deadline, country ?? "", origin?.w, alarm, now);
+  if (!asksAboutRetries(settings)) return { ...nothingAsked, decided };
+  const phone = readAgain(context, number);
+  const listed = await lists.judge({ number });
+  const attempt = () => ({
+    customer_uuid: account.customer,
+    phone_number: number,
+    line_type: phone?.lineType ?? "Unknown",
+    ...(phone?.country !== undefined && { country_code: phone.country }),
+    ...(deviceType !== undefined && { device_type: deviceType }),
+    authentication_uuid: auth.id,
+    attempt: attempts + 1,
+    now,
+  });
+  const own = await askOwnRules(context, attempt);
+  const network = await lookAgain(context, account, phone);
+  return { network, safe: listed.safe, proof: false, decided, fired: withListed(own, listed, now).decisions };
+}
+
+/** Whether lists, own rules or a lookup are asked of a retry: then its record must be read first. */
+export function asksAboutRetries({ spamRules, lists, lookupBeforeSend }: Settings): boolean {
+  return spamRules.length > 0 || lists.block !== undefined || lists.safe !== undefined || lookupBeforeSend;
+}
