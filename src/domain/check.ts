@@ -15,6 +15,12 @@ export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
   return auth.wrongChecks >= policy.checks;
 }
 
+/** Wrong codes that may still be entered; 0 where no code can be right any more. */
+export function checksLeft(auth: Authentication, now: number, policy: Policy): number {
+  const isOver = isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
+  return isOver ? 0 : Math.max(0, policy.checks - auth.wrongChecks);
+}
+
 /**
  * "Live are the newest two whose send was not rejected … With `acceptPreviousCode: false` it is the newest one known accepted, and any newer one still undecided" (docs/contract.md#live-codes).
  */

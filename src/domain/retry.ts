@@ -1,6 +1,6 @@
 import type { RetryStatus } from "../contract/retry.js";
 import { type Authentication, hasNumber, holdsCodes, isExpired, isVoid, nothingSent, type SendDecision, withDecision, withoutCodes } from "./authentication.js";
-import { checksUsedUp } from "./check.js";
+import { checksLeft, checksUsedUp } from "./check.js";
 import { type Decision, isEnforced } from "./decision.js";
 import { milliseconds, type Policy } from "./policy.js";
 import { settleOverdue } from "./send.js";
@@ -59,4 +59,23 @@ function remainingRetries(auth: Authentication, policy: Policy): number {
 function cooldownEnd(auth: Authentication, policy: Policy): number {
   const seconds = policy.retryCooldowns[auth.retries] ?? 0;
   return auth.lastSendAt + milliseconds(seconds);
+}
+
+/** What an authentication still has. */
+export interface Left {
+  /** Wrong codes that may still be entered; 0 where no code can be right any more. */
+  readonly checks: number;
+  /** Messages that may still be asked for, as in `remaining_retry`. */
+  readonly retries: number;
+  /** Whole seconds until `expires_at`; 0 from then on. */
+  readonly seconds: number;
+}
+
+/** "5 wrong codes per authentication" (docs/contract.md#checks) and "4 (5 sends)" (docs/contract.md#retries) less what is used up, for `explain`. */
+export function leftOf(auth: Authentication, now: number, policy: Policy): Left {
+  return {
+    checks: checksLeft(auth, now, policy),
+    retries: retryResult(auth, retryStatus(auth, now, policy), policy).remaining,
+    seconds: Math.max(0, Math.ceil((auth.expiresAt - now) / 1000)),
+  };
 }

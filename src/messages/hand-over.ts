@@ -18,7 +18,6 @@ import type { Messages } from "./messages.js";
 import { toMessage } from "./plan.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 import { settleOne } from "./receipts.js";
-import { TimeToSend } from "./send-context.js";
 
 const none: readonly never[] = [];
 
@@ -179,7 +178,8 @@ async function pretend({ clock, settings }: Messages, { outcome = "accepted" }: 
 /** "accepted, rejected (known not to have been sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
 async function send(parts: Messages, message: SmsMessage, now: number): Promise<SentReport> {
   const { sender, clock, monitor, settings } = parts;
-  const context = new TimeToSend(now, settings.sendTimeout);
+  const timeout = new AbortController();
+  const context = { signal: timeout.signal, deadline: now + settings.sendTimeout, timeLeft: settings.sendTimeout };
   try {
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
     // An answer may be an object that throws when it is read.
@@ -189,7 +189,7 @@ async function send(parts: Messages, message: SmsMessage, now: number): Promise<
     if (monitor.outages.sender.on) monitor.outages.sender.worked();
     return report;
   } catch (error) {
-    if (error instanceof TimedOut) context.abort(error);
+    if (error instanceof TimedOut) timeout.abort(error);
     return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, clock));
   }
 }

@@ -4,7 +4,7 @@ import type { RetryRequest } from "../contract/retry.js";
 import type { Account } from "../domain/account.js";
 import type { Authentication, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
-import { type Left, leftOf } from "../domain/left.js";
+import { type Left, leftOf } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "../errors.js";
 import type { Context } from "./context.js";
