@@ -37,7 +37,7 @@ export type { MessageText, Recipient, RegisteredText } from "./domain/message.js
 export type { Cap, GrowingCap, Limits, Policy, PolicyOverride, SpamOverride, SpendCeiling } from "./domain/policy.js";
 export type { Left } from "./domain/retry.js";
 export type { IpInfo } from "./domain/signals.js";
-export type { CellRule, JudgingRule, SpamAttempt, SpamRule, SpamVerdict } from "./domain/spam.js";
+export type { CellRule, JudgingRule, SpamCandidate, SpamRule, SpamVerdict } from "./domain/spam.js";
 export type { SpamPolicy } from "./domain/spam-policy.js";
 export { type ParsedPhoneNumber, type ParsePhoneNumberOptions, type PhoneNumberFault, parsePhoneNumber } from "./domain/typed-number.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
@@ -74,7 +74,7 @@ export type { Logger } from "./ports/logger.js";
 export type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest } from "./ports/lookup-provider.js";
 export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
 export type {
-  CredentialWord,
+  CredentialCheck,
   Destination,
   Feedback,
   Network,

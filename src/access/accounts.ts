@@ -61,7 +61,7 @@ export function createAccounts(
     try {
       const answer = source[question](text);
       const found = isThenable(answer) ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
-      const customer = found === undefined || found === null ? undefined : soundCustomer(found);
+      const customer = found === undefined || found === null ? undefined : parseCustomer(found);
       if (outage.on) outage.worked();
       if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
         throw new Error("the customer source was asked for one customer and returned another");
@@ -107,7 +107,7 @@ export function createAccounts(
 }
 
 /** What a source of the user's answers is read anew each time. */
-function soundCustomer(found: Customer): Customer {
+function parseCustomer(found: Customer): Customer {
   return configured.has(found) ? found : readCustomer(found);
 }
 

@@ -1,26 +1,26 @@
 import { withTimeout } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
 import type { Decision } from "../domain/decision.js";
-import type { ListWord } from "../domain/lists.js";
+import type { ListMatch } from "../domain/lists.js";
 import type { IpInfo } from "../domain/signals.js";
-import { isCellRule, type JudgingRule, type SpamAttempt, spamDecision } from "../domain/spam.js";
+import { isCellRule, type JudgingRule, type SpamCandidate, spamDecision } from "../domain/spam.js";
 import type { Access } from "./access.js";
 
 /** Milliseconds that a spam rule may take. */
 const ruleTimeout = 1000;
 
 /** What the caller's own rules say of an attempt. */
-export interface OwnWord {
+export interface CustomRuleResult {
   /** Rules that fired, in their order. */
   readonly decisions: readonly Decision[];
   /** Cells that the attempt is counted in, by rule. */
   readonly cells: Readonly<Record<string, string>>;
 }
 
-const silent: OwnWord = { decisions: [], cells: {} };
+const silent: CustomRuleResult = { decisions: [], cells: {} };
 
 /** Asks the caller's rules side by side, once for a request. */
-export async function askOwnRules(parts: Access, attempt: () => SpamAttempt): Promise<OwnWord> {
+export async function askCustomRules(parts: Access, attempt: () => SpamCandidate): Promise<CustomRuleResult> {
   const rules = parts.settings.spamRules.filter(({ mode }) => mode !== "off");
   if (rules.length === 0) return silent;
   const asked = attempt();
@@ -39,7 +39,7 @@ export async function askOwnRules(parts: Access, attempt: () => SpamAttempt): Pr
   return { decisions: decisions.filter((decision) => decision !== undefined), cells };
 }
 
-async function judge(parts: Access, rule: JudgingRule, attempt: SpamAttempt): Promise<Decision | undefined> {
+async function judge(parts: Access, rule: JudgingRule, attempt: SpamCandidate): Promise<Decision | undefined> {
   try {
     const verdict: unknown = await withTimeout(parts.clock, ruleTimeout, () => rule.judge(attempt));
     if (verdict === undefined || verdict === null) return undefined;
@@ -63,7 +63,7 @@ function letThrough({ logger }: Access, rule: string, err: unknown): void {
 }
 
 /** With what the block list says: a listed number, address or device is refused as a rule of the caller's own refuses. */
-export function withListed(own: OwnWord, { block }: ListWord, now: number): OwnWord {
+export function withListed(own: CustomRuleResult, { block }: ListMatch, now: number): CustomRuleResult {
   if (block === undefined) return own;
   const entry = block.kind === "number" ? "" : ` ${block.entry}`;
   return {

@@ -1,16 +1,16 @@
 import type { Core } from "../core/core.js";
 import { TimedOut, withTimeout } from "../core/deadline.js";
-import { judgeLists, type ListIndex, type ListQuestion, type ListSubject, type ListWord, readingList } from "../domain/lists.js";
+import { judgeLists, type ListIndex, type ListMatch, type ListQuestion, type ListSubject, readingList } from "../domain/lists.js";
 
 /** The block list and the safe list. */
 export interface Lists {
   /** Only the first question to a source is waited for, up to `storeTimeout`. */
-  judge(subject: ListSubject): Promise<ListWord>;
+  judge(subject: ListSubject): Promise<ListMatch>;
 }
 
 type Needed = Pick<Core, "settings" | "clock" | "logger" | "inBackground">;
 
-const unlisted: ListWord = { safe: false };
+const unlisted: ListMatch = { safe: false };
 
 /** What is held of a list: `undefined` while it is not known. */
 type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;

@@ -4,7 +4,7 @@ import { type StoreDeadline, withTimeout } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { lookupCharges } from "../domain/quota.js";
-import { soundPrice, spendCharges, spendCorrection } from "../domain/spend.js";
+import { parsePrice, spendCharges, spendCorrection } from "../domain/spend.js";
 import { day, minute } from "../domain/time.js";
 import type { Observed } from "../observability/observed.js";
 import type { LookupAnswer, LookupFacts, LookupProvider } from "../ports/lookup-provider.js";
@@ -57,7 +57,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
       inBackground(keeping);
       return facts;
     } catch (err) {
-      monitor.sparse.warn({ err }, "a lookup failed at the store; the numbering plan alone answers");
+      monitor.throttledLog.warn({ err }, "a lookup failed at the store; the numbering plan alone answers");
       return nothing;
     } finally {
       // Not before the answer is kept: between the two nobody would find it.
@@ -68,7 +68,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
   return {
     async of(account, phone) {
       if (provider === undefined || phone.test) return nothing;
-      const key = factsKey(account.customer, keyring.mask(phone.number));
+      const key = factsKey(account.customer, keyring.pseudonym(phone.number));
       const flight = flights.get(key) ?? find(account, provider, phone, key);
       flights.set(key, flight);
       return flight;
@@ -84,7 +84,7 @@ async function charge(
   provider: LookupProvider,
 ): Promise<{ readonly held: number; settle(spent: number): Promise<unknown> } | undefined> {
   const ceilings = policy.limits.spend;
-  const price = soundPrice(provider.price);
+  const price = parsePrice(provider.price);
   if (price === undefined && ceilings.length > 0) {
     logger.error({ customer_uuid: customer }, "lookup skipped: the provider has no price, which policy.limits.spend needs; answered from the numbering plan");
     return undefined;
@@ -116,7 +116,7 @@ async function ask(
 ): Promise<{ readonly facts: LookupFacts; readonly life: number; readonly spent: number }> {
   const abort = new AbortController();
   const timeLeft = settings.lookupTimeout;
-  const spentOf = (told: unknown) => Math.min(held, soundPrice((told as LookupAnswer | undefined)?.price) ?? held);
+  const spentOf = (told: unknown) => Math.min(held, parsePrice((told as LookupAnswer | undefined)?.price) ?? held);
   try {
     const request = { phone_number: number, line_type: lineType, ...(country !== undefined && { country_code: country }) };
     const answer: unknown = await withTimeout(clock, timeLeft, () => provider.lookup(request, { signal: abort.signal, timeLeft }));
@@ -124,7 +124,7 @@ async function ask(
     if (monitor.outages.lookup.on) monitor.outages.lookup.worked();
     const { incomplete, failed } = (answer ?? {}) as LookupAnswer;
     for (const reason of Array.isArray(failed) ? failed.slice(0, 10) : []) logger.warn({ reason: withoutNumbers(String(reason)) }, "a lookup provider failed");
-    return { facts: soundFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, spent: spentOf(answer) };
+    return { facts: parseFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, spent: spentOf(answer) };
   } catch (err) {
     abort.abort(err);
     monitor.outages.lookup.failed({ reason: reasonOf(err) });
@@ -137,14 +137,14 @@ function readKept(text: string | undefined, now: number): LookupFacts | undefine
   if (text === undefined) return undefined;
   try {
     const { facts, until } = JSON.parse(text) as Kept;
-    return now < until && until <= now + 2 * keptFor.answer && typeof facts === "object" && facts !== null ? soundFacts(facts) : undefined;
+    return now < until && until <= now + 2 * keptFor.answer && typeof facts === "object" && facts !== null ? parseFacts(facts) : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** The fields of a provider's answer that have the form of the specification and say something; the others are left out. */
-function soundFacts(answer: LookupFacts): LookupFacts {
+function parseFacts(answer: LookupFacts): LookupFacts {
   const { carrier, country_code, line_type, mcc, mnc, number_ported } = answer;
   return {
     ...(matches(carrier, /^(?=.*\S)\P{Cc}{1,128}$/u) && { carrier }),

@@ -133,7 +133,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     try {
       after = await step(auth);
     } catch (err) {
-      monitor.sparse.error({ err, authentication_uuid: auth.id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
+      monitor.throttledLog.error({ err, authentication_uuid: auth.id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
     }
     schedule.end(work);
     work.running = false;
@@ -183,7 +183,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       settings.pollInterval,
       () => {
         looking = look(clock.now())
-          .catch((err) => monitor.sparse.error({ err }, "the look for due callbacks failed; it is tried again"))
+          .catch((err) => monitor.throttledLog.error({ err }, "the look for due callbacks failed; it is tried again"))
           .then(poll);
       },
       "background",

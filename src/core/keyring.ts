@@ -14,11 +14,11 @@ export interface Keyring {
   /** "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)" (docs/contract.md#keyed-id): the id under each secret. The order is the same in whatever order the secrets are given. */
   idsFor(customer: string, name: string): readonly string[];
   /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names), the first 96 bits of it. */
-  mask(text: string): string;
+  pseudonym(text: string): string;
   /** A number as records keep it: its middle digits can be read by those who hold a secret alone. */
-  seal(id: string, number: string): string;
+  encryptNumber(id: string, number: string): string;
   /** The number that was sealed under any secret; `undefined`: under none of these. */
-  unseal(id: string, sealed: string): string | undefined;
+  decryptNumber(id: string, encrypted: string): string | undefined;
   /** A new random UUID. */
   newId(): string;
   /** A token for one write: 64 random bits. */
@@ -29,7 +29,7 @@ export interface Keyring {
 const digestLength = 22;
 
 /** Characters that are kept where chance alone could give two texts one digest. */
-const maskLength = 16;
+const pseudonymLength = 16;
 
 /** `secrets`: the current one first. `pepper`: keys the names of windows. Default: one of the secrets. */
 export function createKeyring(secrets: readonly string[], pepper?: string): Keyring {
@@ -57,13 +57,13 @@ export function createKeyring(secrets: readonly string[], pepper?: string): Keyr
     },
     fingerprints: (purpose, text) => keys.map((key) => keyed(key, purpose, text)),
     idsFor: (customer, name) => namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
-    mask: (text) => keyed(windowKey, "window", text).slice(0, maskLength),
-    seal(id, number) {
+    pseudonym: (text) => keyed(windowKey, "window", text).slice(0, pseudonymLength),
+    encryptNumber(id, number) {
       const { from, to } = middleOf(number);
-      return `${number.slice(0, from)}*${sealedDigits(number.slice(from, to), keyed(current, "number", id))}${number.slice(to)}`;
+      return `${number.slice(0, from)}*${encryptedDigits(number.slice(from, to), keyed(current, "number", id))}${number.slice(to)}`;
     },
-    unseal(id, sealed) {
-      const [, head, kept, tail] = sealedNumber.exec(sealed) ?? [];
+    decryptNumber(id, encrypted) {
+      const [, head, kept, tail] = encryptedNumber.exec(encrypted) ?? [];
       if (kept === undefined) return undefined;
       for (const key of keys) {
         const digits = digitsIn(kept, keyed(key, "number", id));
@@ -107,7 +107,7 @@ function toUuid(bytes: Buffer, from: number, to: number): string {
 }
 
 /** A sealed number: what people may see of it, and in the place of its middle digits a star and six characters. */
-export const sealedNumber = /^(\+\d*)\*([\w-]{6})(\d{0,2})$/;
+export const encryptedNumber = /^(\+\d*)\*([\w-]{6})(\d{0,2})$/;
 
 /** Where the digits begin and end that are not to be seen: those that `maskNumber` leaves out. */
 function middleOf(number: string): { readonly from: number; readonly to: number } {
@@ -118,7 +118,7 @@ function middleOf(number: string): { readonly from: number; readonly to: number 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /** Up to four digits under a pad: three characters of its digest, which tell the secret, and three that hold the digits, a 1 before them. */
-function sealedDigits(digits: string, pad: string): string {
+function encryptedDigits(digits: string, pad: string): string {
   const value = Number(`1${digits}`);
   let sealed = pad.slice(0, 3);
   for (let at = 3; at < 6; at++) sealed += alphabet[((value >> (6 * (5 - at))) & 63) ^ alphabet.indexOf(pad[at] as string)];

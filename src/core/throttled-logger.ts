@@ -6,7 +6,7 @@ import type { Logger } from "../ports/logger.js";
 const most = 1_000;
 
 /** For what an outage brings about in each request: every message is logged once a minute at most, the next time with how many were left out (`left_out`). */
-export function sparseLogger(clock: Clock, logger: Logger): Logger {
+export function throttledLogger(clock: Clock, logger: Logger): Logger {
   const known = new Map<string, { at: number; leftOut: number }>();
   const at = (level: "info" | "warn" | "error") => (fields: Record<string, unknown>, message: string) => {
     const now = clock.now();

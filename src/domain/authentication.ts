@@ -150,7 +150,7 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
 }
 
 /** Takes back a send that never was, for its write was not answered in time: the record as it now is, without the send and with what the send had pushed out. `before`: the record that it was decided on. */
-export function withoutSendThatNeverWas(auth: Authentication, attempt: number, before: Authentication): Authentication {
+export function withoutTriedSend(auth: Authentication, attempt: number, before: Authentication): Authentication {
   if (!auth.sends.some((send) => send.attempt === attempt)) return auth;
   const pushedOut = holdsCodes(auth) ? before.sends.slice(0, Math.max(0, before.sends.length + 1 - keptSends)) : [];
   const newest = auth.attempts === attempt;

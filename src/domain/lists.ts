@@ -35,7 +35,7 @@ export interface Listed {
 }
 
 /** What the lists say of a subject. */
-export interface ListWord {
+export interface ListMatch {
   readonly block?: Listed;
   /** Past the spam rules, never past a cap; never beside `block`. */
   readonly safe: boolean;
@@ -62,7 +62,7 @@ export interface ReadList {
 }
 
 /** Whoever is on both lists is blocked. */
-export function judgeLists(block: ListIndex | undefined, safe: ListIndex | undefined, subject: ListSubject): ListWord {
+export function judgeLists(block: ListIndex | undefined, safe: ListIndex | undefined, subject: ListSubject): ListMatch {
   const blocked = block?.find(subject);
   return blocked === undefined ? { safe: safe?.find(subject) !== undefined } : { block: blocked, safe: false };
 }

@@ -47,7 +47,7 @@ export interface CreateSubject extends SendSubject {
 }
 
 /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names). */
-export type Mask = (text: string) => string;
+export type Pseudonym = (text: string) => string;
 
 function chargesOfSend({ customer }: SendSubject, number: string, member: string, policy: Policy, moment: Moment): Charge[] {
   const charges: Charge[] = [];
@@ -133,13 +133,13 @@ export function listedClaims(
   { customer, id, number, createdAt, callbackUrl }: Omit<SendSubject, "attempt"> & { readonly callbackUrl?: string | undefined },
   policy: Policy,
   { now, skew }: Moment,
-  mask: Mask,
+  pseudonym: Pseudonym,
   capped: boolean,
 ): Claim[] {
   const { whole, keptFor } = indexOf(policy);
   if (capped && whole && callbackUrl === undefined) return [];
   const until = now + keptFor + (callbackUrl === undefined ? 0 : keptForCallbacks) + 2 * skew;
-  return [{ window: `${customer}:h:${mask(number)}`, member: `${id}/${base36(createdAt)}`, now, since: now, keepUntil: until }];
+  return [{ window: `${customer}:h:${pseudonym(number)}`, member: `${id}/${base36(createdAt)}`, now, since: now, keepUntil: until }];
 }
 
 /** The largest limit that a window can have: nothing is refused by it. */
@@ -162,19 +162,19 @@ export function liftedClaims({ sends, listed }: NumberNames, members: readonly s
 }
 
 /** Caps of a create: those of its send, those "per device_id" (docs/contract.md#caps), and those per ip that the operator has set. */
-export function capCharges(subject: CreateSubject, policy: Policy, moment: Moment, mask: Mask): Charge[] {
+export function capCharges(subject: CreateSubject, policy: Policy, moment: Moment, pseudonym: Pseudonym): Charge[] {
   const { customer, deviceId, ip } = subject;
   const { limits } = policy;
-  const number = mask(subject.number);
+  const number = pseudonym(subject.number);
   const member = memberOf(subject);
   const charges = chargesOfSend(subject, number, member, policy, moment);
   if (deviceId !== undefined && limits.perDevice.length + limits.numbersPerDevice.length > 0) {
-    const device = mask(deviceId);
+    const device = pseudonym(deviceId);
     perDevice(charges, `${customer}:d:${device}`, member, limits.perDevice, moment);
     numbersPerDevice(charges, `${customer}:dn:${device}`, number, limits.numbersPerDevice, moment);
   }
   if (ip !== undefined && limits.perIp.length + limits.numbersPerIp.length > 0) {
-    const address = mask(addressKey(ip));
+    const address = pseudonym(addressKey(ip));
     perIp(charges, `${customer}:i:${address}`, member, limits.perIp, moment);
     numbersPerIp(charges, `${customer}:in:${address}`, number, limits.numbersPerIp, moment);
   }
@@ -190,9 +190,9 @@ function guessSum(customer: string, number: string): string {
  * What a check claims of its number (docs/contract.md#guesses-claimed): 1 for a wrong code, 0 for a right one. A day has room for as many wrong codes as the caps let anybody type, sends per day × checks;
  * beyond them the right one is refused too. So no way of making authentications makes guesses.
  */
-export function guessClaim(customer: string, number: string, wrong: 0 | 1, policy: Policy, moment: Moment, mask: Mask): SumClaim {
+export function guessClaim(customer: string, number: string, wrong: 0 | 1, policy: Policy, moment: Moment, pseudonym: Pseudonym): SumClaim {
   const most = sendsPerDay(policy) * policy.checks;
-  return sumClaim(guessSum(customer, mask(number)), wrong, guessPeriod, moment, { limit: most - 1 + wrong });
+  return sumClaim(guessSum(customer, pseudonym(number)), wrong, guessPeriod, moment, { limit: most - 1 + wrong });
 }
 
 /** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling). */
@@ -209,14 +209,14 @@ const keptRefusals = { ofNumber: 20, ofCustomer: 500 };
 export function refusedClaims(
   { customer, id, number, createdAt, expiresAt, request }: Omit<SendSubject, "attempt"> & { readonly expiresAt: number; readonly request?: string | undefined },
   moment: Moment,
-  mask: Mask,
+  pseudonym: Pseudonym,
 ): Claim[] {
   const { now } = moment;
   const since = sinceOf(moment, hour);
   const ofCustomer = sumClaim(`${customer}:r`, 1, { length: hour, parts: partsOfCap }, moment, { limit: keptRefusals.ofCustomer });
   const member = `${id}/${base36(createdAt)}`;
   const keepUntil = Math.max(now + hour, expiresAt) + 2 * moment.skew;
-  const masked = mask(number);
+  const masked = pseudonym(number);
   const claims: Claim[] = [ofCustomer];
   if (request === undefined) claims.unshift({ window: `${customer}:r:${masked}`, member, limit: keptRefusals.ofNumber, now, since, keepUntil });
   // The window of refusals names those of an hour.

@@ -2,7 +2,7 @@ import { balanceFloor, balanceLimit, messagesWeight, readBalance, verifiedWeight
 import { type Claim, type MemberClaim, type Moment, type Period, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
-import type { Charge, Mask } from "./quota.js";
+import type { Charge, Pseudonym } from "./quota.js";
 import { largestLimit, readMember } from "./quota.js";
 import type { Credit, SpamPolicy } from "./spam-policy.js";
 import { base36, day } from "./time.js";
@@ -27,7 +27,7 @@ export function originOf(
   own: Readonly<Record<string, string>>,
   flags: { readonly pot: boolean; readonly safe: boolean },
   { address: addresses, strangeNetwork }: SpamPolicy,
-  mask: Mask,
+  pseudonym: Pseudonym,
 ): Origin | undefined {
   const rules = Object.keys(own);
   const isRead = ip !== undefined && (addresses.mode !== "off" || strangeNetwork.mode !== "off");
@@ -35,10 +35,10 @@ export function originOf(
   const origin: { -readonly [K in keyof Origin]: Origin[K] } = {};
   if (isRead) {
     const address = addressKey(ip);
-    if (addresses.mode !== "off") origin.a = mask(address).slice(0, 11);
-    if (strangeNetwork.mode !== "off") origin.w = mask(`network ${networkOf(address)}`).slice(0, 11);
+    if (addresses.mode !== "off") origin.a = pseudonym(address).slice(0, 11);
+    if (strangeNetwork.mode !== "off") origin.w = pseudonym(`network ${networkOf(address)}`).slice(0, 11);
   }
-  if (rules.length > 0) origin.u = Object.fromEntries(rules.map((rule) => [rule, mask(`cell ${own[rule]}`)]));
+  if (rules.length > 0) origin.u = Object.fromEntries(rules.map((rule) => [rule, pseudonym(`cell ${own[rule]}`)]));
   if (flags.pot) origin.p = 1;
   if (flags.safe) origin.s = 1;
   return origin;
@@ -81,13 +81,13 @@ const period: Period = { length: day, parts: 3 };
 const trustedFor = 90 * day;
 
 /** The cells of a message, in the order of docs/contract.md#spam-rules. Only what a rule reads is counted. */
-function cellsOf({ customer, number, country, origin = {} }: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], mask: Mask): Cell[] {
+function cellsOf({ customer, number, country, origin = {} }: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
   if (origin.s === 1) return [];
   const { range, crowd, newCountries, address } = policy;
   const cells: Cell[] = [];
   const add = (name: string, cell: Omit<Cell, "sum">) => cells.push({ sum: `${customer}:${name}`, ...cell });
   if (range.mode !== "off" || crowd.mode !== "off") {
-    const [ten, hundred, million] = rangesOf(number, mask);
+    const [ten, hundred, million] = rangesOf(number, pseudonym);
     const { mode, perVerified, provenAt, seeds } = range;
     if (mode !== "off") {
       add(`b:${ten}`, { rule: "range 4", mode, seed: seeds[0], perVerified, oncePerNumber: true });
@@ -111,8 +111,8 @@ function cellsOf({ customer, number, country, origin = {} }: CellSubject, policy
 }
 
 /** The ranges of 10,000, 100,000 and a million numbers that a number lies in, their first digits as a keyed hash. */
-function rangesOf(number: string, mask: Mask): readonly [string, string, string] {
-  const wide = `r:${mask(`range ${number.slice(0, -6)}`).slice(0, 11)}`;
+function rangesOf(number: string, pseudonym: Pseudonym): readonly [string, string, string] {
+  const wide = `r:${pseudonym(`range ${number.slice(0, -6)}`).slice(0, 11)}`;
   return [`${wide}${number.slice(-6, -4)}`, `${wide}${number.slice(-6, -5)}`, wide];
 }
 
@@ -152,10 +152,10 @@ export function spamCharges(
   exempt: Exemptions,
   decided: readonly Decision[],
   moment: Moment,
-  mask: Mask,
+  pseudonym: Pseudonym,
   isKnown: (sum: string) => boolean = () => false,
 ): SpamCharge[] {
-  const charges = cellsOf(subject, policy, own, mask).map((cell): SpamCharge => {
+  const charges = cellsOf(subject, policy, own, pseudonym).map((cell): SpamCharge => {
     const { rule, sum, perVerified, provenAt, least } = cell;
     const isCount = perVerified === undefined;
     const isWaived = exempt.rules.has(rule) || (exempt.all && rule !== "crowd") || (provenAt !== undefined && isKnown(sum));
@@ -206,13 +206,13 @@ function isProven(provenAt: number | undefined, verified: number): boolean {
 }
 
 /** The window that holds when a number was verified. Members are authentications: `id/createdAt`. */
-export function verifiedWindow(customer: string, number: string, mask: Mask): string {
-  return `${customer}:v:${mask(number)}`;
+export function verifiedWindow(customer: string, number: string, pseudonym: Pseudonym): string {
+  return `${customer}:v:${pseudonym(number)}`;
 }
 
 /** The sum that holds how many verified in a number's million. */
-export function millionOf(customer: string, number: string, moment: Moment, mask: Mask): SumParts {
-  return partsAt(`${customer}:b:${rangesOf(number, mask)[2]}`, period, moment);
+export function millionOf(customer: string, number: string, moment: Moment, pseudonym: Pseudonym): SumParts {
+  return partsAt(`${customer}:b:${rangesOf(number, pseudonym)[2]}`, period, moment);
 }
 
 /** What a second look finds of a number whose message a rule refused. */
@@ -266,15 +266,15 @@ export function creditClaims(
   sentAt: readonly number[],
   earns: boolean,
   moment: Moment,
-  mask: Mask,
+  pseudonym: Pseudonym,
 ): Claim[] {
   if (weighsNothing(policy, own)) return [];
-  const claims: Claim[] = [verifiedClaim(proof, earns, moment, mask)];
+  const claims: Claim[] = [verifiedClaim(proof, earns, moment, pseudonym)];
   const { part } = partsAt("", period, moment);
   const sent = messagesByPart(sentAt, moment);
   const messages = sent.get(part)?.messages ?? 0;
   sent.delete(part);
-  for (const { sum, perVerified, least, oncePerNumber } of cellsOf(proof, policy, own, mask)) {
+  for (const { sum, perVerified, least, oncePerNumber } of cellsOf(proof, policy, own, pseudonym)) {
     if (perVerified === undefined) continue;
     const earned = earns || oncePerNumber === undefined ? perVerified : 0;
     const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
@@ -295,9 +295,9 @@ function messagesByPart(sentAt: readonly number[], { skew }: Moment): Map<number
   return parts;
 }
 
-function verifiedClaim({ customer, number, id, createdAt }: Proof, once: boolean, moment: Moment, mask: Mask): MemberClaim {
+function verifiedClaim({ customer, number, id, createdAt }: Proof, once: boolean, moment: Moment, pseudonym: Pseudonym): MemberClaim {
   const { now, skew } = moment;
-  const window = verifiedWindow(customer, number, mask);
+  const window = verifiedWindow(customer, number, pseudonym);
   return {
     window,
     member: `${id}/${base36(createdAt)}`,
@@ -315,11 +315,11 @@ export function uncountClaims(
   own: readonly OwnCell[],
   sentAt: readonly number[],
   moment: Moment,
-  mask: Mask,
+  pseudonym: Pseudonym,
 ): SumClaim[] {
   if (weighsNothing(policy, own)) return [];
   const sent = [...messagesByPart(sentAt, moment).values()];
-  return cellsOf(subject, policy, own, mask).flatMap(({ sum, perVerified }) =>
+  return cellsOf(subject, policy, own, pseudonym).flatMap(({ sum, perVerified }) =>
     sent.map(({ messages, moment }) => sumClaim(sum, perVerified === undefined ? -messages : -messagesWeight(messages), period, moment)),
   );
 }

@@ -3,7 +3,7 @@ import type { LineType } from "../contract/lookup.js";
 import type { Decision, RuleMode } from "./decision.js";
 
 /** What the caller's own spam rules see of a create or a retry: the caller's fields (of a create), with the number in canonical form and what the numbering plan says of it. */
-export interface SpamAttempt extends Readonly<Omit<CreateAuthenticationRequest, "proof">> {
+export interface SpamCandidate extends Readonly<Omit<CreateAuthenticationRequest, "proof">> {
   /** ISO 3166-1 alpha-2, absent for non-geographic numbers. */
   readonly country_code?: string;
   readonly line_type: LineType;
@@ -32,7 +32,7 @@ export interface JudgingRule {
   /** Default `enforce`. */
   readonly mode?: RuleMode | undefined;
   /** A verdict flags the attempt; `undefined` lets it through. */
-  judge(attempt: SpamAttempt): SpamVerdict | undefined | Promise<SpamVerdict | undefined>;
+  judge(attempt: SpamCandidate): SpamVerdict | undefined | Promise<SpamVerdict | undefined>;
 }
 
 /** A cell of yours: it refuses a message when `seed` + `perVerified` × verified are open in it over 24 hours, as ours do, and costs no round trip. */
@@ -42,7 +42,7 @@ export interface CellRule {
   /** Default `enforce`. */
   readonly mode?: RuleMode | undefined;
   /** What the attempt is counted in, for example its device model; kept as a keyed hash. `undefined`: this rule is not for it. Asked on create; a retry counts in the same cell. */
-  cell(attempt: SpamAttempt): string | undefined;
+  cell(attempt: SpamCandidate): string | undefined;
   /** Messages that may be open where nobody has verified yet. */
   readonly seed: number;
   /** Messages more for each verified. Default 2. */

@@ -8,7 +8,7 @@ import { day, hour } from "./time.js";
 export type Cost = number | "free" | undefined;
 
 /** A price that a sender told, if it is one: 0 to a thousand million. */
-export function soundPrice(price: unknown): number | undefined {
+export function parsePrice(price: unknown): number | undefined {
   return typeof price === "number" && price >= 0 && price <= 1e9 ? price : undefined;
 }
 

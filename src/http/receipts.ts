@@ -1,7 +1,7 @@
 import { faultBody, VerifierError } from "../errors.js";
 import type { Messages } from "../messages/messages.js";
 import { type ReceiptTarget, readReceiptUrl } from "../messages/receipt-reference.js";
-import { settleReceipts, soundReceipt } from "../messages/receipts.js";
+import { parseReceipt, settleReceipts } from "../messages/receipts.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
 import { answer, toFault } from "./answer.js";
 import { bodyOf } from "./body.js";
@@ -59,7 +59,7 @@ async function settle(messages: Messages, provider: string, reading: ReceiptRead
     throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was refused: ${reading.reason}`);
   }
   const { receipts, vouched, reply } = reading;
-  const sound = receipts.map(soundReceipt).filter((receipt) => typeof receipt !== "string");
+  const sound = receipts.map(parseReceipt).filter((receipt) => typeof receipt !== "string");
   if (sound.length < receipts.length) messages.logger.error({ provider }, "a receipt source answered what is no receipt; it is left out");
   const trusted = await settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
   if (vouched === false && trusted === 0) throw notOurs();

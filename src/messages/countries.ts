@@ -136,7 +136,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       .catch((err: unknown) => {
         // Not asked again at once.
         for (const one of some) one.at = clock.now() - heardFor.usual + heardFor.alarm;
-        monitor.sparse.warn({ err }, "the messages of countries could not be counted; their alarms, and whether they are new, may lag");
+        monitor.throttledLog.warn({ err }, "the messages of countries could not be counted; their alarms, and whether they are new, may lag");
       })
       .finally(() => {
         for (const one of some) one.asking = undefined;
@@ -209,7 +209,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
         if (counts.every((count) => count === 0)) return false;
         known.set(key, 0);
       } catch (err) {
-        monitor.sparse.warn({ err, customer_uuid: customer }, "a network could not be looked up; the rule strangeNetwork let the message through");
+        monitor.throttledLog.warn({ err, customer_uuid: customer }, "a network could not be looked up; the rule strangeNetwork let the message through");
       }
       return true;
     },

@@ -23,7 +23,7 @@ export async function countryRules(
 ): Promise<CountryRules> {
   if (country === undefined) return { isNew: false, decided: [] };
   const { isNew, alarm } = await parts.countries.stateOf(deadline, account, country);
-  const network = alarm === undefined || ip === undefined ? undefined : parts.keyring.mask(`network ${networkOf(addressKey(ip))}`).slice(0, 11);
+  const network = alarm === undefined || ip === undefined ? undefined : parts.keyring.pseudonym(`network ${networkOf(addressKey(ip))}`).slice(0, 11);
   return { isNew, decided: await strangeNetwork(parts, account, deadline, country, network, alarm, now) };
 }
 

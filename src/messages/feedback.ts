@@ -3,7 +3,12 @@ import type { Feedback } from "../ports/sms-sender.js";
 import type { Messages } from "./messages.js";
 
 /** Tells the sender what became of a message, beside the request, where its route or the carrier's id is known. */
-export function feedBack({ sender, monitor, inBackground }: Messages, { id, country, sends }: Authentication, attempt: number, event: Feedback["event"]): void {
+export function sendFeedback(
+  { sender, monitor, inBackground }: Messages,
+  { id, country, sends }: Authentication,
+  attempt: number,
+  event: Feedback["event"],
+): void {
   const send = sends.find((one) => one.attempt === attempt);
   if (sender.feedback === undefined || (send?.route === undefined && send?.messageId === undefined)) return;
   const { route, messageId, at, moved } = send;
@@ -17,7 +22,7 @@ export function feedBack({ sender, monitor, inBackground }: Messages, { id, coun
     chosen: attempt === 1 && moved === undefined,
     ...(country !== undefined && { country }),
   };
-  const failed = (err: unknown) => monitor.sparse.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
+  const failed = (err: unknown) => monitor.throttledLog.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
   try {
     const telling = sender.feedback(told);
     if (telling !== undefined) inBackground(Promise.resolve(telling).catch(failed));

@@ -8,7 +8,7 @@ import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";
 import type { SpendCeiling } from "../domain/policy.js";
 import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
-import { soundPrice, spendCorrection } from "../domain/spend.js";
+import { parsePrice, spendCorrection } from "../domain/spend.js";
 import type { TestNumber } from "../options/options.js";
 import type { Clock } from "../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
@@ -129,7 +129,10 @@ async function list(parts: Messages, id: CarrierId, target: ReceiptTarget): Prom
       if (isListed !== true) await parts.store.delete({ values: keysOfListedId(listed) });
     });
   } catch (err) {
-    parts.monitor.sparse.warn({ err, authentication_uuid: target.id }, "a carrier's message id could not be listed; an erasure would miss it for three days");
+    parts.monitor.throttledLog.warn(
+      { err, authentication_uuid: target.id },
+      "a carrier's message id could not be listed; an erasure would miss it for three days",
+    );
   }
 }
 
@@ -153,7 +156,7 @@ async function store(
   } catch {
     const again = retryInBackground(clock, () => write(parts.newDeadline()), 1);
     parts.inBackground(
-      again.catch((err) => monitor.sparse.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")),
+      again.catch((err) => monitor.throttledLog.error({ err, authentication_uuid: auth.id }, "the outcome of a send could not be stored; it stays undecided")),
     );
     return local;
   }
@@ -199,7 +202,7 @@ function notAccepted({ monitor, clock }: Messages, message: SmsMessage, answer: 
   const { result, route, decisions } = report;
   const reason = reasonOf(answer, message);
   const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), reason };
-  if (result === "rejected") monitor.sparse.warn(fields, "the sender rejected a message");
+  if (result === "rejected") monitor.throttledLog.warn(fields, "the sender rejected a message");
   else monitor.outages.sender.failed(fields);
   if (decisions !== undefined && decisions.length > 0) return { ...report, reason };
   const rule = route ?? message.planned_route ?? "sender";
@@ -218,7 +221,7 @@ function reportOf(result: SendResult, answer: unknown, clock: Clock): SentReport
     indexed: id !== undefined && typeof idSpace === "string" ? { messageId: id, idSpace } : undefined,
     keptId: keepId === true ? id : undefined,
     route: typeof route === "string" ? route : undefined,
-    price: soundPrice(price),
+    price: parsePrice(price),
     decisions: tried.map((step) => ({ at: clock.now(), rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
   };
 }

@@ -23,8 +23,8 @@ export function ownNumber(parts: Messages, { customer, policy }: Account, phoneN
   return { phone, names: namesOf(keyring, customer, phone.number, policy, { now: clock.now(), skew: settings.clockSkew }) };
 }
 
-export function namesOf({ mask }: Keyring, customer: string, number: string, policy: Policy, moment: Moment): NumberNames {
-  return namesOfNumber(customer, mask(number), policy, moment);
+export function namesOf({ pseudonym }: Keyring, customer: string, number: string, policy: Policy, moment: Moment): NumberNames {
+  return namesOfNumber(customer, pseudonym(number), policy, moment);
 }
 
 /** "the window may keep its newest 10,000 only" (domain/claim.ts); one with limits keeps fewer. */

@@ -4,7 +4,7 @@ import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textFault } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
 import type { Charge } from "../domain/quota.js";
-import { type Cost, soundPrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
+import { type Cost, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
 import { base36 } from "../domain/time.js";
 import { defaultText } from "../options/options.js";
 import type { Network, Plan, RegisteredIds, SmsMessage } from "../ports/sms-sender.js";
@@ -36,7 +36,7 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
   // "never sent": no route, and no cost.
   const route = test === undefined ? planRoute(messages, auth, network) : undefined;
-  const cost: Cost = test === undefined ? soundPrice(route?.price) : "free";
+  const cost: Cost = test === undefined ? parsePrice(route?.price) : "free";
   const ceilings = policy.limits.spend;
   const unpriced = unpricedRefusal(cost, ceilings, now);
   if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend refuses a message: the sender told no price for it");

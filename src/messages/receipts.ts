@@ -5,7 +5,7 @@ import type { Authentication } from "../domain/authentication.js";
 import { settleReceipt } from "../domain/send.js";
 import { VerifierError } from "../errors.js";
 import type { Receipt } from "../ports/receipts.js";
-import { feedBack } from "./feedback.js";
+import { sendFeedback } from "./feedback.js";
 import { findById } from "./message-ids.js";
 import type { Messages } from "./messages.js";
 import { type ReceiptTarget, readReference } from "./receipt-reference.js";
@@ -53,7 +53,7 @@ export async function settleReceipts(parts: Messages, receipts: readonly Receipt
 export async function settleForeign(parts: Messages, receipts: readonly Receipt[]): Promise<void> {
   if (!Array.isArray(receipts)) throw new VerifierError("bad_request", "settleReceipts takes a list of receipts.");
   const sound = receipts.map((receipt: unknown, index) => {
-    const read = soundReceipt(receipt);
+    const read = parseReceipt(receipt);
     if (typeof read === "string") throw new VerifierError("bad_request", `receipts.${index} ${read}`);
     if (read.reference === undefined && (read.messageId === undefined || read.idSpace === undefined))
       throw new VerifierError(
@@ -66,7 +66,7 @@ export async function settleForeign(parts: Messages, receipts: readonly Receipt[
 }
 
 /** A receipt in its form, with words that are short and hold no number anybody has; or what is wrong with it. */
-export function soundReceipt(receipt: unknown): Receipt | string {
+export function parseReceipt(receipt: unknown): Receipt | string {
   if (typeof receipt !== "object" || receipt === null) return "is no receipt: { reference, status }.";
   const { reference, messageId, idSpace, status, at, error } = receipt as Readonly<Record<string, unknown>>;
   const known = deliveryStatuses.find((word) => word === status);
@@ -100,7 +100,7 @@ export async function settleOne(
   if (settled === undefined) return;
   parts.monitor.receipt(settled, attempt, status, error);
   parts.outbox.deliverSoon(settled);
-  if (status === "delivered" || status === "undeliverable") feedBack(parts, settled, attempt, status);
+  if (status === "delivered" || status === "undeliverable") sendFeedback(parts, settled, attempt, status);
 }
 
 /** A reference that somebody read in a log is no carrier's word where the message's carrier signs: only a provider of the message's own route is believed without a signature. */

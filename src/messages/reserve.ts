@@ -125,19 +125,21 @@ function toCommit(
   // Its cells do not hold it, although they hold the messages before it.
   const message = safe && !isNew ? { ...planned, next: { ...next, uncounted: next.uncounted + 1 } } : planned;
   const isCapped = !isTestNumber(settings, next.number);
-  const caps = isCapped ? capCharges({ ...next, attempt: next.attempts, deviceId, ip }, policy, moment, keyring.mask) : [];
+  const caps = isCapped ? capCharges({ ...next, attempt: next.attempts, deviceId, ip }, policy, moment, keyring.pseudonym) : [];
   const { spam } = policy;
   const waived = { ...exempt, all: exempt.all || proof };
   const isProven = (sum: string) => proven.get(sum) === true;
   const rules =
-    safe || weighsNothing(spam, settings.ownCells) ? [] : spamCharges(next, spam, settings.ownCells, waived, outside.decided, moment, keyring.mask, isProven);
+    safe || weighsNothing(spam, settings.ownCells)
+      ? []
+      : spamCharges(next, spam, settings.ownCells, waived, outside.decided, moment, keyring.pseudonym, isProven);
   return {
     token: keyring.newToken(),
     held,
     before,
     message,
     charges: [...caps, ...planned.charges, ...rules, ...trustCharges(caps, exempt, moment)],
-    listed: isNew ? listedClaims(next, policy, moment, keyring.mask, isCapped) : [],
+    listed: isNew ? listedClaims(next, policy, moment, keyring.pseudonym, isCapped) : [],
     moment,
     policy,
   };

@@ -1,7 +1,7 @@
 import type { Held } from "../core/records/records.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
-import { type Authentication, blankOf, hasNumber, isVoid, withoutSendThatNeverWas } from "../domain/authentication.js";
+import { type Authentication, blankOf, hasNumber, isVoid, withoutTriedSend } from "../domain/authentication.js";
 import type { Claim } from "../domain/claim.js";
 import { listedClaims } from "../domain/quota.js";
 import { cellsOf, claimsOf, type MessageCommit } from "./message-commit.js";
@@ -14,7 +14,7 @@ import type { Messages } from "./messages.js";
 export function rollBack(messages: Messages, commit: MessageCommit, token = messages.keyring.newToken()): void {
   const { clock, inBackground, monitor } = messages;
   const failed = (err: unknown) =>
-    monitor.sparse.error(
+    monitor.throttledLog.error(
       { err, authentication_uuid: commit.before.id },
       "a write whose answer was late could not be taken back: if it landed, its send counts though no message was sent",
     );
@@ -40,7 +40,7 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
     if (!holdsMessage(auth, next)) return written(messages, commit, { ...auth }, claims, token);
     // A right code, or an unlocking, has taken the message out of its cells already.
     const isUncounted = auth.validated || auth.uncounted >= auth.sent;
-    const without = withoutSendThatNeverWas(auth, next.attempts, before?.auth ?? blankOf(next));
+    const without = withoutTriedSend(auth, next.attempts, before?.auth ?? blankOf(next));
     return written(messages, commit, without, isUncounted ? claims.filter((claim) => !cells.includes(claim)) : claims, token);
   };
   const { result } = await transact(records, deadline, next.customer, next.id, decide, before === undefined);
@@ -53,7 +53,7 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
 function written({ keyring, settings }: Messages, commit: MessageCommit, auth: Authentication, claims: readonly Claim[], token: string): Decided<"revoked"> {
   const next = isVoid(auth) ? { ...auth, keepUntil: auth.expiresAt } : auth;
   const moment = { now: next.createdAt, skew: settings.clockSkew };
-  const listed = isVoid(next) && hasNumber(next) ? listedClaims(next, commit.policy, moment, keyring.mask, false) : [];
+  const listed = isVoid(next) && hasNumber(next) ? listedClaims(next, commit.policy, moment, keyring.pseudonym, false) : [];
   return { result: "revoked", next, claims: listed, revoke: { token: commit.token, claims }, token };
 }
 

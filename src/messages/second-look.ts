@@ -43,11 +43,11 @@ export async function lookAgain(
   const isCrowd = rule === "crowd";
   if (!isCrowd && policy.spam.trust.open === 0) return undefined;
   const names = namesOf(keyring, customer, next.number, policy, moment);
-  const asks = isCrowd ? [millionOf(customer, next.number, moment, keyring.mask)] : [];
+  const asks = isCrowd ? [millionOf(customer, next.number, moment, keyring.pseudonym)] : [];
   const [sends, listed, verified, counted] = await Promise.all([
     membersWithin(deadline, store, names.sends),
     names.sendSums.length > 0 ? membersWithin(deadline, store, names.listed) : [],
-    membersWithin(deadline, store, verifiedWindow(customer, next.number, keyring.mask)),
+    membersWithin(deadline, store, verifiedWindow(customer, next.number, keyring.pseudonym)),
     isCrowd ? deadline.call(() => store.commit({ asks })) : undefined,
   ]);
   const million = counted?.done === true ? counted.asked[0] : undefined;

@@ -19,7 +19,7 @@ export interface AlarmParts {
   readonly store: Store;
   readonly clock: Clock;
   /** Whom they are told to; where nobody watches, nothing is looked for. */
-  readonly monitor: Pick<Monitor, "watched" | "alarm" | "sparse">;
+  readonly monitor: Pick<Monitor, "watched" | "alarm" | "throttledLog">;
   /** Lets work go on after an answer. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }
@@ -94,7 +94,7 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
       if (now - seen.lookedAt < lookEvery) return;
       const { wrong, right: rights } = seen;
       Object.assign(seen, { lookedAt: now, wrong: 0, right: 0 });
-      inBackground(look(customer, wrong, rights, codeLength).catch((err) => monitor.sparse.warn({ err }, "the codes judged today could not be counted")));
+      inBackground(look(customer, wrong, rights, codeLength).catch((err) => monitor.throttledLog.warn({ err }, "the codes judged today could not be counted")));
     },
   };
 }

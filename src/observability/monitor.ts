@@ -2,7 +2,7 @@ import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { RetryStatus } from "../contract/retry.js";
-import { sparseLogger } from "../core/throttled-logger.js";
+import { throttledLogger } from "../core/throttled-logger.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";
@@ -16,7 +16,7 @@ import { createOutages, type Outages } from "./outages.js";
 export type Operation = "create" | "retry" | "check" | "lookup";
 
 /** What became of a hand-over. */
-export interface SentWord {
+export interface SendOutcomeEvent {
   readonly attempt: number;
   readonly outcome: "accepted" | "rejected" | "unknown";
   readonly route: string | undefined;
@@ -30,7 +30,7 @@ export interface Monitor {
   readonly outages: Outages;
   readonly metrics: Metrics;
   /** For what an outage brings about in each request. */
-  readonly sparse: Logger;
+  readonly throttledLog: Logger;
   /** Whether somebody hears events or reads metrics. */
   watched(): boolean;
   /** An operation was answered. `began`: when it began. */
@@ -39,7 +39,7 @@ export interface Monitor {
   failed(operation: Operation, fault: unknown): void;
   created(auth: Authentication): void;
   refused(operation: "create" | "retry", status: AuthenticationStatus | RetryStatus, auth: Authentication, decisions: readonly Decision[]): void;
-  sent(auth: Authentication, word: SentWord): void;
+  sent(auth: Authentication, word: SendOutcomeEvent): void;
   /** `attempt`: the message whose code it was. */
   checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void;
   receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void;
@@ -88,7 +88,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
   return {
     outages,
     metrics,
-    sparse: sparseLogger(clock, logger),
+    throttledLog: throttledLogger(clock, logger),
     watched: () => onEvent !== undefined || metrics.read,
     answered: (operation, status, began) => metrics.operation(operation, status, Math.max(0, clock.now() - began)),
     failed: (operation, fault) => metrics.operation(operation, fault instanceof VerifierError ? fault.code : "internal_server_error", undefined),

@@ -18,7 +18,7 @@ export interface StatsRow {
   readonly route?: string;
   /** Messages that were, or may have been, handed to a carrier. */
   readonly sends: number;
-  /** Keyring that were typed. */
+  /** Codes that were entered. */
   readonly verified: number;
   /** What the messages cost, in the unit of the routes' prices; 0 where the sender tells none. */
   readonly cost: number;

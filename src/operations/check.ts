@@ -9,7 +9,7 @@ import type { Moment } from "../domain/claim.js";
 import { growthClaims, guessClaim } from "../domain/quota.js";
 import { creditClaims } from "../domain/spam-rules.js";
 import { unknownAuthentication } from "../errors.js";
-import { feedBack } from "../messages/feedback.js";
+import { sendFeedback } from "../messages/feedback.js";
 import { isTestNumber } from "../options/options.js";
 import { toCheckAnswer } from "./answers.js";
 import type { Context } from "./context.js";
@@ -66,10 +66,10 @@ function decide(
   if (status === "valid") requireNumber(auth);
   const next = keyed === undefined ? judged : keyed.remember(judged, status);
   // A wrong code under a number that cannot be read any more matches nothing, however often it is entered.
-  const guesses = hasNumber(auth) ? [guessClaim(customer, auth.number, status === "valid" ? 0 : 1, policy, moment, keyring.mask)] : [];
+  const guesses = hasNumber(auth) ? [guessClaim(customer, auth.number, status === "valid" ? 0 : 1, policy, moment, keyring.pseudonym)] : [];
   const looksAgain = keyed !== undefined;
   if (proved === undefined || isTestNumber(settings, auth.number)) return { result, next, claims: guesses, looksAgain };
-  const credits = creditClaims(auth, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.mask);
+  const credits = creditClaims(auth, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
   return { result, next, claims: [...guesses, ...credits, ...growthClaims(customer, policy, moment)], looksAgain };
 }
 
@@ -82,7 +82,7 @@ function report(context: Context, account: Account, { auth, status, attempt }: V
   monitor.checked(auth, status, attempt);
   if (attempt === undefined || isTestNumber(settings, auth.number)) return;
   const { country, origin, sends } = auth;
-  feedBack(context, auth, attempt, "validated");
+  sendFeedback(context, auth, attempt, "validated");
   statistics.verified(customer, country, sends.find((send) => send.attempt === attempt)?.route);
   if (country !== undefined && origin?.s !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
 }

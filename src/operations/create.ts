@@ -34,7 +34,7 @@ export async function create(context: Context, account: Account, request: Create
       customer,
       id,
       number: phone.number,
-      sealed: keyring.seal(id, phone.number),
+      sealed: keyring.encryptNumber(id, phone.number),
       country: phone.country,
       decisions: outside.fired,
       origin: outside.origin,

@@ -3,7 +3,7 @@ import { withTimeout } from "../core/deadline.js";
 import { isPublicAddress } from "../domain/ip.js";
 import type { CustomerConfig } from "../options/options.js";
 import { isGuessable } from "../options/secret.js";
-import type { CredentialWord, SmsSender } from "../ports/sms-sender.js";
+import type { CredentialCheck, SmsSender } from "../ports/sms-sender.js";
 import type { Context } from "./context.js";
 import { type Ping, ping } from "./ping.js";
 
@@ -125,7 +125,7 @@ async function credentialChecks({ context: { clock }, sender }: Examined): Promi
   const about = "sender";
   if (verify === undefined) return [[true, "note", about, "this sender has no harmless call, so its credentials were not tried", "send yourself one message"]];
   const abort = new AbortController();
-  let words: readonly CredentialWord[];
+  let words: readonly CredentialCheck[];
   try {
     words = await withTimeout(clock, credentialTimeout, () => verify.call(sender, { signal: abort.signal }));
   } catch {
@@ -133,7 +133,7 @@ async function credentialChecks({ context: { clock }, sender }: Examined): Promi
     return [[true, "note", about, "the carrier did not answer in time, so its credentials were not tried", "try again"]];
   }
   return words.flatMap(({ name, credentials, reason = "no reason given" }): Check[] => [
-    [credentials === "refused", "fault", about, `${name} refuses the credentials (${reason})`, `copy them from ${name}'s console again`],
+    [credentials === "rejected", "fault", about, `${name} refuses the credentials (${reason})`, `copy them from ${name}'s console again`],
     [credentials === "unknown", "note", about, `${name} did not say whether the credentials are valid (${reason})`, "send yourself one message"],
   ]);
 }

@@ -60,13 +60,13 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
   const [now, keptFor] = [clock.now() + 2 * settings.clockSkew, longest(policy.limits.perNumber) + 2 * settings.clockSkew];
   for (const some of chunksOf(sends)) {
     await commit(movedClaims(own.names, some, now, keptFor));
-    const nameless = some.map((member) => `${nobody}/${now.toString(36)}/${keyring.mask(member).slice(0, 6)}`);
+    const nameless = some.map((member) => `${nobody}/${now.toString(36)}/${keyring.pseudonym(member).slice(0, 6)}`);
     await commit([...movedClaims(own.names, nameless, now, keptFor), ...some.map((member) => takenOut(own.names.sends, member, now, 1))]);
   }
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const { number } = own.phone;
-  const windows = [own.names.refused, verifiedWindow(customer, number, keyring.mask)];
-  await call(() => store.delete({ windows, values: [factsKey(customer, keyring.mask(number))] }));
+  const windows = [own.names.refused, verifiedWindow(customer, number, keyring.pseudonym)];
+  await call(() => store.delete({ windows, values: [factsKey(customer, keyring.pseudonym(number))] }));
   return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 4 * settings.clockSkew) };
 }
 

@@ -1,5 +1,5 @@
 import { meetsChallenge } from "../access/challenge.js";
-import { askIpInfo, askOwnRules, withListed } from "../access/custom-rules.js";
+import { askCustomRules, askIpInfo, withListed } from "../access/custom-rules.js";
 import { blockedNumber, lookAgain, lookBeforeSend, readAgain } from "../access/destination.js";
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
 import type { StoreDeadline } from "../core/deadline.js";
@@ -60,7 +60,7 @@ export async function askAboutCreate(
   });
   const isListed = listed.block !== undefined;
   const [own, ipInfo, proof, network] = await Promise.all([
-    askOwnRules(context, attempt),
+    askCustomRules(context, attempt),
     askIpInfo(context, account, ip),
     !isListed && meetsChallenge(context, given, ip),
     !isListed && settings.lookupBeforeSend ? lookBeforeSend(context, account, phone) : undefined,
@@ -68,7 +68,7 @@ export async function askAboutCreate(
   const safe = listed.safe || isTestNumber(settings, number);
   const { isNew, decided } = await countryRules(context, account, deadline, safe ? undefined : country, ip, clock.now());
   const signals = signalDecisions(spam.signals.mode, { deviceType, deviceId, country }, ipInfo, clock.now());
-  const origin = originOf(ip, own.cells, { pot: isNew, safe }, spam, keyring.mask);
+  const origin = originOf(ip, own.cells, { pot: isNew, safe }, spam, keyring.pseudonym);
   return { ip, deviceId, network, safe, proof, decided: [...decided, ...signals], fired: withListed(own, listed, now).decisions, origin };
 }
 
@@ -92,7 +92,7 @@ export async function askAboutRetry(context: Context, account: Account, deadline
     attempt: attempts + 1,
     now,
   });
-  const own = await askOwnRules(context, attempt);
+  const own = await askCustomRules(context, attempt);
   const network = await lookAgain(context, account, phone);
   return { network, safe: listed.safe, proof: false, decided, fired: withListed(own, listed, now).decisions };
 }

@@ -15,7 +15,7 @@ export async function refuseCreate(context: Context, account: Account, refused: 
   const decide = (held: { readonly auth: Authentication } | undefined): Decided<Authentication> => {
     if (held !== undefined && !isVoid(held.auth)) return { result: held.auth };
     // Beyond what is kept the answer is the same, and is not written down: refusals must not fill a store.
-    return { result: refused, next: refused, claims: refusedClaims(refused, moment, keyring.mask) };
+    return { result: refused, next: refused, claims: refusedClaims(refused, moment, keyring.pseudonym) };
   };
   const keep = transact(records, context.newDeadline(), account.customer, refused.id, decide, true);
   if (refused.request !== undefined) {
@@ -25,7 +25,7 @@ export async function refuseCreate(context: Context, account: Account, refused: 
   }
   records.pending(refused.id, keep);
   const failed = (err: unknown) =>
-    monitor.sparse.warn({ err, authentication_uuid: refused.id }, "a refused create could not be kept; `explain` will not find it");
+    monitor.throttledLog.warn({ err, authentication_uuid: refused.id }, "a refused create could not be kept; `explain` will not find it");
   inBackground(keep.catch(failed));
   report(context, "create", refused.status, refused, refused.decisions);
   return refused;
@@ -40,7 +40,7 @@ export function refuseRetry(context: Context, auth: Authentication, fired: reado
   });
   records.pending(id, noted);
   const failed = (err: unknown) =>
-    monitor.sparse.warn({ err, authentication_uuid: id }, "why a retry was refused could not be kept; `explain` will not find it");
+    monitor.throttledLog.warn({ err, authentication_uuid: id }, "why a retry was refused could not be kept; `explain` will not find it");
   inBackground(noted.catch(failed));
   report(context, "retry", "rate_limited", auth, fired);
 }

@@ -80,7 +80,7 @@ async function uncount(parts: Context, { customer, policy }: Account, id: string
     const sentAt = countedAt(auth);
     if (auth.status !== "pending" || auth.validated || sentAt.length === 0) return { result: undefined };
     const moment = { now: clock.now(), skew: settings.clockSkew };
-    const claims = uncountClaims({ ...auth, number }, policy.spam, settings.ownCells, sentAt, moment, keyring.mask);
+    const claims = uncountClaims({ ...auth, number }, policy.spam, settings.ownCells, sentAt, moment, keyring.pseudonym);
     return { result: undefined, next: { ...auth, uncounted: auth.sent }, claims, token };
   });
 }

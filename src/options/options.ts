@@ -18,7 +18,7 @@ import {
 import type { IpInfo } from "../domain/signals.js";
 import { isCellRule, type SpamRule } from "../domain/spam.js";
 import type { OwnCell } from "../domain/spam-rules.js";
-import { soundPrice } from "../domain/spend.js";
+import { parsePrice } from "../domain/spend.js";
 import { VerifierError } from "../errors.js";
 import type { CallbackSender } from "../ports/callback-sender.js";
 import type { Challenge } from "../ports/challenge.js";
@@ -61,7 +61,7 @@ export interface VerifierOptions {
   readonly store: Store;
   /** Who takes the messages to a carrier. */
   readonly sender: SmsSender;
-  /** At least 32 characters, the same in every process: `openssl rand -base64 32` makes one; with `NODE_ENV` `production` one that can be guessed is refused. Keyring are stored only as digests under it. While you rotate: `[current, previous]`. */
+  /** At least 32 characters, the same in every process: `openssl rand -base64 32` makes one; with `NODE_ENV` `production` one that can be guessed is refused. Codes are stored only as digests under it. While you rotate: `[current, previous]`. */
   readonly secret: string | readonly [current: string, previous: string];
   /** At least 32 characters, the same in every process: the key under which windows are named after numbers, devices and addresses. Default: the current `secret`, and then a rotation starts the windows anew. */
   readonly pepper?: string | undefined;
@@ -752,7 +752,7 @@ function spendFaults(path: string, policy: Policy, { plan, unpriced = [] }: SmsS
 
 /** Without a price nothing can be held to a ceiling (docs/contract.md#lookup-ceiling): a lookup's, which counts towards it. */
 function lookupPriceFaults(path: string, policy: Policy, lookup: LookupProvider | undefined): string[] {
-  if (policy.limits.spend.length === 0 || lookup === undefined || soundPrice(lookup.price) !== undefined) return [];
+  if (policy.limits.spend.length === 0 || lookup === undefined || parsePrice(lookup.price) !== undefined) return [];
   return [`${path}.limits.spend needs to know what a lookup costs: give lookup, or each provider of its chain, a price; 0 where it costs nothing`];
 }
 

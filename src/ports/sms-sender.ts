@@ -117,10 +117,10 @@ export interface Feedback {
 }
 
 /** Whether a carrier takes the credentials; `unknown`: it did not say. */
-export interface CredentialWord {
+export interface CredentialCheck {
   /** Of the route, or of the carrier. */
   readonly name: string;
-  readonly credentials: "taken" | "refused" | "unknown";
+  readonly credentials: "accepted" | "rejected" | "unknown";
   /** Why, without a secret in it, for example `HTTP 401`. */
   readonly reason?: string;
 }
@@ -146,6 +146,6 @@ export interface SmsSender {
   /** Told once for each event, where the route or the carrier's id is known. Nobody waits for what it answers; a rejection is logged. */
   feedback?(event: Feedback): void | Promise<void>;
   /** For `diagnose`, never for a request: asks the carrier something that sends nothing and costs nothing, to see whether it takes the credentials. Several where it is made of several senders. */
-  verify?(context: { readonly signal: AbortSignal }): Promise<readonly CredentialWord[]>;
+  verify?(context: { readonly signal: AbortSignal }): Promise<readonly CredentialCheck[]>;
   close?(): Promise<void>;
 }

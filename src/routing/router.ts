@@ -1,5 +1,5 @@
 import { safeLogger } from "../core/safe-logger.js";
-import type { CredentialWord, Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import type { CredentialCheck, Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
 import { calendarOf, createCounters } from "./counters.js";
 import { createExchange, exchangeEvery } from "./exchange.js";
@@ -146,7 +146,7 @@ export function router(options: RouterOptions): Router {
 
     async verify(context) {
       const words = await Promise.all(
-        routes.map(async ({ name, sender }): Promise<readonly CredentialWord[]> => {
+        routes.map(async ({ name, sender }): Promise<readonly CredentialCheck[]> => {
           const own = (await sender.verify?.(context).catch(() => undefined)) ?? [{ name, credentials: "unknown", reason: "it has no harmless call" }];
           return own.map((word) => ({ ...word, name }));
         }),

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import type { SpendCeiling } from "../../src/domain/policy.js";
 import { refusalOf } from "../../src/domain/quota.js";
-import { soundPrice, spendCharges, spendCorrection, unpricedRefusal } from "../../src/domain/spend.js";
+import { parsePrice, spendCharges, spendCorrection, unpricedRefusal } from "../../src/domain/spend.js";
 
 const lengths = { hour: 3_600_000, day: 86_400_000 };
 const start = Date.parse("2026-03-01T12:03:07.000Z");
@@ -124,7 +124,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
   });
 
   it("a price is a number from 0 to a thousand million, or none", () => {
-    expect([0, 0.05, 1e9].map(soundPrice)).toEqual([0, 0.05, 1e9]);
-    expect([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e10, "1", null, undefined].map(soundPrice)).toEqual(Array(7).fill(undefined));
+    expect([0, 0.05, 1e9].map(parsePrice)).toEqual([0, 0.05, 1e9]);
+    expect([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e10, "1", null, undefined].map(parsePrice)).toEqual(Array(7).fill(undefined));
   });
 });

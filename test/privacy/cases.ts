@@ -17,7 +17,7 @@ export interface Dumped {
 }
 
 const number = "+33612098765";
-const mask = createKeyring([secret]).mask(number);
+const mask = createKeyring([secret]).pseudonym(number);
 
 const turns = async () => {
   for (let i = 0; i < 60; i++) await setImmediate();

@@ -11,7 +11,7 @@ import { type Dump, dumpOfMemory, spellingsOf, spellingsOfId, traces } from "../
 import { faultOf, inbox, secret, setUp, start } from "../support/verifier.js";
 
 const number = "+33612098765";
-const mask = createKeyring([secret]).mask(number);
+const mask = createKeyring([secret]).pseudonym(number);
 
 const turns = async (count = 40) => {
   for (let i = 0; i < count; i++) await new Promise((done) => setImmediate(done));

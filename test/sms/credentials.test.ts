@@ -71,14 +71,14 @@ const verify = (sender: SmsSender) => sender.verify?.({ signal: AbortSignal.time
 describe.each(carriers)("%s: whether it takes the credentials", (name, make, request, header) => {
   it("one request, which sends nothing", async () => {
     const { asked, fetch } = answering(200);
-    expect(await verify(make(fetch))).toEqual([{ name, credentials: "taken" }]);
+    expect(await verify(make(fetch))).toEqual([{ name, credentials: "accepted" }]);
     expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([request]);
     expect(asked[0]?.headers[header]).toBeTruthy();
     if (name === "aws") expect(asked[0]?.headers["x-amz-target"]).toBe("PinpointSMSVoiceV2.DescribeSpendLimits");
   });
 
   it.each([
-    [401, "refused", "HTTP 401"],
+    [401, "rejected", "HTTP 401"],
     [403, "unknown", "HTTP 403"],
     [500, "unknown", "HTTP 500"],
   ])("%i: %s", async (status, word, reason) => {
@@ -93,7 +93,7 @@ describe.each(carriers)("%s: whether it takes the credentials", (name, make, req
 
 it("aws says at 400 that it does not know the key", async () => {
   const { fetch } = answering(400, '{"__type":"com.amazon.coral.service#UnrecognizedClientException"}');
-  expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch }))).toMatchObject([{ credentials: "refused" }]);
+  expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch }))).toMatchObject([{ credentials: "rejected" }]);
   const denied = answering(400, '{"__type":"com.amazonaws.pinpointsmsvoicev2#AccessDeniedException"}');
   expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch: denied.fetch }))).toMatchObject([{ credentials: "unknown" }]);
 });
@@ -111,7 +111,7 @@ it("a router asks each route's sender, and names the routes", async () => {
     ],
   });
   expect(await verify(sender)).toEqual([
-    { name: "first", credentials: "refused", reason: "HTTP 401" },
+    { name: "first", credentials: "rejected", reason: "HTTP 401" },
     { name: "second", credentials: "unknown", reason: "it has no harmless call" },
     { name: "third", credentials: "unknown", reason: "it has no harmless call" },
   ]);

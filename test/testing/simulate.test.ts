@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { fromIoredis, redisStore } from "../../adapters/store/redis/index.js";
 import { destinationFault, phoneNumberOf } from "../../src/domain/phone-number.js";
-import type { SpamAttempt, SpamRule } from "../../src/index.js";
+import type { SpamCandidate, SpamRule } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
@@ -21,13 +21,13 @@ const small: Scenario = { name: "small", about: "A few hours with a few people."
 const raid: Attack = { numbers: { kind: "ranges", country: "UZ", ranges: 3 }, messages: 200, perHour: 400, from: "country" };
 
 /** A rule that sees what the verifier is asked, and refuses nothing. */
-function witness(): SpamRule & { readonly attempts: SpamAttempt[] } {
-  const attempts: SpamAttempt[] = [];
+function witness(): SpamRule & { readonly attempts: SpamCandidate[] } {
+  const attempts: SpamCandidate[] = [];
   return { name: "witness", attempts, judge: (attempt) => void attempts.push(attempt) };
 }
 
 /** What an attack asks for, without the honest people around it. */
-async function attemptsOf(attack: Partial<Attack>, scenario: Partial<Scenario> = {}): Promise<SpamAttempt[]> {
+async function attemptsOf(attack: Partial<Attack>, scenario: Partial<Scenario> = {}): Promise<SpamCandidate[]> {
   const rule = witness();
   await simulate({ policy: everythingGoes, spamRules: [rule] }, { ...small, visitsPerDay: 0, hours: 3, attack: { ...raid, ...attack }, ...scenario });
   return rule.attempts;
@@ -236,7 +236,7 @@ describe("simulate", () => {
 });
 
 describe("what happens to people", () => {
-  const visitsOf = (rule: { readonly attempts: readonly SpamAttempt[] }, country: string) =>
+  const visitsOf = (rule: { readonly attempts: readonly SpamCandidate[] }, country: string) =>
     rule.attempts.filter(({ country_code }) => country_code === country).length;
 
   test("an advertisement brings many times the people of its country", async () => {
@@ -290,7 +290,7 @@ describe("what happens to people", () => {
 });
 
 describe("attacks", () => {
-  const numbersOf = (attempts: readonly SpamAttempt[]) => attempts.map(({ phone_number }) => phone_number);
+  const numbersOf = (attempts: readonly SpamCandidate[]) => attempts.map(({ phone_number }) => phone_number);
 
   test("a sequence is one number after the other", async () => {
     const numbers = numbersOf(await attemptsOf({ numbers: { kind: "sequence", country: "UZ" } })).map(Number);
@@ -311,7 +311,7 @@ describe("attacks", () => {
   });
 
   test("countries are hit at once, or one after the other", async () => {
-    const codes = (attempts: readonly SpamAttempt[]) => attempts.map(({ country_code }) => country_code);
+    const codes = (attempts: readonly SpamCandidate[]) => attempts.map(({ country_code }) => country_code);
     expect(new Set(codes(await attemptsOf({ numbers: { kind: "countries", countries: 40 } }))).size).toBeGreaterThan(30);
     const hops = codes(await attemptsOf({ numbers: { kind: "countries", countries: 40, stay: 50 } }));
     expect(hops.filter((code, index) => index > 0 && code !== hops[index - 1])).toHaveLength(3);

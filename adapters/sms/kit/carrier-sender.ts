@@ -1,4 +1,4 @@
-import type { CredentialWord, Feedback, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { CredentialCheck, Feedback, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { errorToken, withCode } from "../../kit/error-code.js";
 import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
 import { ask, type CarrierAnswer, type CarrierRequest, type NoAnswer } from "../../kit/request.js";
@@ -103,11 +103,11 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
 }
 
 /** What an answer says of the credentials. A 403 may be about what they are allowed to ask. */
-function credentialWord<V>(api: CarrierApi<V>, answer: CarrierAnswer): CredentialWord {
-  if (answer.status >= 200 && answer.status < 300) return { name: api.provider, credentials: "taken" };
+function credentialWord<V>(api: CarrierApi<V>, answer: CarrierAnswer): CredentialCheck {
+  if (answer.status >= 200 && answer.status < 300) return { name: api.provider, credentials: "accepted" };
   const code = errorToken(api.errorCode?.(answer));
   const refused = answer.status === 401 || (code !== undefined && api.refusesCredentials?.(code) === true);
-  return { name: api.provider, credentials: refused ? "refused" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
+  return { name: api.provider, credentials: refused ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
 }
 
 function unanswered({ sent, reason }: NoAnswer): SendOutcome {

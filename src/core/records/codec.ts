@@ -149,14 +149,14 @@ export function encodeRecord(auth: Authentication): string {
   return JSON.stringify(packed);
 }
 
-/** Reads what `encodeRecord` wrote. A number that cannot be unsealed stays as it is kept. Throws `CorruptRecord`. */
-export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, unseal: Keyring["unseal"]): Authentication {
+/** Reads what `encodeRecord` wrote. A number that cannot be decrypted stays as it is kept. Throws `CorruptRecord`. */
+export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, decryptNumber: Keyring["decryptNumber"]): Authentication {
   try {
     const stored: unknown = JSON.parse(data);
     const createdAt = Number.parseInt(sound<{ c: string }>(typeof stored === "object" && stored !== null && "c" in stored && isText(stored.c), stored).c, 36);
     sound(isCount(createdAt) && isTime(createdAt), createdAt);
     const kept = record.read(stored, createdAt);
-    const number = unseal(id, kept.number);
+    const number = decryptNumber(id, kept.number);
     return number === undefined ? { customer, id, keepUntil, ...kept } : { customer, id, keepUntil, ...kept, number, sealed: kept.number };
   } catch (cause) {
     throw new CorruptRecord(`the record of authentication ${id} is not in a form this version can read`, { cause });

@@ -97,7 +97,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
       const known = remembered.get(id);
       // The same write, with what was noted since.
       if (known !== undefined && known.tokens[0] === tokens[0]) return known;
-      const read = { auth: decodeRecord(record, keyring.unseal), tokens };
+      const read = { auth: decodeRecord(record, keyring.decryptNumber), tokens };
       remembered.set(id, read);
       return read;
     } catch (cause) {
