@@ -1,3 +1,5 @@
+import { isGuessable, isProduction, isPublished } from "./secret.js";
+
 /*
  * "32 random bytes with a recognisable prefix" (docs/contract.md#api-keys), and a checksum, as GitHub's tokens have one: `pp_`, the bytes as 43 digits of base 62, and the CRC-32 of these digits as six more. Secret scanners
  * and people know a key by it, and one that was mistyped is refused without asking anyone.
@@ -29,8 +31,16 @@ const digest = /^sha256:[0-9a-fA-F]{64}$/;
 /** How digests are spelled elsewhere: by sha256sum, OpenSSL, Subresource Integrity. */
 const otherDigest = /^(?:sha2?-?256\b|[0-9a-f]{64}(?:\s|$))/i;
 
+/** What is wrong with a key in the configuration. */
+export function keyFault(key: string): string | undefined {
+  if (isPublished(key)) return "stands in the documentation, where everybody reads it: generateApiKey() makes one";
+  const fault = formFault(key);
+  if (fault !== undefined || key.startsWith("sha256:")) return fault;
+  return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
+}
+
 /** What is wrong with a key that no request will ever carry, if anything: it mostly came so out of a file or a variable. */
-export function keyFormFault(key: string): string | undefined {
+function formFault(key: string): string | undefined {
   if (key.trim() !== key) return "has white space around it, which no header carries: cut it off, for example with .trim()";
   if (/[^ -~]/.test(key)) return "must be of printable ASCII characters: it stands in a header";
   if (/^(["'`]).*\1$/.test(key)) return "has quotes around it, which no request will carry: leave them out";

@@ -1,3 +1,5 @@
+import { knownFault } from "./secret.js";
+
 /** What a secret that signs callbacks looks like: "Random. At least 24 bytes (192 bits, 512 maximum) … base64 encoded, prefixed with `whsec_`" (Standard Webhooks, Signature scheme). */
 export const webhookSecretForm = "whsec_ and 24 to 64 bytes in base64";
 
@@ -7,4 +9,14 @@ export function isWebhookSecret(secret: string): boolean {
   const bytes = Math.floor((digits.length * 3) / 4);
   const isWhole = padding === "" ? digits.length % 4 !== 1 : (digits.length + padding.length) % 4 === 0;
   return isWhole && bytes >= 24 && bytes <= 64;
+}
+
+const fix = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
+
+export function webhookSecretFormFault(secret: string): string | undefined {
+  return isWebhookSecret(secret) ? undefined : `must be ${webhookSecretForm}; ${fix}`;
+}
+
+export function webhookSecretFault(secret: string): string | undefined {
+  return webhookSecretFormFault(secret) ?? knownFault(secret, fix);
 }
