@@ -1,9 +1,7 @@
 import { isGuessable, isProduction, isPublished } from "./secret.js";
 
-/*
- * "32 random bytes with a recognisable prefix" (docs/contract.md#api-keys), and a checksum, as GitHub's tokens have one: `pp_`, the bytes as 43 digits of base 62, and the CRC-32 of these digits as six more. Secret scanners
- * and people know a key by it, and one that was mistyped is refused without asking anyone.
- */
+// A key (docs/contract.md#api-keys) is `pp_`, 32 random bytes as 43 digits of base 62, and their CRC-32 as six more.
+// Secret scanners and people recognise it, and a mistyped one is rejected without a look-up.
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -57,7 +55,7 @@ function formFault(key: string): string | undefined {
   return isMistyped(key) ? "is mistyped: its last six characters are a checksum, and not that of the others" : undefined;
 }
 
-/** Whether a text has the form of a key and not the checksum that goes with it. Keys of another form, your own and those made before there was a checksum, are not judged. */
+/** Whether a text has the form of a generated key but the wrong checksum. Keys of any other form are not checked. */
 export function isMistyped(key: string): boolean {
   if (key.length !== length) return false;
   const [, drawn, sum] = form.exec(key) ?? [];

@@ -10,10 +10,10 @@ import { policyFaults, ruleFaults } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
 import type { VerifierOptions } from "./types.js";
 
-/** The options as the engine uses them: checked, with defaults, durations (except those of `policy`) in whole milliseconds. */
+/** The options as the engine uses them: checked, with defaults. Durations, except those of `policy`, are milliseconds. */
 export type Settings = Readonly<ReturnType<typeof settingsOf>>;
 
-/** Checks the options and fills in the defaults. Throws `VerifierError` `invalid_options`, which names each option's path and the fix. */
+/** Checks the options and fills in the defaults. Throws `invalid_options`, which names each option's path and the fix. */
 export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that answers them"]);
@@ -58,12 +58,12 @@ function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock
   };
 }
 
-/** A customer as a source returned it, its UUID in lower case. Throws `VerifierError` `invalid_options` if it is not a valid customer. */
+/** A customer as a source returned it, its UUID in lower case. Throws `invalid_options` if it is invalid. */
 export function readCustomer(answer: unknown): Customer {
   return parse(schemas().SourcedCustomer, answer, "customer") as Customer;
 }
 
-/** A customer's policy, under the rules of the configuration. Throws `VerifierError` `invalid_options`. */
+/** A customer's policy, under the rules of the configuration. Throws `invalid_options`. */
 export function readCustomerPolicy(settings: Settings, change: unknown): Policy {
   const policy = withOverride(settings.policy, parse(schemas().PolicyChange, change, "policy"));
   const faults = policyFaults("policy", policy, settings.message);
@@ -73,7 +73,7 @@ export function readCustomerPolicy(settings: Settings, change: unknown): Policy 
 
 type CustomerCalls = ReturnType<typeof schemas>["CustomerCalls"];
 
-/** The argument of a call of `verifier.customers`, its policy under the rules of the configuration. Throws `VerifierError` `bad_request`. */
+/** The argument of a call of `verifier.customers`. Throws `bad_request`, which names each field and the fix. */
 export function readCustomerCall<Call extends keyof CustomerCalls>(
   settings: Settings,
   sender: SmsSender,

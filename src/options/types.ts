@@ -18,7 +18,7 @@ import type { Telemetry } from "../ports/telemetry.js";
 
 /** A customer in the configuration. */
 export interface CustomerConfig extends Customer {
-  /** API keys, or `sha256:` and the 64 hexadecimal digits of their digest. Several while you replace one. See `generateApiKey()`. */
+  /** One or more API keys, or `sha256:` and the 64 hexadecimal digits of their digest. See `generateApiKey()`. */
   readonly keys: readonly string[];
 }
 
@@ -32,12 +32,12 @@ export interface TestNumber {
   readonly number: string;
   /** 4 to 10 digits. Default: random, and not shown anywhere. */
   readonly code?: string | undefined;
-  /** The delivery outcome. `undeliverable`: accepted, then reported so; `slow`: no answer within `sendTimeout`. Default `accepted`. */
+  /** Default `accepted`. `undeliverable`: accepted, then reported so; `slow`: no answer within `sendTimeout`. */
   readonly outcome?: "accepted" | "rejected" | "undeliverable" | "slow" | undefined;
 }
 
 interface MessageOptions {
-  /** Text with `{code}`; one per BCP 47 tag, `{ default: "…", fr: "…" }`; or a function. Default `"Your verification code is {code}"`. */
+  /** Text with `{code}`, or by BCP 47 tag `{ default, fr: "…" }`, or a function. Default `"Your verification code is {code}"`. */
   readonly text?: MessageText | undefined;
   /** Selects the language, as a BCP 47 tag. Default: the one most spoken in the number's country. */
   readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
@@ -45,12 +45,12 @@ interface MessageOptions {
   readonly maxSegments?: number | undefined;
   /** Domain of your web app for the last line `@domain #code` on WEB and IOS. Default: no such line. */
   readonly domain?: string | undefined;
-  /** Texts registered with a country's operators, sent unchanged in place of `text`: `{ IN: { text, ids } }`. Default: none. */
+  /** Texts registered with a country's operators, sent unchanged: `{ IN: { text, ids } }`. Default: none. */
   readonly registered?: { readonly [country in CountryCode]?: RegisteredText | undefined } | undefined;
 }
 
 interface ListOptions {
-  /** A number on it gets `blocked_number`, on retry `rate_limited`; an address or a device gets `spam_detected`. Wins over `safe`. */
+  /** A number on it gets `blocked_number`, on retry `rate_limited`; an address or a device `spam_detected`. Wins over `safe`. */
   readonly block?: ListSource | undefined;
   /** Exempt from every spam rule, never from a cap. */
   readonly safe?: ListSource | undefined;
@@ -59,14 +59,14 @@ interface ListOptions {
 }
 
 export interface ReceiptOptions {
-  /** Public address of this app up to the mount prefix, for example `https://api.example.com`. Signatures cover the exact URL. */
+  /** Public address of this app up to the mount prefix, for example `https://api.example.com`. Signatures cover it. */
   readonly baseUrl: string;
   /** One per carrier, for example `twilioReceipts({ authToken })`. */
   readonly sources: readonly ReceiptSource[];
 }
 
 export interface CallbackOptions {
-  /** Origins allowed in a `callback_url` although they are not https on the public internet, for development. Default: none. */
+  /** Origins allowed in a `callback_url` although not https on the public internet, for development. Default: none. */
   readonly allowOrigins?: readonly string[] | undefined;
   /** Whether callbacks carry the whole phone number. Default false: masked. */
   readonly fullNumber?: boolean | undefined;
@@ -74,15 +74,15 @@ export interface CallbackOptions {
   readonly worker?: boolean | undefined;
   /** Seconds between two searches for due callbacks, up to a day. Default 5. */
   readonly pollInterval?: number | undefined;
-  /** Callbacks posted at a time: `total` by this process, default 128; `perHost` up to `total`, default 16 or, if less, `total`. */
+  /** Callbacks posted at a time: `total`, default 128; `perHost`, up to `total`, default 16 or, if less, `total`. */
   readonly concurrency?: { readonly total?: number | undefined; readonly perHost?: number | undefined } | undefined;
-  /** Receives work that continues after a response: `(work) => context.waitUntil(work)`; Next.js: `(work) => after(() => work)`. */
+  /** Receives work that continues after a response: `context.waitUntil(work)`, in Next.js `after(() => work)`. */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** Posts to webhooks. Default: the built-in sender, which connects only to addresses on the public internet. */
   readonly sender?: CallbackSender | undefined;
 }
 
-/** What `createVerifier` accepts. All durations are seconds. An option that is `undefined` counts as omitted, at every level. */
+/** What `createVerifier` accepts. Durations are seconds. An option that is `undefined` counts as omitted, at every level. */
 export interface VerifierOptions {
   /** Where authentications are stored: `memoryStore()`, `redisStore({ client })`, `mongoStore({ db })`, or your own. */
   readonly store: Store;
@@ -93,7 +93,7 @@ export interface VerifierOptions {
    * one that can be guessed is rejected. Codes are stored only as digests under it. While you rotate: `[current, previous]`.
    */
   readonly secret: string | readonly [current: string, previous: string];
-  /** A key like `secret` that hashes numbers, devices and addresses in window names. Default: `secret`; rotation resets windows. */
+  /** A key like `secret`, for hashes of numbers, devices and addresses. Default: `secret`, whose rotation resets the windows. */
   readonly pepper?: string | undefined;
   /** ISO 3166-1 alpha-2 codes of the countries allowed to receive messages, or `"all"`, which invites SMS fraud. */
   readonly countries: "all" | readonly CountryCode[];
@@ -120,13 +120,13 @@ export interface VerifierOptions {
    * If nothing is known by then, the message is sent all the same. Default false.
    */
   readonly lookupBeforeSend?: boolean | undefined;
-  /** How far the clocks of processes that share a store may differ; limits reach back twice that further. Default 5, at most 60. */
+  /** How far clocks of processes that share a store may differ; limits reach back twice that further. Default 5, at most 60. */
   readonly clockSkew?: number | undefined;
   /** `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Default `"valid"`. */
   readonly phoneValidation?: "valid" | "possible" | undefined;
   /**
    * Numbers in E.164 form, exempt from validity and `countries`. A string gets real messages, under all caps and spam rules.
-   * An object is never sent to and is exempt from them, for app review and end-to-end tests: anyone who knows its code passes.
+   * An object is never sent to and is exempt from them, for app review and tests: anyone who knows its code passes.
    */
   readonly testNumbers?: readonly (string | TestNumber)[] | undefined;
   /** Numbers in E.164 form, or prefixes that end in `*`, that never receive a message. Default: none. */
@@ -137,20 +137,20 @@ export interface VerifierOptions {
   readonly spamRules?: readonly SpamRule[] | undefined;
   /** Returns the country and kind of an address, for the rule `signals`. Called on create with an `ip`, for up to 1 s. */
   readonly ipInfo?: ((ip: string) => IpInfo | undefined | Promise<IpInfo | undefined>) | undefined;
-  /** Receives the events of this process, unawaited; its errors are logged once per outage. Synchronous work in it blocks everything. */
+  /** Receives the events of this process. Not awaited; errors are logged once per outage; synchronous work blocks the process. */
   readonly onEvent?: ((event: VerifierEvent) => void | Promise<void>) | undefined;
   /** Receives spans and metrics: `openTelemetry()` of `phoneproof/otel`. `verifier.metrics()` works without it. */
   readonly telemetry?: Telemetry | undefined;
   /** What to block, and what to exempt from the spam rules. A list is read once; a function is called when first needed. */
   readonly lists?: ListOptions | undefined;
-  /** Checks the `proof` of a create: a valid one exempts it from spam rules, but not from caps or the crowd rule. Default: ignored. */
+  /** Checks the `proof` of a create: a valid one exempts from spam rules except `crowd`, never from caps. Default: ignored. */
   readonly challenge?: Challenge | undefined;
   /** Where carriers post delivery receipts. Default: nowhere. */
   readonly receipts?: ReceiptOptions | undefined;
   readonly callbacks?: CallbackOptions | undefined;
-  /** How many seconds `stats` reaches back: `keep`, up to a year, default 7,776,000 (90 days). `false`: nothing is counted. */
+  /** How far `stats` reaches back: `keep`, up to a year, default 7,776,000 (90 days). `false`: nothing is counted. */
   readonly statistics?: false | { readonly keep?: number | undefined } | undefined;
-  /** The page that `doc_url` links to; `#` and the error's code are appended. Default: `docs/errors.md` of this version on unpkg.com. */
+  /** The page that `doc_url` links to, `#` and the code appended. Default: `docs/errors.md` of this version on unpkg.com. */
   readonly docUrl?: string | undefined;
   /** Where the verifier logs. Default `console`, without `info`. */
   readonly logger?: Logger | undefined;
