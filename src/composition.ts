@@ -38,7 +38,8 @@ import { type DiagnoseOptions, diagnose, type Finding } from "./operations/diagn
 import { createOperations, type Operations } from "./operations/operations.js";
 import { type Ping, type PingOptions, ping } from "./operations/ping.js";
 import { tracedOperations } from "./operations/traced.js";
-import { type CustomerConfig, readOptions, type VerifierOptions } from "./options/options.js";
+import { readOptions } from "./options/options.js";
+import type { CustomerConfig, VerifierOptions } from "./options/types.js";
 import type { Clock } from "./ports/clock.js";
 import type { Customers } from "./ports/customers.js";
 import type { Logger } from "./ports/logger.js";

@@ -24,7 +24,7 @@ import type { HistoryEntry } from "./operations/history.js";
 import type { CallOptions } from "./operations/operations.js";
 import type { Ping, PingOptions } from "./operations/ping.js";
 import type { Unlocking } from "./operations/unlock.js";
-import type { VerifierOptions } from "./options/options.js";
+import type { VerifierOptions } from "./options/types.js";
 import type { Receipt } from "./ports/receipts.js";
 
 /**

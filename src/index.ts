@@ -51,7 +51,7 @@ export type { HistoryEntry } from "./operations/history.js";
 export type { CallOptions } from "./operations/operations.js";
 export type { Ping, PingOptions } from "./operations/ping.js";
 export type { Unlocking } from "./operations/unlock.js";
-export type { CustomerConfig, TestNumber, VerifierOptions } from "./options/options.js";
+export type { CustomerConfig, TestNumber, VerifierOptions } from "./options/types.js";
 export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";
 export type { Challenge } from "./ports/challenge.js";
 export type { Clock } from "./ports/clock.js";

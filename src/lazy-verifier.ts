@@ -4,7 +4,8 @@ import { createVerifier, type Verifier } from "./create-verifier.js";
 import { VerifierError } from "./errors.js";
 import { toFault } from "./http/answer.js";
 import type { HttpHandler } from "./http/message.js";
-import { defaultDocUrl, type VerifierOptions } from "./options/options.js";
+import { defaultDocUrl } from "./options/schema.js";
+import type { VerifierOptions } from "./options/types.js";
 
 /** The calls that can wait for the verifier, and reject where it cannot be built. */
 type Calls = Omit<Verifier, keyof HttpHandler | "receipts" | "metricsHandler" | "metrics" | "customers" | "close">;

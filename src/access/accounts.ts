@@ -7,7 +7,8 @@ import type { Policy } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import type { Outage } from "../observability/outages.js";
 import { apiKeyOf, isMistyped, longestKey } from "../options/api-key.js";
-import { type CustomerConfig, readCustomer, readCustomerPolicy, type Settings } from "../options/options.js";
+import { readCustomer, readCustomerPolicy, type Settings } from "../options/options.js";
+import type { CustomerConfig } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
 import type { Customer, Customers } from "../ports/customers.js";
 

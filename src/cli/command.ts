@@ -1,5 +1,6 @@
 import { defaultPolicy } from "../domain/policy.js";
-import { defaultKeyOverlap, defaultSendTimeout } from "../options/options.js";
+import { defaultKeyOverlap } from "../options/customers.js";
+import { defaultSendTimeout } from "../options/schema.js";
 import { carrierUsage, type Environment } from "./carriers.js";
 import { type CustomersSettings, readCustomersSettings } from "./customers.js";
 import { type DoctorSettings, readDoctorSettings } from "./doctor.js";

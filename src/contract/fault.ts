@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { described } from "./fields.js";
 
-/** Keyring of faults the caller can act on; they answer 400 and no other code does (docs/contract.md#caller-faults). */
+/** Codes of faults the caller can act on; they answer 400 and no other code does (docs/contract.md#caller-faults). */
 export const callerFaultCodes = [
   "bad_request",
   "invalid_phone_number",
@@ -21,7 +21,7 @@ export const callerFaultCodes = [
   "internal_server_error",
 ] as const;
 
-/** Keyring of the other HTTP failures (docs/contract.md#other-faults). */
+/** Codes of the other HTTP failures (docs/contract.md#other-faults). */
 export const transportFaultCodes = ["forbidden", "not_found", "method_not_allowed", "request_timeout", "payload_too_large", "unavailable"] as const;
 
 export type CallerFaultCode = (typeof callerFaultCodes)[number];

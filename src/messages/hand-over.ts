@@ -9,7 +9,7 @@ import { maskNumber } from "../domain/phone-number.js";
 import type { SpendCeiling } from "../domain/policy.js";
 import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
 import { parsePrice, spendCorrection } from "../domain/spend.js";
-import type { TestNumber } from "../options/options.js";
+import type { TestNumber } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
 import { cellsOf, type MessageCommit } from "./message-commit.js";

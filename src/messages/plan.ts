@@ -6,7 +6,7 @@ import type { Policy } from "../domain/policy.js";
 import type { Charge } from "../domain/quota.js";
 import { type Cost, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
 import { base36 } from "../domain/time.js";
-import { defaultText } from "../options/options.js";
+import { defaultText } from "../options/schema.js";
 import type { Network, Plan, RegisteredIds, SmsMessage } from "../ports/sms-sender.js";
 import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";

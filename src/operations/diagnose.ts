@@ -1,8 +1,8 @@
 import type { Accounts } from "../access/accounts.js";
 import { withTimeout } from "../core/deadline.js";
 import { isPublicAddress } from "../domain/ip.js";
-import type { CustomerConfig } from "../options/options.js";
 import { isGuessable } from "../options/secret.js";
+import type { CustomerConfig } from "../options/types.js";
 import type { CredentialCheck, SmsSender } from "../ports/sms-sender.js";
 import type { Context } from "./context.js";
 import { type Ping, ping } from "./ping.js";

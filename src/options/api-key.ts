@@ -1,7 +1,7 @@
-/*
- * "32 random bytes with a recognisable prefix" (docs/contract.md#api-keys), and a checksum, as GitHub's tokens have one: `pp_`, the bytes as 43 digits of base 62, and the CRC-32 of these digits as six more. Secret scanners
- * and people know a key by it, and one that was mistyped is refused without asking anyone.
- */
+import { isGuessable, isProduction, isPublished } from "./secret.js";
+
+// A key (docs/contract.md#api-keys) is `pp_`, 32 random bytes as 43 digits of base 62, and their CRC-32 as six more.
+// Secret scanners and people recognise it, and a mistyped one is rejected without a look-up.
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -29,8 +29,16 @@ const digest = /^sha256:[0-9a-fA-F]{64}$/;
 /** How digests are spelled elsewhere: by sha256sum, OpenSSL, Subresource Integrity. */
 const otherDigest = /^(?:sha2?-?256\b|[0-9a-f]{64}(?:\s|$))/i;
 
+/** What is wrong with a key in the configuration. */
+export function keyFault(key: string): string | undefined {
+  if (isPublished(key)) return "stands in the documentation, where everybody reads it: generateApiKey() makes one";
+  const fault = formFault(key);
+  if (fault !== undefined || key.startsWith("sha256:")) return fault;
+  return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
+}
+
 /** What is wrong with a key that no request will ever carry, if anything: it mostly came so out of a file or a variable. */
-export function keyFormFault(key: string): string | undefined {
+function formFault(key: string): string | undefined {
   if (key.trim() !== key) return "has white space around it, which no header carries: cut it off, for example with .trim()";
   if (/[^ -~]/.test(key)) return "must be of printable ASCII characters: it stands in a header";
   if (/^(["'`]).*\1$/.test(key)) return "has quotes around it, which no request will carry: leave them out";
@@ -47,7 +55,7 @@ export function keyFormFault(key: string): string | undefined {
   return isMistyped(key) ? "is mistyped: its last six characters are a checksum, and not that of the others" : undefined;
 }
 
-/** Whether a text has the form of a key and not the checksum that goes with it. Keys of another form, your own and those made before there was a checksum, are not judged. */
+/** Whether a text has the form of a generated key but the wrong checksum. Keys of any other form are not checked. */
 export function isMistyped(key: string): boolean {
   if (key.length !== length) return false;
   const [, drawn, sum] = form.exec(key) ?? [];

@@ -1,11 +1,11 @@
 import type * as z from "zod";
 
-/** What is wrong with options, a sentence for each: the path and the mend. `whole`: what is at fault where no part of it is. */
+/** What is wrong with options, one sentence each: path and fix. `whole`: the name of the value itself. */
 export function optionFaults({ issues }: z.ZodError, root: readonly PropertyKey[], whole: string): string[] {
   return issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || whole} ${message}`);
 }
 
-/** A rule of ours as a refinement: `faultOf` tells what is wrong with a value, if anything. */
+/** A refinement by a rule that returns what is wrong with a value, if anything. */
 export function told<T>(faultOf: (value: T) => string | undefined) {
   return (value: T, { addIssue }: z.RefinementCtx): void => {
     const message = faultOf(value);
@@ -13,43 +13,44 @@ export function told<T>(faultOf: (value: T) => string | undefined) {
   };
 }
 
-/** Words for what a schema has none of its own for; for `safeParse(value, { error: plainWords })`. */
-export function plainWords(issue: z.core.$ZodRawIssue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      return issue.input === undefined ? "is missing" : `must be ${kinds[issue.expected] ?? issue.expected}`;
-    case "too_small":
-      return Number(issue.minimum) === 1 ? "must not be empty" : `must be at least ${issue.minimum}`;
-    case "too_big":
-      return `must be at most ${issue.maximum}`;
-    default:
-      return "is not valid here";
-  }
+/** The same for a text, or for each text of a list or a map. */
+export function toldOfEach(faultOf: (value: string) => string | undefined) {
+  return (value: string | object, { addIssue }: z.RefinementCtx): void => {
+    for (const [key, one] of typeof value === "string" ? [["", value]] : Object.entries(value)) {
+      const message = faultOf(one);
+      if (message !== undefined) addIssue({ code: "custom", path: typeof value === "string" ? [] : [key], message });
+    }
+  };
 }
 
+/** Words for what a schema has no message for; for `safeParse(value, { error: plainWords })`. */
+export function plainWords(issue: z.core.$ZodRawIssue): string {
+  if (issue.code === "invalid_type") return issue.input === undefined ? "is missing" : `must be ${kinds[issue.expected] ?? issue.expected}`;
+  if (issue.code === "too_small") return Number(issue.minimum) === 1 ? "must not be empty" : `must be at least ${issue.minimum}`;
+  return issue.code === "too_big" ? `must be at most ${issue.maximum}` : "is not valid here";
+}
+
+const [list, object] = ["a list", "an object"];
 const kinds: Readonly<Record<string, string>> = {
-  array: "a list",
-  boolean: "true or false",
-  number: "a number",
-  object: "an object",
-  record: "an object",
+  array: list,
+  tuple: list,
+  object,
+  record: object,
   string: "a string",
-  tuple: "a list",
+  number: "a number",
+  boolean: "true or false",
 };
 
-interface Leaf {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
+type Leaf = Pick<z.core.$ZodIssue, "path" | "message">;
 
-/** A union says which of its branches failed for the right reason: the one whose faults lie deeper than the union itself. */
+/** Of a union, the branch that failed for the right reason: the one whose faults are deeper than the union itself. */
 function leaves(issue: z.core.$ZodIssue): Leaf[] {
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not an option: remove it or mend its spelling" }));
-  // A key of a map is at fault, which the path names as well.
+  // A key of a map is at fault; the path already names it.
   if (issue.code === "invalid_key") return issue.issues.flatMap((inner) => leaves({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union") return [issue];
-  // Of a branch that takes another kind of value, what it says of the value's size is beside the point.
+  // A branch for another kind of value says nothing useful about the value's size.
   const inner = issue.errors.filter((branch) => !branch.some(({ code, path }) => code === "invalid_type" && path.length === 0)).flat();
   const deep = inner.filter(({ path }) => path.length > 0);
   const deeper = deep.length > 0 ? deep : inner.filter(({ code }) => code === "too_small");

@@ -1,4 +1,4 @@
-/** What stands or stood in documentation and examples, digests of API keys and secrets of webhooks included: known to everybody. */
+/** Secrets, keys and digests that are or were in our documentation and examples. */
 const published: ReadonlySet<string> = new Set([
   "for development only: openssl rand -base64 32",
   "pp_for_development_only_0123456789abcdef",
@@ -25,8 +25,9 @@ const placeholder =
   /^(?:and|api|app|base|bits?|bytes?|changeme|change|characters?|chars?|default|dev|development|example|for|foo|bar|here|hex|insert|key|least|live|local|long|must|not|one|only|openssl|password|passphrase|phoneproof|please|prod|production|put|rand|random|replace|sample|secrets?|some|string|super|test|tests|testing|than|that|the|this|token|use|value|verifier|verify|very|with|you|your)$/i;
 
 /**
- * Whether a secret or key is worth less than 64 bits by a plain estimate, which holds 32 random bytes for more in every spelling: each character counts as one of those that occur; but nothing where it repeats its neighbour or follows it in the
- * alphabet or on the keyboard, or ends four characters that stood before. What reads as a word counts 8 bits at most, and nothing where placeholders have it; what is neither letter nor digit counts one bit.
+ * Whether a secret or key is worth less than 64 bits by a plain estimate. A character counts as one of those that occur;
+ * 0 if it repeats or follows its neighbour, or ends four characters seen before. A word counts 8 bits at most, 0 if
+ * placeholders use it; a symbol counts 1.
  */
 export function isGuessable(secret: string): boolean {
   let bits = 0;
@@ -65,3 +66,19 @@ function areNeighbours(one: string, other: string): boolean {
 }
 
 const codeOf = (character: string) => character.codePointAt(0) as number;
+
+/** What is wrong with the verifier's own secret. */
+export function secretFault(secret: string): string | undefined {
+  const fix = "make one with: openssl rand -base64 32";
+  return secret.length < 32 ? `must have at least 32 characters; ${fix}` : knownFault(secret, fix);
+}
+
+/** What is wrong with a secret that strangers know, or may guess. */
+export function knownFault(secret: string, fix: string): string | undefined {
+  if (isPublished(secret)) return `stands in the documentation, where everybody reads it; ${fix}`;
+  return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${fix}` : undefined;
+}
+
+export function isProduction(): boolean {
+  return globalThis.process?.env.NODE_ENV === "production";
+}

@@ -8,7 +8,7 @@ import { withTestOverrides } from "../core/test-overrides.js";
 import type { Verifier } from "../create-verifier.js";
 import { canonicalNumber, e164 } from "../domain/phone-number.js";
 import { createVerifier, generateApiKey, VerifierError } from "../index.js";
-import type { CustomerConfig, VerifierOptions } from "../options/options.js";
+import type { CustomerConfig, VerifierOptions } from "../options/types.js";
 import type { DeliveryStatus } from "../ports/receipts.js";
 import type { SmsMessage } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";

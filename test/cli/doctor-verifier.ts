@@ -5,7 +5,7 @@ import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier } from "../../src/create-verifier.js";
-import type { VerifierOptions } from "../../src/options/options.js";
+import type { VerifierOptions } from "../../src/options/types.js";
 import { router } from "../../src/routing/router.js";
 
 /** What `phoneproof doctor` is given in the tests: one of several set-ups, by the environment. */

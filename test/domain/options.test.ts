@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { defaultPolicy, type PolicyOverride } from "../../src/domain/policy.js";
 import { VerifierError } from "../../src/errors.js";
-import { readCustomerPolicy, readOptions, type VerifierOptions } from "../../src/options/options.js";
+import { readCustomerPolicy, readOptions } from "../../src/options/options.js";
+import type { VerifierOptions } from "../../src/options/types.js";
 import { neededOptions } from "../support/options.js";
 
 const read = (options: object) => readOptions({ ...neededOptions, ...options });

@@ -1,4 +1,4 @@
-import type { VerifierOptions } from "../../src/options/options.js";
+import type { VerifierOptions } from "../../src/options/types.js";
 
 const never = () => Promise.reject(new Error("no test asks for it"));
 

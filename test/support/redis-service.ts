@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createVerifier } from "../../src/create-verifier.js";
-import type { VerifierOptions } from "../../src/options/options.js";
+import type { VerifierOptions } from "../../src/options/types.js";
 import type { SmsMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { VerifierOptions } from "../../src/options/options.js";
+import type { VerifierOptions } from "../../src/options/types.js";
 import type { Clock } from "../../src/ports/clock.js";
 import type { Logger } from "../../src/ports/logger.js";
 import type { Store } from "../../src/ports/store.js";

@@ -1,0 +1,54 @@
+import * as z from "zod";
+import { milliseconds } from "../domain/policy.js";
+import { told } from "./option-faults.js";
+
+// What schemas are made of. All are functions: importing the library must not pay for schemas.
+
+export const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape, error = "must be an object") => z.strictObject(shape, error);
+export const text = () => z.string("must be a string");
+export const checkedText = (faultOf: (value: string) => string | undefined) => text().superRefine(told(faultOf));
+export const flag = () => z.boolean("must be true or false");
+export const number = (least: number, most: number, tooLittle: string, tooMuch = tooLittle) =>
+  z.number("must be a number").min(least, tooLittle).max(most, tooMuch);
+export const above0 = (most: number, tooMuch: string) => z.number("must be a number").positive("must be more than 0").max(most, tooMuch);
+export const whole = (least: number, tooLittle = `must be ${least} or more`) => z.int("must be a whole number").min(least, tooLittle);
+export const wholeIn = (least: number, most: number) => whole(least, `must be ${least} to ${most}`).max(most, `must be ${least} to ${most}`);
+export const callable = <F>() => z.custom<NonNullable<F>>((value) => typeof value === "function", "must be a function");
+
+const time = () => z.number("must be a number of seconds");
+const above0Seconds = () => time().min(0.001, "must be more than 0, by a millisecond at least");
+const [year, tooLong] = [31_536_000, "must be at most a year, in seconds"];
+export const seconds = () => above0Seconds().max(year, tooLong);
+export const secondsOrNone = () => time().min(0, "must be 0 or more").max(year, tooLong);
+export const secondsUpTo = (most: number, words = String(most)) =>
+  above0Seconds().max(most, { error: ({ input }) => `is in seconds, and must be at most ${words}; ${unlessMilliseconds(Number(input))}` });
+export const interval = () => above0Seconds().max(86_400, "must be at most a day, in seconds").superRefine(told(intervalFault));
+/** Seconds in, milliseconds out. */
+export const duration = (byDefault: number, schema = seconds()) => schema.default(byDefault).transform(milliseconds);
+
+/** Thousands of seconds that are not half-hours are unlikely to be meant. */
+function intervalFault(given: number): string | undefined {
+  if (given % 1000 !== 0 || given % 1800 === 0) return undefined;
+  return `is in seconds: ${given} of them are ${Math.round(given / 60)} minutes; ${unlessMilliseconds(given)}`;
+}
+
+export function unlessMilliseconds(given: number): string {
+  return `say ${given / 1000} if you meant milliseconds`;
+}
+
+/** An object of the user's, passed on as it is. */
+export const methods = <T>(what: string, names: readonly (keyof NonNullable<T> & string)[]) =>
+  z.custom<NonNullable<T>>(
+    (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as NonNullable<T>)[name] === "function"),
+    orUnready(`must be ${what}: an object with the methods ${names.join(", ")}`),
+  );
+
+/** The error of a value that may have to be called or awaited first. */
+export function orUnready(message: string) {
+  return { error: ({ input }: { readonly input?: unknown }) => message + unreadyWords(input) };
+}
+
+function unreadyWords(value: unknown): string {
+  if (typeof value === "function") return "; it is a function: pass what that answers";
+  return typeof value === "object" && value !== null && "then" in value ? "; it is a promise: await it" : "";
+}

@@ -1,0 +1,75 @@
+import { countryCodes } from "../domain/countries.js";
+import { languageFaults, type MessageTemplate, templateFault } from "../domain/message.js";
+import { cooldownFault, guessBudgetFault, lifetimeFault, type Policy, withOverride } from "../domain/policy.js";
+import { parsePrice } from "../domain/spend.js";
+import type { ReceiptSource } from "../ports/receipts.js";
+import type { SmsSender } from "../ports/sms-sender.js";
+import type { ValidOptions } from "./schema.js";
+
+/** What is wrong with options that are valid one by one. */
+export function ruleFaults({ policy, customers, message, receipts, countries, sender, lookup, lookupBeforeSend }: ValidOptions): string[] {
+  const own = Array.isArray(customers) ? customers.map((one, at) => [`customers.${at}.policy`, one.policy && withOverride(policy, one.policy)] as const) : [];
+  const needsPrice = lookup !== undefined && parsePrice(lookup.price) === undefined;
+  return [
+    ...[["policy", policy] as const, ...own].flatMap(([path, one]) => [
+      ...(one ? policyFaults(path, one, message, sender) : []),
+      ...(needsPrice && one && one.limits.spend.length > 0 ? [`${path}.limits.spend ${needsLookupPrice}`] : []),
+    ]),
+    ...languageFaults(message).map((fault) => `message.${fault}`),
+    ...beforeSendFaults(lookupBeforeSend, lookup !== undefined, sender),
+    ...reachFaults(countries, sender),
+    ...sourceFaults(receipts?.sources, sender),
+  ];
+}
+
+/** Without a price, lookups cannot count towards a ceiling (docs/contract.md#lookup-ceiling). */
+const needsLookupPrice = "needs to know what a lookup costs: give lookup, or each provider of its chain, a price; 0 where it costs nothing";
+
+/** What is wrong with a policy. `sender`: omitted where its prices are not in question. */
+export function policyFaults(path: string, policy: Policy, message: MessageTemplate, sender?: SmsSender): string[] {
+  const found = [
+    [`${path}: `, guessBudgetFault(policy)],
+    [`${path}.`, lifetimeFault(policy)],
+    [`${path}.`, cooldownFault(policy)],
+    ["message.", templateFault(message, policy.codeLength)],
+    [`${path}.limits.spend `, policy.limits.spend.length > 0 ? sender && spendFault(sender) : undefined],
+  ];
+  return found.flatMap(([start, fault]) => (fault === undefined ? [] : [`${start}${fault}`]));
+}
+
+/** Why this sender cannot keep a spend ceiling. */
+function spendFault({ plan, unpriced = [] }: SmsSender): string | undefined {
+  if (plan === undefined)
+    return "needs to know what a message costs: send through router({ routes: [{ name, sender, price }] }), or give the sender a method plan";
+  return unpriced.length === 0 ? undefined : `needs a price for every message: set price of the router's ${unpriced.map((name) => `"${name}"`).join(", ")}`;
+}
+
+function beforeSendFaults(looks: boolean, canLook: boolean, sender: SmsSender): string[] {
+  if (looks) return canLook ? [] : ["lookupBeforeSend needs the option lookup, for example twilioLookup({ accountSid, authToken })"];
+  return sender.readsNetwork === true ? ['sender chooses routes by what a lookup knows (network: "lookup"): set lookupBeforeSend to true'] : [];
+}
+
+/** Allowed countries that the sender has no originator for. */
+function reachFaults(allowed: "all" | readonly string[], sender: SmsSender): string[] {
+  const unreached = (allowed === "all" ? countryCodes : allowed).filter((country) => sender.reaches?.(country) === false);
+  if (unreached.length === 0) return [];
+  const named = `${unreached.slice(0, 5).join(", ")}${unreached.length > 5 ? ` and ${unreached.length - 5} more` : ""}`;
+  return [
+    `sender has nobody to send from in ${named}, which countries allows: add them, or a default, to the sender's option from; or take them out of countries`,
+  ];
+}
+
+/** Providers with two sources, and senders without one for their receipts. */
+function sourceFaults(sources: readonly ReceiptSource[] | undefined, { receiptProviders = [] }: SmsSender): string[] {
+  if (sources === undefined) return [];
+  const providers = sources.map(({ provider }) => provider);
+  const twice = new Set(providers.filter((provider, at) => providers.indexOf(provider) !== at));
+  const unread = receiptProviders.filter((provider) => !providers.includes(provider));
+  return [
+    ...[...twice].map((provider) => `receipts.sources has more than one source of ${provider}: give one of them all its secrets`),
+    ...unread.map(
+      (provider) =>
+        `receipts.sources has none of ${provider}, whose receipts the sender asks for: add it (phoneproof/senders/${provider}), or give the sender receipts: false`,
+    ),
+  ];
+}
