@@ -1,8 +1,8 @@
 import type { HealthSettings } from "./router-options.js";
 
 /**
- * A route's breaker in one country. `closed`: the route carries its share. `open`: it carries nothing while another route
- * can. `half-open`: it carries a round of probes. Times are milliseconds since the epoch.
+ * A route's breaker in one country. `closed`: the route carries its share. `open`: it carries nothing while another
+ * route can. `half-open`: it carries a round of probes. Times are milliseconds since the epoch.
  */
 export type Breaker =
   | { readonly state: "closed" }
@@ -25,7 +25,7 @@ function open(failures: number, now: number, { probeAfter, window, slice }: Rule
   return { state: "open", until: Math.ceil((now + wait) / slice) * slice, failures };
 }
 
-/** Half-opens an open breaker when it is time. It then counts as half-open from that time on, even if no one checked. */
+/** Half-opens an open breaker when it is time. It counts as half-open from that time on, even if unchecked. */
 export function halfOpen(breaker: Breaker, now: number): Breaker {
   return breaker.state === "open" && now >= breaker.until ? { state: "half-open", since: breaker.until, failures: breaker.failures } : breaker;
 }

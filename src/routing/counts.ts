@@ -108,8 +108,8 @@ export function settledUpTo({ slice, settle, cutOff }: Counts, { readAt }: Count
 }
 
 /**
- * What was counted since then, oldest first. Conversion and receipts are those of settled slices only: a code is counted
- * as soon as it is entered, so all of the newest messages would seem to convert.
+ * What was counted since then, oldest first. Conversion and receipts are those of settled slices only: a code is
+ * counted as soon as it is entered, so all of the newest messages would seem to convert.
  */
 export function periodsOf(counts: Counts, country: CountryCounts, now: number, since = 0): readonly Period[] {
   const settled = settledUpTo(counts, country, now);

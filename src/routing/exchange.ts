@@ -9,7 +9,7 @@ import type { RouterSettings } from "./router-options.js";
 /** Milliseconds between two exchanges, at least. */
 export const exchangeEvery = 2000;
 
-/** Failures in a row until slices settle without being read. A suspended process finds a call timed out, and must first read. */
+/** Failures in a row until slices settle unread. After a pause a process finds its call timed out, and must read. */
 const cutOffAfter = 3;
 
 /** Counters in one call of the store. */
@@ -19,8 +19,8 @@ const mostPerCall = 2000;
 const goodUnit = 2 ** 26;
 
 /**
- * Exchanges counts with other processes over counters in the store. The function returned does so when it is time to, and
- * later if there is something to share. It never throws, and no request waits for it.
+ * Exchanges counts with other processes over counters in the store. The function returned does so when it is time to,
+ * and later if there is something to share. It never throws, and no request waits for it.
  */
 export function createExchange(store: Store, counts: Counts, { routes, clock, logger }: Pick<RouterSettings, "routes" | "clock" | "logger">): () => void {
   const nameOf = counterNames(routes.map(({ name }) => name));

@@ -3,7 +3,7 @@ import type { HealthSettings } from "./router-options.js";
 
 type Rules = Pick<HealthSettings, "tolerance" | "minSample">;
 
-/** Width of the intervals, in standard deviations. Far more than the usual 1.96, because routes are compared over and over. */
+/** Width of the intervals, in standard deviations. Far more than the usual 1.96, as routes are compared often. */
 const usualDeviations = 3.2;
 
 /** The strain at which a route starts to lose weight. */
@@ -13,8 +13,8 @@ const onset = 0.4;
 const faultless: Tally = { good: 1e6, all: 1e6 };
 
 /**
- * How far the share of good events lies below the expected one (negative: above), by Newcombe's interval for a difference
- * of shares (method 10). `counted - chance` and `most` are its bounds.
+ * How far the share of good events lies below the expected one (negative: above), by Newcombe's interval for a
+ * difference of shares (method 10). `counted - chance` and `most` are its bounds.
  */
 export function shortfall(sample: Tally, expected: Tally, deviations = usualDeviations) {
   const [a, b] = [wilson(expected, deviations), wilson(sample, deviations)];
@@ -22,7 +22,7 @@ export function shortfall(sample: Tally, expected: Tally, deviations = usualDevi
   return { counted, chance: Math.hypot(a.share - a.low, b.high - b.share), most: counted + Math.hypot(a.high - a.share, b.share - b.low) };
 }
 
-/** Wilson's interval for a share. A code may be counted in an earlier slice than its message, so `good` may exceed `all`. */
+/** Wilson's interval for a share. A code may be counted in a slice before its message, so `good` may exceed `all`. */
 function wilson({ good, all }: Tally, deviations: number) {
   const share = Math.min(1, good / all);
   const square = deviations * deviations;
@@ -32,9 +32,9 @@ function wilson({ good, all }: Tally, deviations: number) {
 }
 
 /**
- * How much worse than tolerated a route is, by its worst signal, in units of what may be chance: from 1 on its breaker opens.
- * It is compared over the newest of the periods (oldest first), then over more and more, each time 1.4 times the messages:
- * a sudden drop shows in the newest, a slow one in all. What affects the whole country affects the other routes too.
+ * How much worse than tolerated a route is, by its worst signal, in units of what may be chance. 1 opens its breaker.
+ * It is compared over the newest of the periods (oldest first), then over more, each time 1.4 times the messages: a
+ * sudden drop shows in the newest, a slow one in all. What affects the whole country affects the other routes too.
  */
 export function strainOf(periods: readonly Period[], route: string, others: readonly string[], rules: Rules): number {
   const [own, theirs, whole] = [noTallies(), noTallies(), noTallies()];
@@ -52,7 +52,7 @@ export function strainOf(periods: readonly Period[], route: string, others: read
   return worst;
 }
 
-/** Receipts can be missing or forged: they are ignored if conversion proves that the route loses less than their tolerance. */
+/** Receipts can be missing or forged: they are ignored if conversion proves a loss of less than their tolerance. */
 function worstStrain(own: Tallies, theirs: Tallies, whole: Tallies, { tolerance, minSample }: Rules): number {
   let worst = 0;
   let proven = false;
@@ -68,13 +68,13 @@ function worstStrain(own: Tallies, theirs: Tallies, whole: Tallies, { tolerance,
   return worst;
 }
 
-/** What a route is compared with: the other routes, if they had enough events; else no errors at all, or `otherwise`. */
+/** What a route is compared with: the other routes, if they had enough events; else a faultless one, or `otherwise`. */
 function expectedOf(signal: Signal, theirs: Tally, otherwise: Tally, minSample: number): Tally {
   if (theirs.all >= minSample) return theirs;
   return signal === "handOver" || signal === "latency" ? faultless : otherwise;
 }
 
-/** The part of its weight that a route keeps: all of it while chance explains the strain, then less, but at least `floor`. */
+/** The part of its weight that a route keeps: all while chance explains the strain, then less, but at least `floor`. */
 export function healthFactor(strain: number, floor: number): number {
   return Math.min(1, Math.max(floor, (1 - strain) / (1 - onset)));
 }

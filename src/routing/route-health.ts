@@ -16,7 +16,7 @@ export interface RouteHealth extends Readonly<Record<Signal, Readonly<Tally>>> {
   readonly breaker: Breaker["state"];
   /** The part of its weight that the route keeps while its breaker is closed: above 0, at most 1. */
   readonly health: number;
-  /** Of the first messages of authentications that chance gave to the route: those whose code was entered within `settle`. */
+  /** Of authentications whose first message chance gave to the route: those whose code was entered within `settle`. */
   readonly conversion: Readonly<Tally>;
   /** Of all hand-overs: those that the carrier accepted. */
   readonly handOver: Readonly<Tally>;
@@ -26,7 +26,7 @@ export interface RouteHealth extends Readonly<Record<Signal, Readonly<Tally>>> {
   readonly latency: Readonly<Tally>;
 }
 
-/** An evaluation takes about 10 µs for each route: one is due after so many hand-overs or milliseconds, or with a new slice. */
+/** An evaluation takes about 10 µs a route. It is due after so many hand-overs or milliseconds, or in a new slice. */
 const evaluateAfterHandOvers = 10;
 const evaluateAfter = 1000;
 
@@ -120,8 +120,8 @@ export function createRouteHealth(settings: HealthSettings, counts: Counts) {
     },
 
     /**
-     * Call it when a hand-over starts, and what it returns once when it ends. `chosen`: the authentication, if chance gave
-     * its first message to the route; only then its code counts, because other messages would make routes incomparable.
+     * Call it when a hand-over starts, and what it returns once when it ends. `chosen`: the authentication, if chance
+     * gave its first message to the route; only then its code counts, as other messages would make routes incomparable.
      */
     startHandOver(countryCode: string | undefined, name: string, now: number, chosen: string | undefined) {
       const country = countryOf(countryCode);
