@@ -1,10 +1,9 @@
-import { safeLogger } from "../core/safe-logger.js";
 import type { CredentialCheck, Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
-import { calendarOf, createCounters } from "./counters.js";
+import { createCounts } from "./counts.js";
 import { createExchange, exchangeEvery } from "./exchange.js";
-import { healthBook, type RouteHealth } from "./health-book.js";
 import { highestPrice, isPriced, paidPrice, priceOf } from "./price.js";
+import { createRouteHealth, type RouteHealth } from "./route-health.js";
 import { type HealthOptions, type Route, type RouteOptions, type RouterOptions, readRouterOptions } from "./router-options.js";
 import { type TryResult, tryRoute } from "./try-route.js";
 
@@ -14,7 +13,7 @@ export type { HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions }
 export interface Router extends SmsSender {
   plan(destination: Destination): Plan | undefined;
   readonly unpriced: readonly string[];
-  /** How each route stands in each country that had messages, as this process knows it. */
+  /** The health of each route in each country that had messages, as this process knows it. */
   health(): readonly RouteHealth[];
 }
 
@@ -27,12 +26,13 @@ export interface Router extends SmsSender {
  * @throws TypeError that names each faulty option and its mend.
  */
 export function router(options: RouterOptions): Router {
-  const { routes, network, failover, cheapestFirst, health, clock, random, store, logger } = readRouterOptions(options);
+  const settings = readRouterOptions(options);
+  const { routes, network, failover, cheapestFirst, health, clock, random, store } = settings;
   const { afterUnknown, maxRoutes } = failover;
   // What is counted elsewhere takes up to two exchanges.
-  const counters = createCounters(calendarOf(health, store === undefined ? 0 : 2 * exchangeEvery), store !== undefined);
-  const book = healthBook(health, counters);
-  const exchange = store && createExchange({ store, clock, logger: safeLogger(logger), routes, counters });
+  const counts = createCounts(health, store && 2 * exchangeEvery);
+  const routeHealth = createRouteHealth(health, counts);
+  const exchange = store && createExchange(store, counts, settings);
   const byName = new Map(routes.map((route) => [route.name, route]));
   const senders = [...new Set(routes.map(({ sender }) => sender))];
   const declared = [...new Set(senders.flatMap(({ receiptProviders = [] }) => receiptProviders))];
@@ -50,11 +50,11 @@ export function router(options: RouterOptions): Router {
   const rank = (destination: Destination): readonly RankedRoute[] => {
     const found = matching(destination);
     const names = found.map(({ name }) => name);
-    const standings = book.standings(destination.country, names, clock.now());
+    const conditions = routeHealth.conditions(destination.country, names, clock.now());
     const tried = new Set(destination.routes_tried);
     const candidates = found.map(({ name, priority, weight }, index): Candidate => {
       const cost = cheapestFirst ? (priceFor(name, destination.country) ?? Number.MAX_VALUE) : 0;
-      return { name, priority, cost, weight, tried: tried.has(name), ...standings[index]! };
+      return { name, priority, cost, weight, tried: tried.has(name), ...conditions[index]! };
     });
     return rankRoutes(candidates, { order: names.map(() => random()), probe: random(), probeShare: isFirst(destination) ? health.probeShare : 0 });
   };
@@ -78,7 +78,7 @@ export function router(options: RouterOptions): Router {
 
     plan(destination) {
       const [first, ...others] = rank(destination);
-      exchange?.poke();
+      exchange?.();
       if (first === undefined) return undefined;
       const { country } = destination;
       const price = highestPrice(
@@ -111,15 +111,16 @@ export function router(options: RouterOptions): Router {
         const left = context.timeLeft - Math.max(0, now - calledAt);
         const ms = context.signal.aborted ? undefined : timeForTry(left, choices.length - index, afterUnknown);
         if (ms === undefined) break;
-        const done = book.handing(message.country, name, now, index === 0 && isChosen(message, name) ? message.authentication_uuid : undefined);
+        const chosen = index === 0 && isChosen(message, name) ? message.authentication_uuid : undefined;
+        const endHandOver = routeHealth.startHandOver(message.country, name, now, chosen);
         const result = await tryRoute(
           byName.get(name)!.sender,
           message,
           { signal: context.signal, deadline: context.deadline - left + ms, timeLeft: ms },
           clock,
         );
-        done(result.outcome, clock.now());
-        exchange?.poke();
+        endHandOver(result.outcome, clock.now());
+        exchange?.();
         tries.push({ price, outcome: result.outcome });
         steps.push({ route: name, reason: last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`, outcome: result.outcome });
         last = { ...result, route: name };
@@ -137,12 +138,12 @@ export function router(options: RouterOptions): Router {
     feedback(event) {
       const route = event.route === undefined ? undefined : byName.get(event.route);
       if (route === undefined) return;
-      book.heard({ ...event, route: route.name }, clock.now());
-      exchange?.poke();
+      routeHealth.countFeedback({ ...event, route: route.name }, clock.now());
+      exchange?.();
       return route.sender.feedback?.(event);
     },
 
-    health: () => book.report(clock.now()),
+    health: () => routeHealth.report(clock.now()),
 
     async verify(context) {
       const words = await Promise.all(

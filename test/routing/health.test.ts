@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Breaker, closed, expire, settleProbes, trip } from "../../src/routing/breaker.js";
-import { healthFactor, type Period, probesPass, quality, shortfall, signals, strain, type Tallies, type Tally, total } from "../../src/routing/health.js";
+import { type Breaker, closed, endRound, halfOpen, trip } from "../../src/routing/breaker.js";
+import { type Period, signals, type Tallies, type Tally } from "../../src/routing/counts.js";
+import { healthFactor, probesPass, quality, shortfall, strainOf, totals } from "../../src/routing/health.js";
 
 const rules = { tolerance: { conversion: 0.05, handOver: 0.3, receipts: 0.3, latency: 0.5 }, minSample: 20 };
 const none: Tally = { good: 0, all: 0 };
@@ -37,7 +38,7 @@ describe("shortfall: Newcombe's interval", () => {
 
   it("takes a code that was counted before its message for no more than all good", () => {
     expect(shortfall(of(21, 20), of(18, 20))).toEqual(shortfall(of(20, 20), of(18, 20)));
-    expect(total([period({ a: { conversion: of(3, 2) }, b: { conversion: of(1, 1) } })], ["a", "b"], "conversion")).toEqual(of(3, 3));
+    expect(totals([period({ a: { conversion: of(3, 2) }, b: { conversion: of(1, 1) } })], ["a", "b"]).conversion).toEqual(of(3, 3));
   });
 
   it("is wider where a route is judged: the usual 1.96 would cry wolf", () => {
@@ -78,13 +79,13 @@ describe("strain: compared with the other routes of the country, above all by ch
       false,
     ],
   ];
-  it.each(cases)("%s", (_, periods, opens) => expect(strain(periods, "a", others, rules) >= 1).toBe(opens));
+  it.each(cases)("%s", (_, periods, opens) => expect(strainOf(periods, "a", others, rules) >= 1).toBe(opens));
 
   it("small samples move nothing, whatever they say", () => {
     const tally = fc.integer({ min: 0, max: 19 }).chain((all) => fc.integer({ min: 0, max: all }).map((good) => of(good, all)));
     fc.assert(
       fc.property(fc.record({ conversion: tally, handOver: tally, receipts: tally, latency: tally }), (few) => {
-        expect(healthFactor(strain([period({ a: few, b: { conversion: of(90, 100), handOver: of(100, 100) } })], "a", others, rules), 0.05)).toBe(1);
+        expect(healthFactor(strainOf([period({ a: few, b: { conversion: of(90, 100), handOver: of(100, 100) } })], "a", others, rules), 0.05)).toBe(1);
       }),
     );
   });
@@ -92,7 +93,7 @@ describe("strain: compared with the other routes of the country, above all by ch
   it("is never there for a route that does as the others do", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 60 }), fc.constantFrom(...signals), (good, count, signal) => {
-        expect(strain(repeat(count, period({ a: { [signal]: of(good, 50) }, b: { [signal]: of(good, 50) } })), "a", ["b"], rules)).toBeLessThanOrEqual(0);
+        expect(strainOf(repeat(count, period({ a: { [signal]: of(good, 50) }, b: { [signal]: of(good, 50) } })), "a", ["b"], rules)).toBeLessThanOrEqual(0);
       }),
     );
   });
@@ -129,29 +130,29 @@ describe("the breaker", () => {
   const round = (probes: number, settled = true) => ({ probes, settled });
 
   it("opens when strained to the full, until the end of a slice, so that processes count one round of probes together", () => {
-    expect(trip(closed, 0.99, 5, times)).toBe(closed);
-    expect([1, 5, 10].map((now) => trip(closed, 1, now, times))).toEqual([70, 70, 70].map((until) => ({ state: "open", until, failures: 0 })));
+    expect(trip(0.99, 5, times)).toBe(closed);
+    expect([1, 5, 10].map((now) => trip(1, now, times))).toEqual([70, 70, 70].map((until) => ({ state: "open", until, failures: 0 })));
   });
   it("half-opens when its time has come, since then", () => {
     const open: Breaker = { state: "open", until: 70, failures: 1 };
-    expect(expire(open, 69)).toBe(open);
-    expect([70, 95].map((now) => expire(open, now))).toEqual([70, 70].map((since) => ({ state: "half-open", since, failures: 1 })));
+    expect(halfOpen(open, 69)).toBe(open);
+    expect([70, 95].map((now) => halfOpen(open, now))).toEqual([70, 70].map((since) => ({ state: "half-open", since, failures: 1 })));
   });
   it("is settled once each probe of a full round has had its time", () => {
-    expect(settleProbes(half(), round(2, false), () => true, 150, times)).toEqual(half());
-    expect(settleProbes(half(), round(1), () => true, 150, times)).toEqual(half());
-    expect(settleProbes(half(), round(2), () => true, 150, times)).toBe(closed);
+    expect(endRound(half(), round(2, false), () => true, 150, times)).toEqual(half());
+    expect(endRound(half(), round(1), () => true, 150, times)).toEqual(half());
+    expect(endRound(half(), round(2), () => true, 150, times)).toBe(closed);
   });
   it("waits longer after each round that fails, at most the window", () => {
     const waits = [0, 1, 2, 5].map((failures) => {
-      const next = settleProbes(half(failures), round(2), () => false, 200, times);
+      const next = endRound(half(failures), round(2), () => false, 200, times);
       return next.state === "open" ? next.until - 200 : undefined;
     });
     expect(waits).toEqual([120, 240, 300, 300]);
   });
   it("is settled by what there is when a window has passed; without any probe it closes", () => {
-    expect(settleProbes(half(), round(1), () => false, 399, times).state).toBe("half-open");
-    expect(settleProbes(half(), round(1), () => false, 400, times).state).toBe("open");
-    expect(settleProbes(half(), round(0), () => false, 400, times)).toBe(closed);
+    expect(endRound(half(), round(1), () => false, 399, times).state).toBe("half-open");
+    expect(endRound(half(), round(1), () => false, 400, times).state).toBe("open");
+    expect(endRound(half(), round(0), () => false, 400, times)).toBe(closed);
   });
 });
