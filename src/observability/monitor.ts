@@ -96,7 +96,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     outages,
     metrics,
     sparse: sparseLogger(clock, logger),
-    watched: () => onEvent !== undefined || metrics.read,
+    watched: () => onEvent !== undefined || metrics.isRead(),
     answered: (operation, status, began) => metrics.operation(operation, status, Math.max(0, clock.now() - began)),
     failed: { create: failing("create"), retry: failing("retry"), check: failing("check"), lookup: failing("lookup") },
 
