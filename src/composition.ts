@@ -129,9 +129,9 @@ export function compose(options: VerifierOptions): Composed {
   });
   register<StoredCustomers>(tokens.source, (inner) => storedCustomers(inner.resolve(tokens.storedCustomers)));
   register<CustomersOfStore>(tokens.customers, (inner) => {
-    const { forget } = inner.resolve<StoredCustomers>(tokens.source);
+    const { invalidate } = inner.resolve<StoredCustomers>(tokens.source);
     const parts = inner.resolve<StoredCustomersParts>(tokens.storedCustomers);
-    return createCustomers({ ...parts, sender: options.sender, changed: forget, inUse: options.customers === "store" });
+    return createCustomers({ ...parts, sender: options.sender, invalidate, inUse: options.customers === "store" });
   });
   register<Accounts>(tokens.accounts, (inner) =>
     createAccounts(

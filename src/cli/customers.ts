@@ -1,7 +1,6 @@
 import { parseArgs } from "node:util";
-import type { CustomerChange, CustomersOfStore } from "../access/customers/customers.js";
+import type { CustomersOfStore } from "../access/customers/customers.js";
 import { createVerifier } from "../create-verifier.js";
-import type { PolicyOverride } from "../domain/policy.js";
 import { integer } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { readStore, type StoreSettings } from "./settings.js";
@@ -15,8 +14,7 @@ export interface CustomersSettings {
   readonly secret: string | readonly [current: string, previous: string];
   /** One JSON object a line on stdout. */
   readonly json: boolean;
-  /** What is asked for. */
-  readonly ask: (customers: CustomersOfStore) => Promise<object | readonly object[]>;
+  readonly run: (customers: CustomersOfStore) => Promise<object | readonly object[]>;
 }
 
 const options = {
@@ -32,48 +30,25 @@ const options = {
   overlap: { type: "string" },
 } as const;
 
-/** The options as they are handed on; what was not given is absent. */
-interface Given {
-  readonly own: CustomerChange;
-  readonly name: { readonly name?: string };
-  readonly uuid: { readonly customer_uuid?: string };
-  readonly page: { readonly limit?: number; readonly after?: string };
-  readonly overlap: { readonly overlap?: number };
-}
-
 interface Action {
-  /** What stands behind the action's name; what ends in `?` may be left out. */
-  readonly takes: readonly string[];
-  readonly may: readonly (keyof typeof options)[];
-  readonly ask: (customers: CustomersOfStore, words: readonly string[], given: Given) => ReturnType<CustomersSettings["ask"]>;
+  /** The words after the action's name; those in brackets are optional. */
+  readonly words: readonly ("UUID" | "KEY_ID" | "[KEY_ID]")[];
+  readonly options: readonly (keyof typeof options)[];
+  /** `argument` is checked by the verifier. */
+  readonly run: (customers: CustomersOfStore, argument: never) => Promise<object | readonly object[]>;
 }
 
-const named = ([customer_uuid = ""]: readonly string[]) => ({ customer_uuid });
-
-/** Every action, by the command and its name. What is given is judged by the verifier. */
 const actions: Readonly<Record<string, Action>> = {
-  "customers create": {
-    takes: [],
-    may: ["name", "uuid", "policy", "webhook-secrets"],
-    ask: (customers, _, { own, uuid }) => customers.create({ ...own, ...uuid }),
-  },
-  "customers list": { takes: [], may: ["limit", "after"], ask: (customers, _, { page }) => customers.list(page) },
-  "customers get": { takes: ["UUID"], may: [], ask: (customers, words) => customers.get(named(words)) },
-  "customers update": {
-    takes: ["UUID"],
-    may: ["name", "policy", "webhook-secrets"],
-    ask: (customers, words, { own }) => customers.update({ ...named(words), ...own }),
-  },
-  "customers suspend": { takes: ["UUID"], may: [], ask: (customers, words) => customers.suspend(named(words)) },
-  "customers resume": { takes: ["UUID"], may: [], ask: (customers, words) => customers.resume(named(words)) },
-  "keys issue": { takes: ["UUID"], may: ["name"], ask: ({ keys }, words, { name }) => keys.issue({ ...named(words), ...name }) },
-  "keys rotate": {
-    takes: ["UUID", "KEY_ID?"],
-    may: ["name", "overlap"],
-    ask: ({ keys }, words, { name, overlap }) => keys.rotate({ ...named(words), ...(words[1] !== undefined && { key_id: words[1] }), ...name, ...overlap }),
-  },
-  "keys revoke": { takes: ["UUID", "KEY_ID"], may: [], ask: ({ keys }, words) => keys.revoke({ ...named(words), key_id: words[1] as string }) },
-  "keys list": { takes: ["UUID"], may: [], ask: ({ keys }, words) => keys.list(named(words)) },
+  "customers create": { words: [], options: ["name", "uuid", "policy", "webhook-secrets"], run: ({ create }, argument) => create(argument) },
+  "customers list": { words: [], options: ["limit", "after"], run: ({ list }, argument) => list(argument) },
+  "customers get": { words: ["UUID"], options: [], run: ({ get }, argument) => get(argument) },
+  "customers update": { words: ["UUID"], options: ["name", "policy", "webhook-secrets"], run: ({ update }, argument) => update(argument) },
+  "customers suspend": { words: ["UUID"], options: [], run: ({ suspend }, argument) => suspend(argument) },
+  "customers resume": { words: ["UUID"], options: [], run: ({ resume }, argument) => resume(argument) },
+  "keys issue": { words: ["UUID"], options: ["name"], run: ({ keys }, argument) => keys.issue(argument) },
+  "keys rotate": { words: ["UUID", "[KEY_ID]"], options: ["name", "overlap"], run: ({ keys }, argument) => keys.rotate(argument) },
+  "keys revoke": { words: ["UUID", "KEY_ID"], options: [], run: ({ keys }, argument) => keys.revoke(argument) },
+  "keys list": { words: ["UUID"], options: [], run: ({ keys }, argument) => keys.list(argument) },
 };
 
 /** Reads the arguments after `customers` or `keys`, and the environment. Throws a `TypeError` that names the one at fault. */
@@ -82,56 +57,51 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   const [name, ...words] = positionals;
   const action = Object.hasOwn(actions, `${command} ${name}`) ? actions[`${command} ${name}`] : undefined;
   if (action === undefined) {
-    const there = Object.keys(actions).flatMap((key) => (key.startsWith(`${command} `) ? key.slice(command.length + 1) : []));
-    throw new TypeError(`${command} does one of ${there.join(", ")}, not ${name === undefined ? "nothing" : `"${name}"`}`);
+    const names = Object.keys(actions).flatMap((key) => (key.startsWith(`${command} `) ? key.slice(command.length + 1) : []));
+    throw new TypeError(`${command} does one of ${names.join(", ")}, not ${name === undefined ? "nothing" : `"${name}"`}`);
   }
-  const { takes, may } = action;
-  const least = takes.filter((word) => !word.endsWith("?")).length;
-  if (words.length < least || words.length > takes.length)
-    throw new TypeError(`${command} ${name} takes ${takes.length === 0 ? "no further word" : takes.map((word) => word.replace(/(.*)\?/, "[$1]")).join(" ")}`);
-  const meaningless = Object.keys(values).find((option) => !["store", "prefix", "json", ...may].includes(option));
-  if (meaningless !== undefined) throw new TypeError(`--${meaningless} has no meaning with ${command} ${name}`);
+  const required = action.words.filter((word) => word !== "[KEY_ID]");
+  if (words.length < required.length || words.length > action.words.length)
+    throw new TypeError(`${command} ${name} takes ${action.words.join(" ") || "no further word"}`);
+  const surplus = Object.keys(values).find((option) => !["store", "prefix", "json", ...action.options].includes(option));
+  if (surplus !== undefined) throw new TypeError(`--${surplus} has no meaning with ${command} ${name}`);
   if (values.store === undefined) throw new TypeError(`${command} needs --store: the URL of the store that your verifier uses`);
   const secret = env["PHONEPROOF_SECRET"];
   if (!secret) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);
   const previous = env["PHONEPROOF_SECRET_PREVIOUS"];
-  const { name: text, policy, limit, after, overlap, uuid } = values;
-  const given: Given = {
-    own: {
-      ...(text !== undefined && { name: text || null }),
-      ...(policy !== undefined && { policy: json(policy) as PolicyOverride | null }),
-      ...(values["webhook-secrets"] && { webhookSecrets: env["PHONEPROOF_WEBHOOK_SECRETS"]?.split(",") ?? null }),
-    },
-    name: text === undefined ? {} : { name: text },
-    uuid: uuid === undefined ? {} : { customer_uuid: uuid },
-    page: { ...(limit !== undefined && { limit: integer("--limit", limit, 1, 1_000) }), ...(after !== undefined && { after }) },
-    overlap: overlap === undefined ? {} : { overlap: integer("--overlap", overlap, 0, 31_536_000) },
+  const [uuid = values.uuid, key_id] = words;
+  const argument = {
+    customer_uuid: uuid,
+    key_id,
+    // "": none.
+    name: values.name === "" ? null : values.name,
+    policy: values.policy === undefined ? undefined : readPolicy(values.policy),
+    webhookSecrets: values["webhook-secrets"] ? (env["PHONEPROOF_WEBHOOK_SECRETS"]?.split(",") ?? null) : undefined,
+    limit: values.limit === undefined ? undefined : integer("--limit", values.limit, 1, 1_000),
+    after: values.after,
+    overlap: values.overlap === undefined ? undefined : integer("--overlap", values.overlap, 0, 31_536_000),
   };
+  const given = Object.fromEntries(Object.entries(argument).filter(([, value]) => value !== undefined));
   return {
     store: { ...readStore(values.store, env), ...(values.prefix !== undefined && { prefix: values.prefix }) },
     secret: previous ? [secret, previous] : secret,
     json: values.json ?? false,
-    ask: (customers) => action.ask(customers, words, given),
+    run: (customers) => action.run(customers, given as never),
   };
 }
 
 /**
- * Asks the verifier of a store for what the settings say, and prints the answer.
+ * Runs one call of `verifier.customers` and prints what it returns.
  *
- * @returns The exit code: 0; 1 when it could not be done. What is printed then holds no key and no secret.
+ * @returns The exit code: 0, or 1 after an error; its message holds no key and no secret.
  */
-export async function runCustomers({ store, secret, json: asJson, ask }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
-  let opened: Awaited<ReturnType<typeof openStore>>;
+export async function runCustomers({ store, secret, json, run }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
+  let opened: Awaited<ReturnType<typeof openStore>> | undefined;
   try {
     opened = await openStore(store);
-  } catch (error) {
-    err(`phoneproof: ${(error as Error).message}\n`);
-    return 1;
-  }
-  try {
-    const verifier = createVerifier({
+    const { customers } = createVerifier({
       store: opened.store,
-      // Nothing is sent. A policy with a spend ceiling is held against your own sender when your verifier reads it.
+      // Nothing is sent. Policies with a spend ceiling are checked against the real sender when your verifier reads them.
       sender: { send: async () => ({ outcome: "rejected", reason: "this command sends nothing" }), plan: () => undefined },
       secret,
       countries: "all",
@@ -143,27 +113,27 @@ export async function runCustomers({ store, secret, json: asJson, ask }: Custome
         error: ({ err: cause }, message) => err(`phoneproof: ${message}: ${(cause as Error)?.message}\n`),
       },
     });
-    const answer = await ask(verifier.customers);
-    for (const one of [answer].flat()) out(asJson ? `${JSON.stringify(one)}\n` : inLines(one));
-    if ("key" in answer) err("This key is shown this once: the store keeps its SHA-256 alone.\n");
+    const result = await run(customers);
+    for (const one of [result].flat()) out(json ? `${JSON.stringify(one)}\n` : inLines(one));
+    if ("key" in result) err("This key is shown this once: the store keeps its SHA-256 alone.\n");
     return 0;
   } catch (error) {
     err(`${(error as Error).message.replace(/^(phoneproof: )?/, "phoneproof: ")}\n`);
     return 1;
   } finally {
-    await opened.close();
+    await opened?.close();
   }
 }
 
-/** A field a line, and an empty line after them. */
+/** One field a line, then an empty line. */
 function inLines(one: object): string {
   const lines = Object.entries(one).map(([field, value]) => `${field.padEnd(16)}${typeof value === "object" ? JSON.stringify(value) : value}\n`);
   return `${lines.join("")}\n`;
 }
 
-function json(policy: string): unknown {
+function readPolicy(text: string): unknown {
   try {
-    return JSON.parse(policy);
+    return JSON.parse(text);
   } catch {
     throw new TypeError(`--policy takes JSON, for example '{"checks":3}', or null for none`);
   }

@@ -6,7 +6,7 @@ export interface CustomerKey {
   readonly id: string;
   /** Its SHA-256 digest, 64 lower-case hexadecimal digits. */
   readonly digest: string;
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Milliseconds since the epoch, as all times here. */
   readonly createdAt: number;
   /** From then on it is refused: another one took its place. */
@@ -14,16 +14,16 @@ export interface CustomerKey {
   readonly revokedAt?: number;
 }
 
-/** A customer that the store keeps. */
-export interface KeptCustomer {
+/** A customer in the store, with its keys. */
+export interface CustomerRecord {
   /** Lower case. */
   readonly uuid: string;
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly createdAt: number;
-  readonly suspendedAt?: number;
-  readonly policy?: PolicyOverride;
+  readonly suspendedAt?: number | undefined;
+  readonly policy?: PolicyOverride | undefined;
   /** Its own secrets that sign callbacks, sealed. */
-  readonly sealed?: string;
+  readonly sealed?: string | undefined;
   /** The newest first. */
   readonly keys: readonly CustomerKey[];
 }
@@ -38,7 +38,7 @@ export const mostUsableKeys = 2;
 const shownOver = 8;
 
 /** What became of a change: the customer after it, or why it cannot be. */
-export type Changed = { readonly next: KeptCustomer; readonly fault?: undefined } | { readonly fault: string; readonly next?: undefined };
+export type Changed = { readonly next: CustomerRecord; readonly fault?: undefined } | { readonly fault: string; readonly next?: undefined };
 
 export function keyStatus({ endsAt, revokedAt }: CustomerKey, now: number): KeyStatus {
   if (revokedAt !== undefined) return "revoked";
@@ -53,7 +53,7 @@ export function isUsable(key: CustomerKey, now: number): boolean {
 }
 
 /** A key more. */
-export function withKey(customer: KeptCustomer, key: CustomerKey, now: number): Changed {
+export function withKey(customer: CustomerRecord, key: CustomerKey, now: number): Changed {
   const usable = customer.keys.filter((one) => isUsable(one, now));
   if (usable.length < mostUsableKeys) {
     let over = 0;
@@ -66,7 +66,7 @@ export function withKey(customer: KeptCustomer, key: CustomerKey, now: number): 
 }
 
 /** A key in the place of another, which ends after `overlap` milliseconds, or when it was to end anyway. `id` absent: the one that is to last. */
-export function withKeyInPlaceOf(customer: KeptCustomer, id: string | undefined, key: CustomerKey, overlap: number, now: number): Changed {
+export function withKeyInPlaceOf(customer: CustomerRecord, id: string | undefined, key: CustomerKey, overlap: number, now: number): Changed {
   const lasting = customer.keys.filter((one) => (id === undefined ? keyStatus(one, now) === "active" : one.id === id && isUsable(one, now)));
   const [old] = lasting;
   if (old === undefined) return { fault: `${id === undefined ? "the customer has no key" : `the customer has no key ${id}`} to take the place of: issue one` };
@@ -76,9 +76,10 @@ export function withKeyInPlaceOf(customer: KeptCustomer, id: string | undefined,
   return withKey({ ...customer, keys: customer.keys.map((one) => (one === old ? { ...old, endsAt } : one)) }, key, now);
 }
 
-/** "revocable at once" (docs/contract.md#key-revocation): for good, however often it is asked for. `undefined`: there is no such key. */
-export function withoutKey(customer: KeptCustomer, id: string, now: number): KeptCustomer | undefined {
+/** "revocable at once" (docs/contract.md#key-revocation): for good, and may be repeated. */
+export function withoutKey(customer: CustomerRecord, id: string, now: number): Changed {
   const key = customer.keys.find((one) => one.id === id);
-  if (key === undefined || key.revokedAt !== undefined) return key && customer;
-  return { ...customer, keys: customer.keys.map((one) => (one === key ? { ...key, revokedAt: now } : one)) };
+  if (key === undefined) return { fault: `the customer has no key ${id}` };
+  if (key.revokedAt !== undefined) return { next: customer };
+  return { next: { ...customer, keys: customer.keys.map((one) => (one === key ? { ...key, revokedAt: now } : one)) } };
 }

@@ -1,202 +1,127 @@
 import { deliveryStatuses } from "../contract/callback.js";
 import type { Alarm } from "../ports/events.js";
 import type { MetricReading } from "../ports/telemetry.js";
-import { Family } from "./metric-family.js";
+import { createFamily } from "./metric-family.js";
 import { type Outages, outsideParts } from "./outages.js";
 
 /** Upper bounds of the buckets, in seconds. */
-export const bucketBounds: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const bucketBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, Number.POSITIVE_INFINITY];
 
 const outcomes = ["accepted", "rejected", "unknown"] as const;
 const modes = ["enforce", "shadow"] as const;
 const deliveries = ["delivered", "failed", "dead"] as const;
 const alarms = ["country", "crowd", "customer_cap", "spend", "wrong_codes", "shadow"] as const satisfies readonly Alarm["alarm"][];
 
-/** Counts, of this process, since it began. */
-export interface Metrics {
-  /** Whether anybody has asked for them yet. */
-  readonly read: boolean;
-  operation(operation: string, result: string, ms: number | undefined): void;
-  http(route: string, status: number): void;
-  message(country: string | undefined, route: string | undefined, outcome: (typeof outcomes)[number], ms: number): void;
-  verified(country: string | undefined, route: string | undefined): void;
-  fired(rule: string, mode: (typeof modes)[number]): void;
-  receipt(route: string | undefined, status: (typeof deliveryStatuses)[number]): void;
-  callback(outcome: (typeof deliveries)[number]): void;
-  alarm(alarm: Alarm["alarm"]): void;
-  /** Counters and gauges. */
-  readings(): readonly MetricReading[];
-  /** Everything, in Prometheus' text format 0.0.4. */
-  text(): string;
-}
+/** What this process has counted since it started. */
+export type Metrics = ReturnType<typeof createMetrics>;
 
-/** What a family is called, and what its rows and columns stand for. */
-interface Described {
-  readonly name: string;
-  readonly help: string;
-  readonly kind: MetricReading["kind"];
-  /** Of the rows. */
-  readonly labels: readonly string[];
-  /** Of the columns, where there is more than one. */
-  readonly column?: { readonly label: string; readonly values: readonly string[] };
-}
-
-interface Counted extends Described {
-  readonly family: Family;
-}
-
-/** What is unknown, or does not apply. */
+/** The value of a label that is unknown, or does not apply. */
 const none = "none";
 
-/** `waiting`: callbacks that this process has in line. */
-export function createMetrics(outages: Outages, waiting: () => number): Metrics {
-  const counted = (described: Omit<Described, "kind">): Counted => ({
-    ...described,
-    kind: "counter",
-    family: new Family(described.column?.values.length ?? 1),
-  });
-  const operations = counted({
-    name: "phoneproof_operations_total",
-    help: "Operations, by what was answered: a status, or the code of a fault.",
-    labels: ["operation", "result"],
-  });
-  const http = counted({ name: "phoneproof_http_answers_total", help: "Answers over HTTP.", labels: ["route", "status"] });
-  const messages = counted({
-    name: "phoneproof_messages_total",
-    help: "Messages handed to the sender, by what became of that.",
-    labels: ["country", "route"],
-    column: { label: "outcome", values: outcomes },
-  });
-  const verified = counted({
-    name: "phoneproof_verified_total",
-    help: "Right codes, by the country of the number and the route of the message.",
-    labels: ["country", "route"],
-  });
-  const rules = counted({
-    name: "phoneproof_rules_fired_total",
-    help: "Caps and rules that refused a message (enforce), or would have (shadow).",
-    labels: ["rule"],
-    column: { label: "mode", values: modes },
-  });
-  const receipts = counted({
-    name: "phoneproof_receipts_total",
-    help: "Delivery receipts that told something new.",
-    labels: ["route"],
-    column: { label: "status", values: deliveryStatuses },
-  });
-  const callbacks = counted({
-    name: "phoneproof_callbacks_total",
-    help: "Callbacks posted, by outcome; dead: given up.",
-    labels: [],
-    column: { label: "outcome", values: deliveries },
-  });
-  const raised = counted({ name: "phoneproof_alarms_total", help: "Alarms raised.", labels: [], column: { label: "alarm", values: alarms } });
-  const counters = [operations, http, messages, verified, rules, receipts, callbacks, raised];
-  // What alerts ask for is there before it first happens: an increase from nothing is none.
-  callbacks.family.row("", "");
-  raised.family.row("", "");
-  const operationTimes = histogram("phoneproof_operation_seconds", "How long operations that were answered took.", "operation");
-  const sendTimes = histogram("phoneproof_message_seconds", "How long the sender took for a message, by its route.", "route");
+/** `waiting`: callbacks in this process's queue. */
+export function createMetrics(outages: Outages, waiting: () => number) {
+  const operations = counter("phoneproof_operations_total", "Operations, by result: a status or an error code.", ["operation", "result"]);
+  const http = counter("phoneproof_http_answers_total", "HTTP responses.", ["route", "status"]);
+  const messages = counter("phoneproof_messages_total", "Messages handed to the sender, by outcome.", ["country", "route"], "outcome", outcomes);
+  const verified = counter("phoneproof_verified_total", "Right codes, by country and route of the message.", ["country", "route"]);
+  const rules = counter("phoneproof_rules_fired_total", "Caps and rules that refused (enforce) or would have (shadow).", ["rule"], "mode", modes);
+  const receipts = counter("phoneproof_receipts_total", "Delivery receipts with a new status.", ["route"], "status", deliveryStatuses);
+  const callbacks = counter("phoneproof_callbacks_total", "Callbacks posted, by outcome; dead: given up.", [], "outcome", deliveries);
+  const raised = counter("phoneproof_alarms_total", "Alarms raised.", [], "alarm", alarms);
+  const operationTimes = histogram("phoneproof_operation_seconds", "How long operations took that returned a result.", "operation");
+  const sendTimes = histogram("phoneproof_message_seconds", "How long the sender took for a message, by route.", "route");
+  // Alerts need a 0 before the first event: Prometheus sees no increase in a series that starts at 1.
+  callbacks.touch([]);
+  raised.touch([]);
   let read = false;
 
+  const byPart = (ask: (part: (typeof outsideParts)[number]) => number) => outsideParts.map((part) => ({ labels: { part }, value: ask(part) }));
   const readings = (): MetricReading[] => {
     read = true;
-    const byPart = (value: (part: (typeof outsideParts)[number]) => number) => outsideParts.map((part) => ({ labels: { part }, value: value(part) }));
     return [
-      ...counters.map(reading),
-      { name: "phoneproof_faults_total", help: "Failures of what is outside.", kind: "counter", samples: byPart((part) => outages[part].failures) },
-      { name: "phoneproof_outage", help: "1 while it fails.", kind: "gauge", samples: byPart((part) => Number(outages[part].on)) },
-      { name: "phoneproof_callbacks_waiting", help: "Callbacks that this process has in line.", kind: "gauge", samples: [{ labels: {}, value: waiting() }] },
+      ...[operations, http, messages, verified, rules, receipts, callbacks, raised].map(({ reading }) => reading()),
+      { name: "phoneproof_faults_total", help: "Failures of external parts.", kind: "counter", samples: byPart((part) => outages[part].failures) },
+      { name: "phoneproof_outage", help: "1 while the part fails.", kind: "gauge", samples: byPart((part) => Number(outages[part].on)) },
+      { name: "phoneproof_callbacks_waiting", help: "Callbacks in this process's queue.", kind: "gauge", samples: [{ labels: {}, value: waiting() }] },
     ];
   };
 
   return {
-    get read() {
-      return read;
-    },
-    operation(operation, result, ms) {
-      add(operations.family.row(operation, result), 0);
+    isRead: () => read,
+    operation(operation: string, result: string, ms: number | undefined): void {
+      operations.add([operation, result]);
       if (ms !== undefined) operationTimes.observe(operation, ms);
     },
-    http: (route, status) => add(http.family.row(route, String(status)), 0),
-    message(country = none, route = none, outcome, ms) {
-      add(messages.family.row(country, route), outcomes.indexOf(outcome));
-      // A country in which nobody verifies has its 0, so that a share of it can be told.
-      verified.family.row(country, route);
+    http: (route: string, status: number): void => http.add([route, String(status)]),
+    message(country = none, route = none, outcome: (typeof outcomes)[number], ms: number): void {
+      messages.add([country, route], outcome);
+      // A country in which no one verifies needs a 0, for the share of right codes.
+      verified.touch([country, route]);
       sendTimes.observe(route, ms);
     },
-    verified: (country = none, route = none) => add(verified.family.row(country, route), 0),
-    // Of `perNumber 5/600s` the name: customers may have figures of their own.
-    fired: (rule, mode) => add(rules.family.row(rule.replace(/ \d.*$/, ""), ""), modes.indexOf(mode)),
-    receipt: (route = none, status) => add(receipts.family.row(route, ""), deliveryStatuses.indexOf(status)),
-    callback: (outcome) => add(callbacks.family.row("", ""), deliveries.indexOf(outcome)),
-    alarm: (alarm) => add(raised.family.row("", ""), alarms.indexOf(alarm)),
+    verified: (country = none, route = none): void => verified.add([country, route]),
+    // `perNumber` of `perNumber 5/600s`: customers may have figures of their own.
+    fired: (rule: string, mode: (typeof modes)[number]): void => rules.add([rule.replace(/ \d.*$/, "")], mode),
+    receipt: (route = none, status: (typeof deliveryStatuses)[number]): void => receipts.add([route], status),
+    callback: (outcome: (typeof deliveries)[number]): void => callbacks.add([], outcome),
+    alarm: (alarm: Alarm["alarm"]): void => raised.add([], alarm),
+    /** Counters and gauges. */
     readings,
-    text: () => [...readings().map(textOf), operationTimes.text(), sendTimes.text()].join(""),
+    /** All metrics, in Prometheus' text format 0.0.4. */
+    text: (): string => [...readings().map(textOf), operationTimes.text(), sendTimes.text()].join(""),
   };
 }
 
-function add(row: number[], at: number): void {
-  row[at] = (row[at] ?? 0) + 1;
-}
-
-function reading({ name, help, kind, labels: [first, second], column, family }: Counted): MetricReading {
-  const samples: { labels: Record<string, string>; value: number }[] = [];
-  for (const [a, b, row] of family.rows()) {
-    for (const [at, value] of row.entries())
-      samples.push({
-        labels: {
-          ...(first !== undefined && { [first]: a }),
-          ...(second !== undefined && { [second]: b }),
-          ...(column !== undefined && { [column.label]: column.values[at] as string }),
-        },
-        value,
-      });
-  }
-  return { name, help, kind, samples };
-}
-
-interface Histogram {
-  observe(value: string, ms: number): void;
-  text(): string;
-}
-
-/** Of each label value a count for each bucket and one for what is beyond, then the sum in milliseconds. */
-function histogram(name: string, help: string, label: string): Histogram {
-  const family = new Family(bucketBounds.length + 2);
+/** `column`: a label whose values are known, so that a row has a number for each. */
+function counter<Column extends string = never>(name: string, help: string, labels: readonly string[], column?: string, columns: readonly Column[] = []) {
+  const { rows, add } = createFamily(columns.length || 1);
+  const labelsOf = (values: readonly string[], at: number) => ({
+    ...Object.fromEntries(labels.map((label, place) => [label, values[place] as string])),
+    ...(column !== undefined && { [column]: columns[at] as string }),
+  });
   return {
-    observe(value, ms) {
-      const row = family.row(value, "");
-      let bucket = 0;
-      while (bucket < bucketBounds.length && ms > (bucketBounds[bucket] as number) * 1000) bucket++;
-      add(row, bucket);
-      row[bucketBounds.length + 1] = (row[bucketBounds.length + 1] as number) + ms;
+    add: (values: readonly string[], value?: Column): void => add(values, value && columns.indexOf(value)),
+    /** Makes the row, so that it is there with 0. */
+    touch: (values: readonly string[]): void => add(values, 0, 0),
+    reading(): MetricReading {
+      const samples = [...rows.values()].flatMap(({ values, numbers }) => numbers.map((value, at) => ({ labels: labelsOf(values, at), value })));
+      return { name, help, kind: "counter", samples };
     },
-    text() {
+  };
+}
+
+/** A row holds a count for each bucket, and the sum in milliseconds. */
+function histogram(name: string, help: string, label: string) {
+  const { rows, add } = createFamily(bucketBounds.length + 1);
+  return {
+    observe(value: string, ms: number): void {
+      const bucket = bucketBounds.findIndex((bound) => ms <= bound * 1000);
+      add([value], bucket);
+      add([value], bucketBounds.length, ms);
+    },
+    text(): string {
       let text = head(name, help, "histogram");
-      for (const [value, , row] of family.rows()) {
+      for (const { values, numbers } of rows.values()) {
+        const labels = { [label]: values[0] as string };
         let count = 0;
-        for (let at = 0; at <= bucketBounds.length; at++) {
-          count += row[at] as number;
-          text += line(`${name}_bucket`, { [label]: value, le: at === bucketBounds.length ? "+Inf" : String(bucketBounds[at]) }, count);
+        for (const [at, bound] of bucketBounds.entries()) {
+          count += numbers[at] as number;
+          text += line(`${name}_bucket`, { ...labels, le: Number.isFinite(bound) ? String(bound) : "+Inf" }, count);
         }
-        text += line(`${name}_sum`, { [label]: value }, (row[bucketBounds.length + 1] as number) / 1000) + line(`${name}_count`, { [label]: value }, count);
+        text += line(`${name}_sum`, labels, (numbers.at(-1) as number) / 1000) + line(`${name}_count`, labels, count);
       }
       return text;
     },
   };
 }
 
-function textOf({ name, help, kind, samples }: MetricReading): string {
-  return head(name, help, kind) + samples.map(({ labels, value }) => line(name, labels, value)).join("");
-}
+const head = (name: string, help: string, kind: string) => `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`;
 
-function head(name: string, help: string, kind: string): string {
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`;
-}
+const textOf = ({ name, help, kind, samples }: MetricReading) =>
+  head(name, help, kind) + samples.map(({ labels, value }) => line(name, labels, value)).join("");
 
-/** "label_value can be any sequence of UTF-8 characters, but the backslash, double-quote, and line feed characters have to be escaped" (Prometheus, Text-based format). */
+/** "the backslash, double-quote, and line feed characters have to be escaped" (Prometheus, Text-based format). */
 function line(name: string, labels: Readonly<Record<string, string>>, value: number): string {
-  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`);
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n")}"`);
   return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
 }

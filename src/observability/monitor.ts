@@ -89,7 +89,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     outages,
     metrics,
     throttledLog: throttledLogger(clock, logger),
-    watched: () => onEvent !== undefined || metrics.read,
+    watched: () => onEvent !== undefined || metrics.isRead(),
     answered: (operation, status, began) => metrics.operation(operation, status, Math.max(0, clock.now() - began)),
     failed: (operation, fault) => metrics.operation(operation, fault instanceof VerifierError ? fault.code : "internal_server_error", undefined),
 

@@ -8,19 +8,19 @@ import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
 import type { Tally } from "../ports/store.js";
 
-/** What became of a customer's messages, for each hour, country and route. */
+/** A customer's messages by hour, country and route. */
 export interface StatsRow {
-  /** When the hour began. ISO 8601 timestamp. */
+  /** Start of the hour. ISO 8601 timestamp. */
   readonly hour: string;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string;
-  /** Where the sender names one. */
+  /** Absent if the sender names none. */
   readonly route?: string;
   /** Messages that were, or may have been, handed to a carrier. */
   readonly sends: number;
-  /** Codes that were entered. */
+  /** Right codes. */
   readonly verified: number;
-  /** What the messages cost, in the unit of the routes' prices; 0 where the sender tells none. */
+  /** What the messages cost, in the unit of the routes' prices; 0 if the sender names none. */
   readonly cost: number;
 }
 
@@ -39,61 +39,54 @@ export interface Stats {
   readonly verified: number;
   readonly refused: number;
   readonly cost: number;
-  /** In the order of time; hours, countries and routes without anything are left out. */
+  /** In the order of time, without rows of zeros. */
   readonly messages: readonly StatsRow[];
   readonly refusals: readonly RefusedRow[];
 }
 
-/** Counts beside the requests what a console draws. */
+/** Counts in the background what a console shows. */
 export interface Statistics {
   /** `price`: in the unit of the routes' prices. */
   sent(customer: string, country: string | undefined, route: string | undefined, price: number | undefined): void;
   verified(customer: string, country: string | undefined, route: string | undefined): void;
   refused(customer: string, country: string | undefined, rule: string): void;
-  /** What all processes have counted; of what others count now, up to two seconds are missing. Rejects with `unavailable`. */
+  /** The counts of all processes; those of others may lag by two seconds. Rejects with `unavailable`. */
   read(account: Account, request: z.output<typeof StatsRequest>): Promise<Stats>;
-  /** Tells the store what is not told yet. */
+  /** Writes the last batch. */
   close(): Promise<void>;
 }
 
-/** From the first of a batch until the store is told of it, in milliseconds. */
+/** From the first count of a batch until it is written, in milliseconds. */
 const batchFor = 2_000;
 
-/** Rows in a batch; what comes beyond is not counted. */
+/** Rows in a batch; further ones are not counted. */
 const mostRows = 10_000;
 
-/** Counters and claims in one call. */
+/** Counters in one call. */
 const atATime = 1_000;
 
-/** `m`: messages of a route. `r`: refused by a rule. */
-type Kind = "m" | "r";
+/** The counts of an hour under one label. `cost`: in millionths. */
+type Row = Record<Field, number>;
+type Field = "sends" | "verified" | "cost" | "refused";
 
-/** One row of an hour. */
-interface Row {
-  sends: number;
-  verified: number;
-  /** In millionths. */
-  cost: number;
-  refused: number;
-}
+/** How the counters of each field are named. */
+const letters: Readonly<Record<Field, string>> = { sends: "s", verified: "v", cost: "c", refused: "r" };
+const fields = Object.keys(letters) as readonly Field[];
+const fieldsOf = (label: string): readonly Field[] => (label.startsWith("r/") ? ["refused"] : ["sends", "verified", "cost"]);
+const newRow = (): Row => ({ sends: 0, verified: 0, cost: 0, refused: 0 });
 
-const fields = ["sends", "verified", "cost", "refused"] as const satisfies readonly (keyof Row)[];
+/** `m`: messages of a route. `r`: refused by a rule. Names hold no number, id or address but the customer's. */
+const labelOf = (kind: "m" | "r", country: string, name: string) => `${kind}/${country}/${encodeURIComponent(name)}`;
+const counterOf = (customer: string, hourAt: number, field: Field, label: string) => `${customer}:t:${(hourAt / hour).toString(36)}:${letters[field]}:${label}`;
+/** The window that lists the labels of a customer's day. */
+const labelsOf = (customer: string, dayAt: number) => `${customer}:t:${(dayAt / day).toString(36)}`;
 
-/** What a counter of each field is called. */
-const letters: Readonly<Record<keyof Row, string>> = { sends: "s", verified: "v", cost: "c", refused: "r" };
-
-/** By customer, kind, country and route or rule: nothing is made for a row that is there. */
-type Batch = Map<string, Map<Kind, Map<string, Map<string, Row>>>>;
-
-/** Counters are named by customer, hour, country and route or rule, and listed in a window of the customer's day: never by a number, an id or an address. */
-const counterOf = (customer: string, hourAt: number, field: keyof Row, label: string) =>
-  `${customer}:t:${(hourAt / hour).toString(36)}:${letters[field]}:${label}`;
-const listOf = (customer: string, dayAt: number) => `${customer}:t:${(dayAt / day).toString(36)}`;
-const labelOf = (kind: Kind, country: string, name: string) => `${kind}/${country}/${encodeURIComponent(name)}`;
+/** By customer and label. */
+type Batch = Map<string, Map<string, Row>>;
 
 /**
- * Sends, verified, refused by rule, cost, by country, route and hour, out of the tallies (docs/contract.md#tallies). Counted in this process and told in batches, two seconds after the first of each: a process that dies loses its last batch, and one that
- * the store does not take in time is lost too, for told again it might count twice.
+ * Sends, verified, refused and cost by hour, as tallies (docs/contract.md#tallies), written in batches. The last batch of a
+ * process that dies is lost, and so is one that the store does not take in time: written again, it might count twice.
  */
 export function createStatistics({ store, clock, logger, newDeadline, settings }: Core): Statistics {
   const { statisticsKept: keptFor, storeTimeout } = settings;
@@ -103,158 +96,131 @@ export function createStatistics({ store, clock, logger, newDeadline, settings }
   let hourAt = 0;
   let cancel: (() => void) | undefined;
   let failing = false;
-  let telling: Promise<void> = Promise.resolve();
-  /** Labels that this process has listed, of `listedDay`. */
+  let writing: Promise<void> = Promise.resolve();
+  /** Labels that this process has listed on `listedDay`, with their customers. */
   let listed = new Set<string>();
   let listedDay = 0;
 
-  const tell = async (told: Batch, at: number): Promise<void> => {
+  const write = async (written: Batch, at: number): Promise<void> => {
     const now = clock.now();
     const dayAt = Math.floor(at / day) * day;
     if (dayAt !== listedDay) [listed, listedDay] = [new Set(), dayAt];
-    // The same for a whole hour: each counter's end then has to be set only once.
-    const expiry = { now, keepUntil: at + hour + keptFor };
+    // The same for a whole hour, so that each counter's end is set only once.
+    const keepUntil = at + hour + keptFor;
     const adds: Tally[] = [];
-    for (const [customer, kinds] of told) {
-      const labels = [...kinds].flatMap(([kind, countries]) =>
-        [...countries].flatMap(([country, names]) => [...names].map(([name, row]) => ({ label: labelOf(kind, country, name), row }))),
-      );
-      const fresh = labels.filter(({ label }) => !listed.has(customer + label));
-      const claims = fresh.map(({ label }) => ({ window: listOf(customer, dayAt), member: label, since: now, ...expiry, keepUntil: expiry.keepUntil + day }));
+    for (const [customer, byLabel] of written) {
+      const unlisted = [...byLabel.keys()].filter((label) => !listed.has(customer + label));
+      const claims = unlisted.map((label) => ({ window: labelsOf(customer, dayAt), member: label, since: now, now, keepUntil: keepUntil + day }));
       if (claims.length > 0) await withTimeout(clock, storeTimeout, () => store.commit({ claims, counts: [] }));
-      for (const { label } of fresh) listed.add(customer + label);
-      for (const { label, row } of labels)
-        for (const field of fields) if (row[field] > 0) adds.push({ counter: counterOf(customer, at, field, label), by: row[field], ...expiry });
+      for (const label of unlisted) listed.add(customer + label);
+      for (const [label, row] of byLabel)
+        for (const field of fields) if (row[field] > 0) adds.push({ counter: counterOf(customer, at, field, label), by: row[field], now, keepUntil });
     }
-    for (let from = 0; from < adds.length; from += atATime) await withTimeout(clock, storeTimeout, () => store.tally(adds.slice(from, from + atATime), []));
+    for (const some of slices(adds, atATime)) await withTimeout(clock, storeTimeout, () => store.tally(some, []));
   };
 
   const flush = (): Promise<void> => {
     cancel?.();
     cancel = undefined;
-    if (rows === 0) return telling;
-    const [told, at] = [batch, hourAt];
+    if (rows === 0) return writing;
+    const [written, at] = [batch, hourAt];
     batch = new Map();
     rows = 0;
-    telling = telling
-      .then(() => tell(told, at))
-      .then(
-        () => void (failing = false),
-        (err: unknown) => {
-          if (!failing) logger.warn({ err }, "what was sent, verified and refused could not be counted for the statistics");
-          failing = true;
-        },
-      );
-    return telling;
+    const done = () => void (failing = false);
+    const failed = (err: unknown) => {
+      if (!failing) logger.warn({ err }, "what was sent, verified and refused could not be counted for the statistics");
+      failing = true;
+    };
+    writing = writing.then(() => write(written, at)).then(done, failed);
+    return writing;
   };
 
-  const rowOf = (customer: string, kind: Kind, country: string, name: string): Row | undefined => {
+  const count = (customer: string, label: string, field: Field, by = 1): void => {
     const now = clock.now();
     if (now - hourAt >= hour || now < hourAt) {
       void flush();
       hourAt = Math.floor(now / hour) * hour;
     }
-    const names = within(within(within(batch, customer), kind), country);
-    const known = names.get(name);
-    if (known !== undefined) return known;
-    if (rows >= mostRows) return undefined;
-    rows++;
-    const row: Row = { sends: 0, verified: 0, cost: 0, refused: 0 };
-    names.set(name, row);
-    cancel ??= clock.after(batchFor, () => void flush(), "background");
-    return row;
-  };
-
-  const read: Statistics["read"] = async ({ customer }, request) => {
-    const from = Math.floor(request.from / hour) * hour;
-    const to = Math.ceil(request.to / hour) * hour;
-    if (to - from > keptFor + day)
-      throw new VerifierError(
-        "bad_request",
-        `from and to may be at most ${Math.floor(keptFor / day) + 1} days apart: statistics are kept for statistics.keep seconds.`,
-      );
-    await flush();
-    const call = <T>(work: () => Promise<T>) => newDeadline().call(work);
-    const wanted: { readonly at: number; readonly label: string; readonly field: keyof Row }[] = [];
-    for (let dayAt = Math.floor(from / day) * day; dayAt < to; dayAt += day) {
-      const labels = await call(() => store.members(listOf(customer, dayAt), mostRows));
-      for (let at = Math.max(from, dayAt); at < Math.min(to, dayAt + day); at += hour)
-        for (const label of labels) for (const field of fields) if ((field === "refused") === label.startsWith("r/")) wanted.push({ at, label, field });
+    const byLabel = batch.get(customer) ?? new Map<string, Row>();
+    let row = byLabel.get(label);
+    if (row === undefined) {
+      if (rows >= mostRows) return;
+      rows++;
+      byLabel.set(label, (row = newRow()));
+      batch.set(customer, byLabel);
+      cancel ??= clock.after(batchFor, () => void flush(), "background");
     }
-    const found = new Map<string, { readonly at: number; readonly label: string; readonly row: Row }>();
-    for (let first = 0; first < wanted.length; first += atATime) {
-      const some = wanted.slice(first, first + atATime);
-      const counts = await call(() =>
-        store.tally(
-          [],
-          some.map(({ at, label, field }) => counterOf(customer, at, field, label)),
-        ),
-      );
-      for (const [place, { at, label, field }] of some.entries()) {
-        const count = counts[place] ?? 0;
-        if (count === 0) continue;
-        const key = `${at} ${label}`;
-        const entry = found.get(key) ?? { at, label, row: { sends: 0, verified: 0, cost: 0, refused: 0 } };
-        found.set(key, entry);
-        entry.row[field] = count;
-      }
-    }
-    return statsOf(
-      from,
-      to,
-      [...found.values()].sort((a, b) => a.at - b.at || (a.label < b.label ? -1 : 1)),
-    );
+    row[field] += by;
   };
 
   return {
     sent(customer, country = "", route = "", price = 0) {
-      const row = rowOf(customer, "m", country, route);
-      if (row === undefined) return;
-      row.sends++;
-      row.cost += Math.round(price * moneyUnit);
+      const label = labelOf("m", country, route);
+      count(customer, label, "sends");
+      count(customer, label, "cost", Math.round(price * moneyUnit));
     },
-    verified(customer, country = "", route = "") {
-      const row = rowOf(customer, "m", country, route);
-      if (row !== undefined) row.verified++;
+    verified: (customer, country = "", route = "") => count(customer, labelOf("m", country, route), "verified"),
+    refused: (customer, country = "", rule) => count(customer, labelOf("r", country, rule), "refused"),
+
+    async read({ customer }, request) {
+      const from = Math.floor(request.from / hour) * hour;
+      const to = Math.ceil(request.to / hour) * hour;
+      const most = Math.floor(keptFor / day) + 1;
+      if (to - from > keptFor + day)
+        throw new VerifierError("bad_request", `from and to may be at most ${most} days apart: statistics are kept for statistics.keep seconds.`);
+      await flush();
+      const call = <T>(work: () => Promise<T>) => newDeadline().call(work);
+      const wanted: Omit<Found, "row">[] = [];
+      for (let dayAt = Math.floor(from / day) * day; dayAt < to; dayAt += day) {
+        const labels = [...(await call(() => store.members(labelsOf(customer, dayAt), mostRows)))].sort();
+        for (let at = Math.max(from, dayAt); at < Math.min(to, dayAt + day); at += hour) wanted.push(...labels.map((label) => ({ at, label })));
+      }
+      const found: Found[] = [];
+      for (const some of slices(wanted, atATime / fields.length)) {
+        const counters = some.flatMap(({ at, label }) => fieldsOf(label).map((field) => counterOf(customer, at, field, label)));
+        const counts = (await call(() => store.tally([], counters))).values();
+        for (const { at, label } of some) {
+          const row = newRow();
+          for (const field of fieldsOf(label)) row[field] = counts.next().value ?? 0;
+          if (fields.some((field) => row[field] > 0)) found.push({ at, label, row });
+        }
+      }
+      return statsOf(from, to, found);
     },
-    refused(customer, country = "", rule) {
-      const row = rowOf(customer, "r", country, rule);
-      if (row !== undefined) row.refused++;
-    },
-    read,
+
     close: flush,
   };
 }
 
-const none = () => undefined;
-
-const switchedOff: Statistics = {
-  sent: none,
-  verified: none,
-  refused: none,
-  read: async () => {
-    throw new VerifierError("bad_request", "No statistics are kept: option statistics is false.");
-  },
-  close: async () => undefined,
-};
-
-function within<K, Inner, V>(map: Map<K, Map<Inner, V>>, key: K): Map<Inner, V> {
-  let inner = map.get(key);
-  if (inner === undefined) map.set(key, (inner = new Map()));
-  return inner;
+interface Found {
+  readonly at: number;
+  readonly label: string;
+  readonly row: Row;
 }
 
-function statsOf(from: number, to: number, found: readonly { readonly at: number; readonly label: string; readonly row: Row }[]): Stats {
+const switchedOff: Statistics = {
+  sent() {},
+  verified() {},
+  refused() {},
+  read: () => Promise.reject(new VerifierError("bad_request", "No statistics are kept: option statistics is false.")),
+  async close() {},
+};
+
+function* slices<T>(all: readonly T[], size: number): Generator<readonly T[]> {
+  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
+}
+
+function statsOf(from: number, to: number, found: readonly Found[]): Stats {
   const messages: StatsRow[] = [];
   const refusals: RefusedRow[] = [];
-  const total: Row = { sends: 0, verified: 0, cost: 0, refused: 0 };
+  const total = newRow();
   for (const { at, label, row } of found) {
-    const [kind, country = "", encoded = ""] = label.split("/");
+    const [kind, country, encoded = ""] = label.split("/");
     const name = decodeURIComponent(encoded);
-    const of = { hour: timestamp(at), ...(country !== "" && { country }) };
+    const of = { hour: timestamp(at), ...(country && { country }) };
     for (const field of fields) total[field] += row[field];
     if (kind === "r") refusals.push({ ...of, rule: name, refused: row.refused });
-    else messages.push({ ...of, ...(name !== "" && { route: name }), sends: row.sends, verified: row.verified, cost: row.cost / moneyUnit });
+    else messages.push({ ...of, ...(name && { route: name }), sends: row.sends, verified: row.verified, cost: row.cost / moneyUnit });
   }
   return { from: timestamp(from), to: timestamp(to), ...total, cost: total.cost / moneyUnit, messages, refusals };
 }

@@ -515,7 +515,7 @@ describe("policy overrides and callback secrets, held to the same rules as the o
     const next = "another secret of the tests, long enough";
     const gone = storedVerifier(store, clock, { secret: next });
     expect(await call(key, customer_uuid, gone.verifier)).toBe("503 unavailable");
-    expect(String(gone.log.lines[0]?.fields["err"])).toContain("set them anew");
+    expect(String(gone.log.lines[0]?.fields["err"])).toContain("set them again");
     const rotating = storedVerifier(store, clock, { secret: [next, secret] });
     expect(await rotating.verifier.webhookSecrets(customer_uuid)).toEqual(webhookSecrets);
     await turns();

@@ -1,42 +1,30 @@
 import { CorruptRecord } from "../../core/records/codec.js";
-import type { CustomerKey, KeptCustomer } from "../../domain/customers.js";
+import type { CustomerKey, CustomerRecord } from "../../domain/customers.js";
 
-/** A customer as it is kept: JSON. Names of fields are for good. */
-export function encodeCustomer({ uuid: _, ...kept }: KeptCustomer): string {
-  return JSON.stringify(kept);
+/** The stored text of a customer, JSON. Fields must never be renamed. */
+export function encodeCustomer({ uuid: _, ...stored }: CustomerRecord): string {
+  return JSON.stringify(stored);
 }
 
-/** The customer that was kept under this UUID. Throws `CorruptRecord` where the text is not what was written: a key that cannot be read lets nobody in. */
-export function decodeCustomer(uuid: string, data: string): KeptCustomer {
-  let kept: Partial<KeptCustomer> | null;
+/** Throws `CorruptRecord` if the text is not what was written: keys that cannot be read let no one in. */
+export function decodeCustomer(uuid: string, data: string): CustomerRecord {
   try {
-    kept = JSON.parse(data) as Partial<KeptCustomer> | null;
+    const stored = JSON.parse(data) as Omit<CustomerRecord, "uuid">;
+    const { name, createdAt, suspendedAt, policy, sealed, keys } = stored;
+    const isSound = [name, sealed].every(isTextOrNone) && isTime(createdAt) && isTimeOrNone(suspendedAt) && isObjectOrNone(policy) && keys.every(isKey);
+    if (!isSound) throw new TypeError("a field is not what was written");
+    return { ...stored, uuid };
   } catch (cause) {
-    throw corrupt(uuid, cause);
+    throw new CorruptRecord(`the stored customer ${uuid} is not what was written; it is left as it is`, { cause });
   }
-  const { name, createdAt, suspendedAt, policy, sealed, keys } = kept ?? {};
-  const sound =
-    isMaybe(isText, name) &&
-    isTime(createdAt) &&
-    isMaybe(isTime, suspendedAt) &&
-    isMaybe((value) => typeof value === "object" && value !== null, policy) &&
-    isMaybe(isText, sealed) &&
-    Array.isArray(keys) &&
-    keys.every(isKey);
-  if (!sound) throw corrupt(uuid);
-  return { ...(kept as Omit<KeptCustomer, "uuid">), uuid };
 }
 
-function isKey(value: unknown): boolean {
-  const { id, digest, name, createdAt, endsAt, revokedAt } = (value ?? {}) as Partial<CustomerKey>;
-  const isDigest = isText(digest) && /^[0-9a-f]{64}$/.test(digest as string) && (digest as string).slice(0, 16) === id;
-  return isDigest && isMaybe(isText, name) && isTime(createdAt) && isMaybe(isTime, endsAt) && isMaybe(isTime, revokedAt);
+function isKey({ id, digest, name, createdAt, endsAt, revokedAt }: CustomerKey): boolean {
+  const isDigest = /^[0-9a-f]{64}$/.test(digest) && digest.slice(0, 16) === id;
+  return isDigest && isTextOrNone(name) && isTime(createdAt) && [endsAt, revokedAt].every(isTimeOrNone);
 }
 
-const isText = (value: unknown) => typeof value === "string";
+const isTextOrNone = (value: unknown) => value === undefined || typeof value === "string";
+const isObjectOrNone = (value: unknown) => value === undefined || (typeof value === "object" && value !== null);
 const isTime = (value: unknown) => Number.isSafeInteger(value);
-const isMaybe = (is: (value: unknown) => boolean, value: unknown) => value === undefined || is(value);
-
-function corrupt(uuid: string, cause?: unknown): CorruptRecord {
-  return new CorruptRecord(`what is stored of customer ${uuid} is not what was written; it is left as it is`, { cause });
-}
+const isTimeOrNone = (value: unknown) => value === undefined || isTime(value);

@@ -4,188 +4,166 @@ import type { Core } from "../../core/core.js";
 import { withTimeout } from "../../core/deadline.js";
 import type { RecordsOf } from "../../core/records/records.js";
 import { update } from "../../core/records/transact.js";
-import { type CustomerKey, isUsable, type KeptCustomer } from "../../domain/customers.js";
-import { day, hour } from "../../domain/time.js";
+import { type CustomerKey, type CustomerRecord, isUsable } from "../../domain/customers.js";
+import { day, hour, timestamp } from "../../domain/time.js";
 import type { Customer, Customers } from "../../ports/customers.js";
 import { decodeCustomer } from "./codec.js";
-import { customerRecord, keptForGood, lastUse, signpost } from "./records.js";
+import { customerRecordId, lastUseOf, neverExpires, ownerOf } from "./records.js";
 import type { Seals } from "./seal.js";
 
-/** A revoked key stops within two seconds (docs/contract.md#key-revocation): what was asked for longer ago than this, in milliseconds, is asked for again. It counts from the question, however long the answer took. */
-const fresh = 1_000;
+/** Milliseconds from the start of a read until the next one is due: a revoked key stops working within two seconds. */
+const freshFor = 1_000;
 
-/** Customers, and keys that are theirs, remembered. Strangers' keys have room of their own, so that they drive nobody out. */
-const remembered = 4_096;
-const strangersRemembered = 1_024;
+const mostCached = 4_096;
+/** Unknown keys have a cache of their own, so that they evict no others. */
+const mostUnknownKeys = 1_024;
 
-/** The last use of a key is written at most so often by one process, in milliseconds; and so it is with secrets that are sealed anew. */
-const writeEvery = hour;
+/** How often a process writes the last use of a key, and re-encrypts the secrets of a customer, in milliseconds. */
+const writeInterval = hour;
 
 /** A customer as it was read. */
-interface Known {
-  /** Token of the write that was read. */
+interface Snapshot {
+  /** Identifies the write that was read. */
   readonly token: string | undefined;
-  /** The same object as long as nothing is written: its policy is judged once. */
+  /** The same object until the next write, so that its policy is judged once. */
   readonly customer: Customer;
-  readonly keys: KeptCustomer["keys"];
+  readonly keys: readonly CustomerKey[];
 }
 
-/** What is known of a customer, or about to be. */
-interface Entry {
-  /** When it was asked for. */
-  readonly asked: number;
-  found: Known | undefined | Promise<Known | undefined>;
-  /** What was known before, which need not be read anew if nothing was written. */
-  last: Known | undefined;
+/** The last read of a customer; a promise while it is under way. */
+interface LastRead {
+  readonly startedAt: number;
+  snapshot: Snapshot | undefined | Promise<Snapshot | undefined>;
 }
 
-/** Whom a key was made for. */
+/** The customer of a key. */
 interface Owner {
   readonly uuid: string;
-  /** When this process wrote its last use down. */
-  notedAt: number;
+  /** When this process last wrote the last use of the key. */
+  lastUseWrittenAt?: number;
 }
 
 export interface StoredCustomers extends Customers {
-  /** What is known of a customer counts no longer: it was changed by this process. */
-  forget(customerUuid: string): void;
+  /** Drops what is cached of a customer that this process changed. */
+  invalidate(customerUuid: string): void;
 }
 
 export interface StoredCustomersParts extends Omit<Core, "records"> {
-  readonly records: RecordsOf<KeptCustomer>;
+  readonly records: RecordsOf<CustomerRecord>;
   readonly seals: Seals;
 }
 
-/** The customers that the store keeps. A store that fails or hangs rejects (docs/contract.md#customer-source-fails): nobody is let in by what was known longer ago than a second. */
-export function storedCustomers({
-  settings: { storeTimeout },
-  store,
-  clock,
-  logger,
-  newDeadline,
-  records,
-  seals,
-  inBackground,
-}: StoredCustomersParts): StoredCustomers {
-  const known = agedCache<Entry>(clock, remembered, day);
-  const owners = agedCache<Owner | undefined>(clock, remembered, day);
-  const strangers = agedCache<number>(clock, strangersRemembered, day);
-  const sealed = agedCache<number>(clock, remembered, day);
+/** The customers in the store. If the store fails, no one is let in by data older than a second (docs/contract.md#customer-source-fails). */
+export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
+  const { store, clock, logger, settings, newDeadline, inBackground, records, seals } = parts;
+  const reads = agedCache<LastRead>(clock, mostCached, day);
+  const owners = agedCache<Owner>(clock, mostCached, day);
+  const unknownKeys = agedCache<number>(clock, mostUnknownKeys, day);
+  const reencryptedAt = agedCache<number>(clock, mostCached, day);
 
-  /** Clocks that are put back make nothing live longer. */
-  const isWithin = (ms: number, since: number) => {
+  /** A clock that is set back prolongs nothing. */
+  const isWithin = (ms: number, since = Number.NEGATIVE_INFINITY) => {
     const age = clock.now() - since;
     return age >= 0 && age < ms;
   };
 
-  const quietly = (work: () => Promise<unknown>, failed: string, fields: Record<string, unknown>) =>
-    inBackground(withTimeout(clock, storeTimeout, work).catch((err: unknown) => logger.warn({ err, ...fields }, failed)));
+  const writeInBackground = (write: () => Promise<unknown>, failure: string, fields: Record<string, string>) =>
+    inBackground(withTimeout(clock, settings.storeTimeout, write).catch((err: unknown) => logger.warn({ err, ...fields }, failure)));
 
-  /** Seals a customer's secrets under the current secret, so that the previous one can go. */
-  const sealAnew = (uuid: string) =>
-    update<void, KeptCustomer>(records, newDeadline(), uuid, customerRecord, (customer) => {
-      const opened = customer.sealed === undefined ? undefined : seals.open(uuid, customer.sealed);
-      return { result: undefined, next: opened === undefined || opened.current ? undefined : { ...customer, sealed: seals.seal(uuid, opened.texts) } };
+  /** Encrypts a customer's secrets under the current secret, so that the previous one can be dropped. */
+  const reencrypt = (uuid: string) =>
+    update<void, CustomerRecord>(records, newDeadline(), uuid, customerRecordId, (customer) => {
+      const opened = customer.sealed && seals.open(uuid, customer.sealed);
+      return { result: undefined, next: opened && !opened.current ? { ...customer, sealed: seals.seal(uuid, opened.texts) } : undefined };
     });
 
-  const read = async (uuid: string, last: Known | undefined): Promise<Known | undefined> => {
-    const record = await withTimeout(clock, storeTimeout, () => store.find(uuid, customerRecord));
-    if (record === undefined) return undefined;
-    const [token] = record.tokens;
-    if (last !== undefined && last.token === token) return last;
-    const { policy, suspendedAt, sealed: secrets, keys } = decodeCustomer(uuid, record.data);
-    const opened = secrets === undefined ? undefined : seals.open(uuid, secrets);
-    if (opened?.current === false && !isWithin(writeEvery, sealed.get(uuid) ?? Number.NEGATIVE_INFINITY)) {
-      sealed.set(uuid, clock.now());
-      quietly(() => sealAnew(uuid), "the webhook secrets of a customer could not be sealed under the current secret; it is tried again", {
-        customer_uuid: uuid,
-      });
+  const secretsOf = ({ uuid, sealed }: CustomerRecord): readonly string[] | undefined => {
+    if (sealed === undefined) return undefined;
+    const opened = seals.open(uuid, sealed);
+    if (opened === undefined)
+      throw new Error(`the option secret lists no secret that decrypts the webhook secrets of customer ${uuid}: add it, or set them again`);
+    if (!opened.current && !isWithin(writeInterval, reencryptedAt.get(uuid))) {
+      reencryptedAt.set(uuid, clock.now());
+      writeInBackground(() => reencrypt(uuid), "webhook secrets could not be re-encrypted; this is tried again", { customer_uuid: uuid });
     }
-    return { token, keys, customer: { customer_uuid: uuid, policy, webhookSecrets: opened?.texts, suspended: suspendedAt !== undefined } };
+    return opened.texts;
   };
 
-  /** A customer as it was at most a second ago. Of those who ask at once, one reads. */
-  const look = (uuid: string): Entry["found"] => {
-    const before = known.get(uuid);
-    if (before !== undefined && isWithin(fresh, before.asked)) return before.found;
-    const last = before?.last;
-    const asked = clock.now();
-    const reading = read(uuid, last);
-    const entry: Entry = { asked, found: reading, last };
-    known.set(uuid, entry);
-    return reading.then(
-      (found) => {
-        entry.found = entry.last = found;
-        return found;
-      },
-      (fault) => {
-        if (known.get(uuid) === entry) known.set(uuid, { ...entry, asked: Number.NEGATIVE_INFINITY });
-        throw fault;
-      },
+  const read = async (uuid: string, last: Snapshot | undefined): Promise<Snapshot | undefined> => {
+    const stored = await store.find(uuid, customerRecordId);
+    if (stored === undefined) return undefined;
+    const [token] = stored.tokens;
+    if (last !== undefined && last.token === token) return last;
+    const record = decodeCustomer(uuid, stored.data);
+    const { policy, suspendedAt, keys } = record;
+    return { token, keys, customer: { customer_uuid: uuid, policy, webhookSecrets: secretsOf(record), suspended: suspendedAt !== undefined } };
+  };
+
+  /** A customer as it was at most a second ago. Requests at the same time share one read. */
+  const load = (uuid: string): LastRead["snapshot"] => {
+    const before = reads.get(uuid);
+    if (before !== undefined && isWithin(freshFor, before.startedAt)) return before.snapshot;
+    const startedAt = clock.now();
+    const reading = read(uuid, before?.snapshot instanceof Promise ? undefined : before?.snapshot);
+    const current: LastRead = { startedAt, snapshot: reading };
+    reads.set(uuid, current);
+    reading.then(
+      (snapshot) => (current.snapshot = snapshot),
+      () => reads.get(uuid) === current && reads.delete(uuid),
     );
+    return reading;
   };
 
   /** "compared in constant time" (docs/contract.md#api-keys). */
-  const keyIn = (found: Known | undefined, digest: string): CustomerKey | undefined => {
-    const key = found?.keys.find(({ id }) => digest.startsWith(id));
+  const keyIn = (snapshot: Snapshot | undefined, digest: string): CustomerKey | undefined => {
+    const key = snapshot?.keys.find(({ id }) => digest.startsWith(id));
     return key !== undefined && timingSafeEqual(Buffer.from(key.digest, "hex"), Buffer.from(digest, "hex")) ? key : undefined;
   };
 
-  const forget = (uuid: string) => {
-    const entry = known.get(uuid);
-    if (entry !== undefined) known.set(uuid, { ...entry, asked: Number.NEGATIVE_INFINITY });
+  const unknownKey = (digest: string, askedAt: number): undefined => {
+    owners.delete(digest);
+    unknownKeys.set(digest, askedAt);
   };
 
-  /** The customer, if the key is one that lets in. */
-  const admitted = (found: Known | undefined, owner: Owner, digest: string, asked: number): Customer | undefined => {
-    const key = keyIn(found, digest);
-    if (found === undefined || key === undefined) {
-      owners.set(digest, undefined);
-      strangers.set(digest, asked);
-      return undefined;
-    }
+  /** The customer, if the key is usable. */
+  const admit = (digest: string, owner: Owner, snapshot: Snapshot | undefined, askedAt: number): Customer | undefined => {
+    const key = keyIn(snapshot, digest);
+    if (snapshot === undefined || key === undefined) return unknownKey(digest, askedAt);
     owners.set(digest, owner);
     const now = clock.now();
     if (!isUsable(key, now)) return undefined;
-    if (!found.customer.suspended && !isWithin(writeEvery, owner.notedAt)) {
-      owner.notedAt = now;
-      const today = new Date(now).toISOString().slice(0, "2026-01-01".length);
+    if (!snapshot.customer.suspended && !isWithin(writeInterval, owner.lastUseWrittenAt)) {
+      owner.lastUseWrittenAt = now;
+      const today = timestamp(now).slice(0, "2026-01-01".length);
       const fields = { customer_uuid: owner.uuid, key_id: key.id };
-      quietly(() => store.put(lastUse(digest), today, keptForGood(now)), "the day of an API key's last use could not be written down", fields);
+      writeInBackground(() => store.put(lastUseOf(digest), today, neverExpires(now)), "the last use of an API key could not be written", fields);
     }
-    return found.customer;
+    return snapshot.customer;
   };
 
-  const askOwner = async (digest: string): Promise<Customer | undefined> => {
-    const asked = clock.now();
-    const uuid = await withTimeout(clock, storeTimeout, () => store.get(signpost(digest)));
-    if (uuid === undefined) {
-      strangers.set(digest, asked);
-      return undefined;
-    }
-    let found = await look(uuid);
-    if (keyIn(found, digest) === undefined) {
-      // What is known of the customer may be older than its key.
-      forget(uuid);
-      found = await look(uuid);
-    }
-    return admitted(found, owners.get(digest) ?? { uuid, notedAt: Number.NEGATIVE_INFINITY }, digest, asked);
+  /** For a key that this process does not know. */
+  const findOwner = async (digest: string): Promise<Customer | undefined> => {
+    const askedAt = clock.now();
+    const uuid = await store.get(ownerOf(digest));
+    if (uuid === undefined) return unknownKey(digest, askedAt);
+    // A cached customer may be older than its key.
+    if (keyIn(await load(uuid), digest) === undefined) reads.delete(uuid);
+    return admit(digest, owners.get(digest) ?? { uuid }, await load(uuid), askedAt);
   };
 
   return {
     findByKeyDigest(digest) {
       const owner = owners.get(digest);
-      if (owner !== undefined) {
-        const asked = clock.now();
-        const found = look(owner.uuid);
-        return found instanceof Promise ? found.then((one) => admitted(one, owner, digest, asked)) : admitted(found, owner, digest, asked);
-      }
-      return isWithin(fresh, strangers.get(digest) ?? Number.NEGATIVE_INFINITY) ? undefined : askOwner(digest);
+      if (owner === undefined) return isWithin(freshFor, unknownKeys.get(digest)) ? undefined : findOwner(digest);
+      const askedAt = clock.now();
+      return whenLoaded(load(owner.uuid), (snapshot) => admit(digest, owner, snapshot, askedAt));
     },
-    find(customerUuid) {
-      const found = look(customerUuid);
-      return found instanceof Promise ? found.then((one) => one?.customer) : found?.customer;
-    },
-    forget,
+    find: (customerUuid) => whenLoaded(load(customerUuid), (snapshot) => snapshot?.customer),
+    invalidate: (customerUuid) => reads.delete(customerUuid),
   };
+}
+
+/** At once for a cached snapshot. */
+function whenLoaded<R>(snapshot: LastRead["snapshot"], use: (snapshot: Snapshot | undefined) => R): R | Promise<R> {
+  return snapshot instanceof Promise ? snapshot.then(use) : use(snapshot);
 }
