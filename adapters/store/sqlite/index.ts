@@ -2,7 +2,6 @@ import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
 import { addTo, commit, endOf, parseRecord, rowOf } from "./commit.js";
 import { type Connection, connectionOf, isDurableObject, retried, type SqliteDatabase, type SqliteHandle, writerOf } from "./connection.js";
-import { SqliteFault } from "./faults.js";
 import { openFile } from "./file.js";
 import { prepare, type Synchronous, sweeperOf, synchronousNames } from "./schema.js";
 
@@ -49,7 +48,6 @@ interface Opened {
 export function sqliteStore(options: SqliteStoreOptions): Store {
   const { database, file, synchronous = "FULL", busyTimeout = 1_500 } = readOptions(options);
   let opening: Promise<Opened> | undefined;
-  let isClosed = false;
 
   async function open(): Promise<Opened> {
     const opened = database ?? (await openFile(file as string));
@@ -67,7 +65,6 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   }
 
   async function opened(): Promise<Opened> {
-    if (isClosed) throw new SqliteFault("sqliteStore: the store is closed");
     opening ??= open();
     return opening.catch((error) => {
       opening = undefined;
@@ -168,13 +165,12 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
       });
     },
 
+    /** After what was asked before. A later call opens the file again: another verifier may share the store. */
     async close(): Promise<void> {
-      isClosed = true;
-      const { write, close } = (await opening?.catch(() => undefined)) ?? {};
-      // After what was asked before.
-      await write?.(() => undefined).catch(() => undefined);
-      close?.();
+      const last = await opening?.catch(() => undefined);
       opening = undefined;
+      await last?.write(() => undefined).catch(() => undefined);
+      last?.close();
     },
   };
 }
