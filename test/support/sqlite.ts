@@ -7,10 +7,9 @@ import type { SqliteHandle } from "../../adapters/store/sqlite/index.js";
 /** An open handle that a test closes. */
 export type OwnHandle = SqliteHandle & { close(): void };
 
-/** Opens a file; `readOnly` without the right to write. */
-export type OpenSqlite = (file: string, options?: { readonly readOnly?: boolean }) => OwnHandle;
+export type OpenSqlite = (file: string) => OwnHandle;
 
-type Library = new (file: string, options?: object) => OwnHandle;
+type Library = new (file: string) => OwnHandle;
 
 const require = createRequire(import.meta.url);
 
@@ -34,13 +33,11 @@ const found: Readonly<Record<string, Library | undefined>> = {
 
 /** The libraries that are there. */
 export const libraries: Readonly<Record<string, OpenSqlite>> = Object.fromEntries(
-  Object.entries(found).flatMap(([name, Database]): [string, OpenSqlite][] =>
-    Database === undefined ? [] : [[name, (file, { readOnly = false } = {}) => new Database(file, readOnly ? { readOnly, readonly: readOnly } : {})]],
-  ),
+  Object.entries(found).flatMap(([name, Database]): [string, OpenSqlite][] => (Database === undefined ? [] : [[name, (file) => new Database(file)]])),
 );
 
-/** The one that every Node.js has here. */
-export const openSqlite = libraries["libsql"] as OpenSqlite;
+/** The library by which the store opens a file: two of them in one process would take each other's locks away. */
+export const openSqlite = (libraries["node:sqlite"] ?? libraries["libsql"]) as OpenSqlite;
 
 /** A folder for databases, which `remove` takes away. */
 export function newFolder(): { readonly file: string; readonly folder: string; remove(): void } {
