@@ -4,13 +4,13 @@ import type { PolicyOverride } from "../domain/policy.js";
 import type { CustomerChange, CustomersOfStore } from "../engine/customers/customers.js";
 import { integer } from "./arguments.js";
 import type { Environment } from "./carriers.js";
-import { readStore, type StoreSettings } from "./settings.js";
+import { type DataSettings, readData, readStore, type StoreSettings } from "./settings.js";
 import type { DevOutput } from "./start.js";
-import { openStore } from "./store.js";
+import { type OpenStore, openData, openStore } from "./store.js";
 
 /** What `phoneproof customers` and `phoneproof keys` run with. */
 export interface CustomersSettings {
-  readonly store: StoreSettings;
+  readonly store: StoreSettings | DataSettings;
   /** The current one first. */
   readonly secret: string | readonly [current: string, previous: string];
   /** One JSON object a line on stdout. */
@@ -21,6 +21,7 @@ export interface CustomersSettings {
 
 const options = {
   store: { type: "string" },
+  data: { type: "string" },
   prefix: { type: "string" },
   json: { type: "boolean" },
   name: { type: "string" },
@@ -89,9 +90,12 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   const least = takes.filter((word) => !word.endsWith("?")).length;
   if (words.length < least || words.length > takes.length)
     throw new TypeError(`${command} ${name} takes ${takes.length === 0 ? "no further word" : takes.map((word) => word.replace(/(.*)\?/, "[$1]")).join(" ")}`);
-  const meaningless = Object.keys(values).find((option) => !["store", "prefix", "json", ...may].includes(option));
+  const meaningless = Object.keys(values).find((option) => !["store", "data", "prefix", "json", ...may].includes(option));
   if (meaningless !== undefined) throw new TypeError(`--${meaningless} has no meaning with ${command} ${name}`);
-  if (values.store === undefined) throw new TypeError(`${command} needs --store: the URL of the store that your verifier uses`);
+  if (values.store === undefined && values.data === undefined)
+    throw new TypeError(`${command} needs --store, the URL of the store that your verifier uses, or --data, the file of phoneproof serve`);
+  if (values.store !== undefined && values.data !== undefined) throw new TypeError("--data has no meaning with --store");
+  if (values.prefix !== undefined && values.data !== undefined) throw new TypeError("--prefix has no meaning with --data");
   const secret = env["PHONEPROOF_SECRET"];
   if (!secret) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);
   const previous = env["PHONEPROOF_SECRET_PREVIOUS"];
@@ -107,8 +111,10 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
     page: { ...(limit !== undefined && { limit: integer("--limit", limit, 1, 1_000) }), ...(after !== undefined && { after }) },
     overlap: overlap === undefined ? {} : { overlap: integer("--overlap", overlap, 0, 31_536_000) },
   };
+  const file = readData(values.data);
+  if (file === undefined) throw new TypeError(`${command} needs a file: --data memory has nothing in it`);
   return {
-    store: { ...readStore(values.store, env), ...(values.prefix !== undefined && { prefix: values.prefix }) },
+    store: values.store === undefined ? file : { ...readStore(values.store, env), ...(values.prefix !== undefined && { prefix: values.prefix }) },
     secret: previous ? [secret, previous] : secret,
     json: values.json ?? false,
     ask: (customers) => action.ask(customers, words, given),
@@ -121,9 +127,9 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
  * @returns The exit code: 0; 1 when it could not be done. What is printed then holds no key and no secret.
  */
 export async function runCustomers({ store, secret, json: asJson, ask }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
-  let opened: Awaited<ReturnType<typeof openStore>>;
+  let opened: OpenStore;
   try {
-    opened = await openStore(store);
+    opened = await ("file" in store ? openData(store, () => undefined) : openStore(store));
   } catch (error) {
     err(`phoneproof: ${(error as Error).message}\n`);
     return 1;
