@@ -111,6 +111,12 @@ export async function retried<T>(patience: number, read: () => T): Promise<T> {
   }
 }
 
+/** How long a write that can wait does so for one to go with, in milliseconds. */
+const longestWait = 20;
+
+/** Runs a write. One that `canWait` goes with the next that cannot: statistics are a third of all writes, and a transaction of their own would be a sync of the disk more. */
+export type Write = <T>(work: () => T, canWait?: boolean) => Promise<T>;
+
 interface Job {
   readonly work: () => unknown;
   readonly until: number;
@@ -122,11 +128,19 @@ interface Job {
  * Runs writes, those that come in one turn of the event loop as one transaction: a sync of the disk costs more than all else. None is acknowledged before it is stored. Where one of them fails, each is
  * run by itself. `after` runs in each transaction, with the number of writes in it.
  */
-export function writerOf({ atomically }: Connection, patience: number, after: (writes: number) => void): <T>(work: () => T) => Promise<T> {
+export function writerOf({ atomically }: Connection, patience: number, after: (writes: number) => void): Write {
   const jobs: Job[] = [];
   let alone = 0;
+  let isComing = false;
+
+  function begin(): void {
+    if (!isComing) nextTurn(flush);
+    isComing = true;
+  }
 
   function flush(): void {
+    isComing = false;
+    if (jobs.length === 0) return;
     const batch = jobs.slice(0, alone > 0 ? 1 : mostTogether);
     try {
       const results = atomically(() => {
@@ -141,16 +155,19 @@ export function writerOf({ atomically }: Connection, patience: number, after: (w
       if (isBusy(error)) {
         const now = performance.now();
         for (const { reject } of jobs.splice(0, jobs.filter(({ until }) => until < now).length)) reject(faultOf(error));
-        return void (jobs.length > 0 && sleep(flush));
+        isComing = jobs.length > 0;
+        return void (isComing && sleep(flush));
       }
       if (batch.length === 1) jobs.shift()?.reject(faultOf(error));
       alone = batch.length === 1 ? Math.max(0, alone - 1) : batch.length;
     }
-    if (jobs.length > 0) nextTurn(flush);
+    if (jobs.length > 0) begin();
   }
 
-  return (work) =>
+  return (work, canWait = false) =>
     new Promise((resolve, reject) => {
-      if (jobs.push({ work, until: performance.now() + patience, resolve, reject }) === 1) nextTurn(flush);
+      jobs.push({ work, until: performance.now() + patience, resolve, reject });
+      if (canWait) setTimeout(flush, longestWait);
+      else begin();
     });
 }

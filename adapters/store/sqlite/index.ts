@@ -1,7 +1,7 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
 import { addTo, commit, endOf, parseRecord, rowOf } from "./commit.js";
-import { type Connection, connectionOf, isDurableObject, retried, type SqliteDatabase, type SqliteHandle, writerOf } from "./connection.js";
+import { type Connection, connectionOf, isDurableObject, retried, type SqliteDatabase, type SqliteHandle, type Write, writerOf } from "./connection.js";
 import { openFile } from "./file.js";
 import { prepare, type Synchronous, sweeperOf, synchronousNames } from "./schema.js";
 
@@ -33,7 +33,7 @@ const mostDeleted = 500;
 
 interface Opened {
   readonly connection: Connection;
-  readonly write: <T>(work: () => T) => Promise<T>;
+  readonly write: Write;
   close(): void;
 }
 
@@ -77,9 +77,9 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     return retried(busyTimeout, () => work(connection));
   }
 
-  async function write<T>(work: (connection: Connection) => T): Promise<T> {
+  async function write<T>(work: (connection: Connection) => T, canWait?: boolean): Promise<T> {
     const { connection, write } = await opened();
-    return write(() => work(connection));
+    return write(() => work(connection), canWait);
   }
 
   return {
@@ -105,7 +105,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
       return write((connection) => {
         for (const add of adds) addTo(connection, add.counter, -1, add.by, add);
         return readAll(connection);
-      });
+      }, true);
     },
 
     async lease(until, limit, leaseUntil): Promise<StoredRecord[]> {
