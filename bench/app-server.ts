@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { type Backend, type FrameworkName, frameworks } from "./apps.js";
 import { bareOnRedis } from "./bare.js";
 import { betterAuthOnRedis } from "./better-auth.js";
-import { handmadeOnMongo, handmadeOnRedis, leanOnRedis } from "./handmade.js";
+import { handmadeOnMongo, handmadeOnRedis, handmadeOnSqlite, leanOnRedis } from "./handmade.js";
 import { answerCalls } from "./processes.js";
 import { benchVerifier, openStore } from "./service.js";
 
@@ -26,7 +26,10 @@ function flush(): void {
 }
 
 const backends: Record<Exclude<Kind, "ours">, () => Promise<Backend>> = {
-  handmade: () => (url.startsWith("redis:") ? handmadeOnRedis : handmadeOnMongo)(url, deliver),
+  handmade: async () => {
+    if (url.startsWith("sqlite:")) return handmadeOnSqlite(`${url.slice("sqlite:".length)}-by-hand`, deliver);
+    return (url.startsWith("redis:") ? handmadeOnRedis : handmadeOnMongo)(url, deliver);
+  },
   lean: () => leanOnRedis(url, deliver),
   bare: () => bareOnRedis(url, deliver),
   "better-auth": () => betterAuthOnRedis(url, deliver),

@@ -2,9 +2,11 @@ import { MongoClient } from "mongodb";
 import { dropDatabase, mongoServer, newDatabase } from "../test/support/mongo.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../test/support/redis.js";
 import { startProxy } from "../test/support/redis-proxy.js";
+import { newFolder } from "../test/support/sqlite.js";
 import type { Part, Row } from "./report.js";
 import { type Field, type Play, playAll, rowsOf } from "./rounds.js";
 import { eightDays, fewVisits, writePast } from "./service.js";
+import { besideAMillion, bytesEach } from "./sqlite.js";
 
 /** Every measurement is made in two stores: one that people have been coming to for two hours, and one that they have been coming to for eight days. */
 const pasts = { empty: fewVisits, "8 days of history": eightDays };
@@ -36,6 +38,7 @@ export const overHttpParts: readonly Part[] = (Object.keys(pasts) as Place[]).fl
     measure: () => inRedis(place, measureFar),
   },
   { name: "mongo", title: `Fastify and MongoDB, ${place}`, measure: () => measureMongo(place) },
+  { name: "sqlite", title: `Fastify and an SQLite file, ${place}`, measure: () => measureSqlite(place) },
 ]);
 
 async function measureRedis(server: RedisServer, place: Place): Promise<Row[]> {
@@ -129,6 +132,23 @@ async function measureMongo(place: Place): Promise<Row[]> {
     await client.close();
     await dropDatabase(server.url, database);
     await server.stop();
+  }
+}
+
+/** A file for each: the worker of ours writes while the other plays. */
+async function measureSqlite(place: Place): Promise<Row[]> {
+  const { file, remove } = newFolder();
+  try {
+    const store = `sqlite:${file}`;
+    await writePast(store, pasts[place]);
+    const plays = [1, 32, 128].map((connections): Play => ({ ...closed(connections), seconds: 2, rounds: 5 }));
+    const results = await playAll({ framework: "Fastify", store }, plays);
+    const rows = plays.flatMap(({ name }) =>
+      rowsOf(results, name, both, { flows: name === "closed 32" ? { least: 1 } : undefined, serverCpu: undefined, createP50: undefined, checkP50: undefined }),
+    );
+    return place === "empty" ? [...rows, await bytesEach(), await besideAMillion()] : rows;
+  } finally {
+    remove();
   }
 }
 

@@ -3,6 +3,7 @@ import { type Clock, createVerifier, type Store, type Verifier, type VerifierOpt
 import { memoryStore } from "phoneproof/memory";
 import { mongoStore } from "phoneproof/mongo";
 import { redisStore } from "phoneproof/redis";
+import { sqliteStore } from "phoneproof/sqlite";
 import { createClient } from "redis";
 import { countryCodes, type Visitor, visitors, wrongCode } from "./traffic.js";
 
@@ -33,9 +34,13 @@ export interface Opened {
   close(): Promise<void>;
 }
 
-/** A store by its URL: `memory:`, `redis://…` or `mongodb://…`. */
+/** A store by its URL: `memory:`, `sqlite:` and a path, `redis://…` or `mongodb://…`. */
 export async function openStore(url: string): Promise<Opened> {
   if (url === "memory:") return { store: memoryStore(), close: async () => {} };
+  if (url.startsWith("sqlite:")) {
+    const store = sqliteStore({ file: url.slice("sqlite:".length) });
+    return { store, close: async () => store.close?.() };
+  }
   if (url.startsWith("redis:")) {
     const client = await createClient({ url }).connect();
     return { store: redisStore({ client }), close: async () => client.destroy() };

@@ -8,12 +8,14 @@ import { text } from "node:stream/consumers";
 import { root } from "./package/built.js";
 import { missing, nodeOf } from "./package/programs.js";
 
-/** What needs no other program: the specification's rows, the rules, races and faults, the memory store, and the wire over every framework but Next.js. */
+/** What needs no other program: the specification's rows, the rules, races and faults, the memory store, SQLite, and the wire over every framework but Next.js. */
 const core = [
   "test/spec",
   "test/domain",
   "test/engine",
   "test/store/memory.test.ts",
+  "test/store/sqlite-contract.test.ts",
+  "test/store/sqlite.test.ts",
   "test/callbacks/verify-webhook.test.ts",
   "test/http/wire.test.ts",
   "test/http/mounting.test.ts",

@@ -1,8 +1,6 @@
 // verifier.js
 import { createVerifier } from "phoneproof";
-import { redisStore } from "phoneproof/redis";
 import { twilioReceipts, twilioSender } from "phoneproof/senders/twilio";
-import { createClient } from "redis";
 
 function required(name) {
   const value = process.env[name];
@@ -10,23 +8,21 @@ function required(name) {
   return value;
 }
 
-const client = createClient({ url: required("REDIS_URL"), disableOfflineQueue: true });
-client.on("error", (error) => console.error("redis:", error.message)); // it reconnects by itself; until then requests answer 503
-await client.connect();
-
 const authToken = required("TWILIO_AUTH_TOKEN");
 const baseUrl = process.env.PUBLIC_URL; // where Twilio reaches /receipts/twilio; without it there are no delivery receipts
 
-export const verifier = createVerifier({
-  store: redisStore({ client }),
-  sender: twilioSender({
-    accountSid: required("TWILIO_ACCOUNT_SID"),
-    authToken,
-    from: required("TWILIO_FROM"), // a number of your Twilio account
-    baseUrl: process.env.TWILIO_BASE_URL, // another region's, https://api.ie1.twilio.com for example
-  }),
-  secret: required("PHONEPROOF_SECRET"),
-  countries: ["FR", "GB", "US"], // who may get messages
-  customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: [required("PHONEPROOF_API_KEY")] }],
-  ...(baseUrl && { receipts: { baseUrl, sources: [twilioReceipts({ authToken })] } }),
-});
+// phoneproof serve passes the store: the SQLite file that --data names
+export const verifier = ({ store }) =>
+  createVerifier({
+    store,
+    sender: twilioSender({
+      accountSid: required("TWILIO_ACCOUNT_SID"),
+      authToken,
+      from: required("TWILIO_FROM"), // a number of your Twilio account
+      baseUrl: process.env.TWILIO_BASE_URL, // another region's, https://api.ie1.twilio.com for example
+    }),
+    secret: required("PHONEPROOF_SECRET"),
+    countries: ["FR", "GB", "US"], // who may get messages
+    customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: [required("PHONEPROOF_API_KEY")] }],
+    ...(baseUrl && { receipts: { baseUrl, sources: [twilioReceipts({ authToken })] } }),
+  });

@@ -5,7 +5,7 @@ import { carrierUsage, type Environment } from "./carriers.js";
 import { type CustomersSettings, readCustomersSettings } from "./customers.js";
 import { type DoctorSettings, readDoctorSettings } from "./doctor.js";
 import { defaultDrain, defaultGrace, defaultHost, defaultPort, readServeSettings, type ServeSettings } from "./serve/settings.js";
-import { type DevSettings, readDevSettings } from "./settings.js";
+import { type DevSettings, defaultData, readDevSettings } from "./settings.js";
 import { readWorkerSettings, type WorkerSettings } from "./worker.js";
 
 /** What the command line asks for: the help text, one of the commands, or a fault to be told with the usage. */
@@ -21,8 +21,8 @@ export type Command =
 export const usage = `Usage: phoneproof dev [options]
        phoneproof serve MODULE [options]
        phoneproof worker MODULE [options]
-       phoneproof customers ACTION --store URL [options]
-       phoneproof keys ACTION --store URL [options]
+       phoneproof customers ACTION --store URL | --data FILE [options]
+       phoneproof keys ACTION --store URL | --data FILE [options]
        phoneproof doctor MODULE [options]
 
 phoneproof dev
@@ -31,7 +31,9 @@ Starts the service on this machine; it needs no carrier and no account. Messages
   --port PORT               port to listen on (default 3000, or the next free one; 0 takes any free one)
   --host ADDRESS            address to listen on (default 127.0.0.1; with any other than loopback, whoever reaches it reads the codes).
                             Requests are answered that name localhost, an IP address or this ADDRESS in their Host header
-  --store URL               redis://…, rediss://…, mongodb://…, mongodb+srv://… or, for Upstash, https://… (default: in memory, until it ends);
+  --data FILE               where data is kept: an SQLite file, or memory for none (default ${defaultData}). The customer, its key and the
+                            secret are in it too, where the environment does not say them. Needs Node.js 22.13 or newer, or the package libsql
+  --store URL               data is kept there instead: redis://…, rediss://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…;
                             needs the package redis, mongodb or @upstash/redis
   --json                    stdout carries one JSON object a line ("ready", then an "sms" for each message, a "call" for each call, a "callback" for each callback);
                             the rest goes to stderr
@@ -43,7 +45,7 @@ Starts the service on this machine; it needs no carrier and no account. Messages
   --fail OUTCOME            what becomes of every message: rejected (it is not sent), unknown (it arrives, but counts as unclear)
                             or timeout (it arrives, but its send is never answered); not with --sender
 
-  Environment (each of the first three is made anew at every start when unset; processes that share a store need them alike)
+  Environment (each of the first three is generated when unset; processes that share a --store need the same ones)
   PHONEPROOF_DEV_CUSTOMER_UUID   the customer's UUID
   PHONEPROOF_DEV_API_KEY         its API key, 32 to 128 letters, digits, "_", "-" or "."
   PHONEPROOF_DEV_SECRET          key of the codes' digests, at least 32 characters
@@ -54,10 +56,12 @@ ${carrierUsage}
 
 phoneproof serve MODULE
 The service in production, for apps that are not in Node: serves /v1, /receipts and /healthz for the verifier that the JavaScript file MODULE exports
-as \`verifier\` or by default. Standard output carries one JSON object a line: one for each request, without numbers, codes and keys.
+as \`verifier\` or by default, or that the function exported there makes: ({ store }) => createVerifier({ store, … }). Standard output carries one JSON object a line: one for each request, without numbers, codes and keys.
 
   --port PORT               port to listen on (default: the environment variable PORT, or ${defaultPort}; 0 takes any free one)
   --host ADDRESS            address to listen on (default ${defaultHost}, for this machine alone; 0.0.0.0 or :: for others, and in containers)
+  --data FILE               where the store of such a function is kept: an SQLite file, or memory for none (default ${defaultData}).
+                            Needs Node.js 22.13 or newer, or the package libsql
   --metrics-port PORT       serve Prometheus' /metrics there, at the same address (default: nowhere)
   --drain SECONDS           on SIGTERM or SIGINT go on listening for so long, while /healthz says 503 (default ${defaultDrain}; load balancers take a moment)
   --grace SECONDS           then, for what is under way and the callbacks being delivered (default ${defaultGrace}); a second signal ends it at once
@@ -65,6 +69,7 @@ as \`verifier\` or by default. Standard output carries one JSON object a line: o
 phoneproof worker MODULE
 Delivers callbacks until SIGTERM or SIGINT, for the verifier that the JavaScript file MODULE exports as \`verifier\` or by default.
 
+  --data FILE               as with serve
   --interval SECONDS        between two looks for callbacks that are due (default 5)
   --once                    deliver what is due now, print { delivered, failed, dead } as JSON, and end: for cron jobs
 
@@ -83,6 +88,7 @@ Keep the customers of a verifier that has customers: "store", and their API keys
   keys list UUID            with the day of their last use
 
   --store URL               as above: the store of your verifier
+  --data FILE               in its place: the file of phoneproof serve
   --prefix TEXT             the option prefix of that store, where you set it
   --json                    stdout carries one JSON object a line
 
@@ -95,6 +101,7 @@ phoneproof doctor MODULE
 Looks at the verifier that the JavaScript file MODULE exports, its store, its carriers' credentials, its callbacks and receipts, and says what to mend.
 Sends nothing and writes nothing. Ends with 1 where there is a fault, else with 0.
 
+  --data FILE               as with serve
   --development             values for development are no faults
   --json                    print { ok, findings } as JSON
 

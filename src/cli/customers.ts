@@ -3,13 +3,13 @@ import type { CustomersOfStore } from "../access/customers/customers.js";
 import { createVerifier } from "../create-verifier.js";
 import { integer } from "./arguments.js";
 import type { Environment } from "./carriers.js";
-import { readStore, type StoreSettings } from "./settings.js";
+import { type DataSettings, readData, readStore, type StoreSettings } from "./settings.js";
 import type { DevOutput } from "./start.js";
-import { openStore } from "./store.js";
+import { type OpenStore, openData, openStore } from "./store.js";
 
 /** What `phoneproof customers` and `phoneproof keys` run with. */
 export interface CustomersSettings {
-  readonly store: StoreSettings;
+  readonly store: StoreSettings | DataSettings;
   /** The current one first. */
   readonly secret: string | readonly [current: string, previous: string];
   /** One JSON object a line on stdout. */
@@ -19,6 +19,7 @@ export interface CustomersSettings {
 
 const options = {
   store: { type: "string" },
+  data: { type: "string" },
   prefix: { type: "string" },
   json: { type: "boolean" },
   name: { type: "string" },
@@ -63,9 +64,12 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   const required = action.words.filter((word) => word !== "[KEY_ID]");
   if (words.length < required.length || words.length > action.words.length)
     throw new TypeError(`${command} ${name} takes ${action.words.join(" ") || "no further word"}`);
-  const surplus = Object.keys(values).find((option) => !["store", "prefix", "json", ...action.options].includes(option));
+  const surplus = Object.keys(values).find((option) => !["store", "data", "prefix", "json", ...action.options].includes(option));
   if (surplus !== undefined) throw new TypeError(`--${surplus} has no meaning with ${command} ${name}`);
-  if (values.store === undefined) throw new TypeError(`${command} needs --store: the URL of the store that your verifier uses`);
+  if (values.store === undefined && values.data === undefined)
+    throw new TypeError(`${command} needs --store, the URL of the store that your verifier uses, or --data, the file of phoneproof serve`);
+  if (values.store !== undefined && values.data !== undefined) throw new TypeError("--data has no meaning with --store");
+  if (values.prefix !== undefined && values.data !== undefined) throw new TypeError("--prefix has no meaning with --data");
   const secret = env["PHONEPROOF_SECRET"];
   if (!secret) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);
   const previous = env["PHONEPROOF_SECRET_PREVIOUS"];
@@ -82,8 +86,10 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
     overlap: values.overlap === undefined ? undefined : integer("--overlap", values.overlap, 0, 31_536_000),
   };
   const given = Object.fromEntries(Object.entries(argument).filter(([, value]) => value !== undefined));
+  const file = readData(values.data);
+  if (file === undefined) throw new TypeError(`${command} needs a file: --data memory has nothing in it`);
   return {
-    store: { ...readStore(values.store, env), ...(values.prefix !== undefined && { prefix: values.prefix }) },
+    store: values.store === undefined ? file : { ...readStore(values.store, env), ...(values.prefix !== undefined && { prefix: values.prefix }) },
     secret: previous ? [secret, previous] : secret,
     json: values.json ?? false,
     run: (customers) => action.run(customers, given as never),
@@ -96,9 +102,9 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
  * @returns The exit code: 0, or 1 after an error; its message holds no key and no secret.
  */
 export async function runCustomers({ store, secret, json, run }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
-  let opened: Awaited<ReturnType<typeof openStore>> | undefined;
+  let opened: OpenStore | undefined;
   try {
-    opened = await openStore(store);
+    opened = await ("file" in store ? openData(store, () => undefined) : openStore(store));
     const { customers } = createVerifier({
       store: opened.store,
       // Nothing is sent. Policies with a spend ceiling are checked against the real sender when your verifier reads them.

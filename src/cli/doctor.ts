@@ -1,12 +1,15 @@
 import { parseArgs } from "node:util";
 import type { Finding } from "../operations/diagnose.js";
 import { verifierOf } from "./module.js";
+import { type DataSettings, readData } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
 /** What `phoneproof doctor` runs with. */
 export interface DoctorSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
+  /** The file of a module that leaves its store to the command. Absent: in memory. */
+  readonly data?: DataSettings;
   /** Values for development are faults. */
   readonly production: boolean;
   readonly json: boolean;
@@ -14,12 +17,13 @@ export interface DoctorSettings {
 
 /** Reads the arguments after `doctor`. Throws a `TypeError` that names the one at fault. */
 export function readDoctorSettings(args: readonly string[]): DoctorSettings {
-  const options = { development: { type: "boolean" }, json: { type: "boolean" } } as const;
+  const options = { data: { type: "string" }, development: { type: "boolean" }, json: { type: "boolean" } } as const;
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   const [module, ...surplus] = positionals;
   if (!module) throw new TypeError("doctor needs the path of a module that exports your verifier: phoneproof doctor ./verifier.js");
   if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
-  return { module, production: values.development !== true, json: values.json ?? false };
+  const data = readData(values.data);
+  return { module, ...(data !== undefined && { data }), production: values.development !== true, json: values.json ?? false };
 }
 
 /**
@@ -27,8 +31,8 @@ export function readDoctorSettings(args: readonly string[]): DoctorSettings {
  *
  * @returns The exit code: 1 where there is a fault, else 0. Clients that the module opened are still open.
  */
-export async function runDoctor({ module, production, json }: DoctorSettings, { out }: DevOutput): Promise<number> {
-  const findings = await findingsOf(module, production);
+export async function runDoctor({ module, data, production, json }: DoctorSettings, { out, err }: DevOutput): Promise<number> {
+  const findings = await findingsOf(production, () => verifierOf(module, data, (line) => err(`phoneproof: ${line}\n`)));
   const faults = findings.filter(({ level }) => level === "fault");
   const ok = faults.length === 0;
   if (json) out(`${JSON.stringify({ ok, findings })}\n`);
@@ -36,9 +40,9 @@ export async function runDoctor({ module, production, json }: DoctorSettings, { 
   return ok ? 0 : 1;
 }
 
-async function findingsOf(module: string, production: boolean): Promise<readonly Finding[]> {
+async function findingsOf(production: boolean, open: () => ReturnType<typeof verifierOf>): Promise<readonly Finding[]> {
   try {
-    const verifier = await verifierOf(module);
+    const verifier = await open();
     if (verifier.diagnose === undefined)
       throw new Error("the verifier is of a version of phoneproof that cannot be examined: install the same version in both places");
     const findings = await verifier.diagnose({ production });

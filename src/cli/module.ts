@@ -2,12 +2,22 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Verifier } from "../create-verifier.js";
+import type { Store } from "../ports/store.js";
+import type { DataSettings } from "./settings.js";
+import { openData } from "./store.js";
 
 /** What the commands ask of a verifier that a module exports: it may be of another copy of this package. */
 export type ExportedVerifier = Pick<Verifier, "flush" | "close"> & Partial<Verifier>;
 
-/** The verifier, or the promise of one, that the module exports as `verifier` or by default. Throws an error that names the mend. */
-export async function verifierOf(module: string): Promise<ExportedVerifier> {
+/** What a module that leaves its store to the command exports: `({ store }) => createVerifier({ store, … })`. */
+type Build = (parts: { readonly store: Store }) => unknown;
+
+/**
+ * The verifier, or the promise of one, that the module exports as `verifier` or by default; or what a function exported so makes of the store that `data` names. `warn` gets a line where there is no file.
+ *
+ * @throws Error that names the fix.
+ */
+export async function verifierOf(module: string, data: DataSettings | undefined, warn: (line: string) => void): Promise<ExportedVerifier> {
   const path = resolve(module);
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
   let exported: Record<string, unknown>;
@@ -27,8 +37,26 @@ export async function verifierOf(module: string): Promise<ExportedVerifier> {
     throw new Error(`the promise that ${path} exports was rejected; correct the error there: ${wordsOf(error)}`);
   });
   const found = candidates.find(isVerifier);
-  if (found === undefined) throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
-  return found;
+  if (found !== undefined && data?.isAsked)
+    throw new Error(
+      `--data has no meaning: the verifier of ${path} has a store of its own. To take this one, export ({ store }) => createVerifier({ store, … })`,
+    );
+  const build = candidates.find((one): one is Build => typeof one === "function");
+  const verifier = found ?? (build && (await built(build, data, warn, path)));
+  if (!isVerifier(verifier))
+    throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
+  return verifier;
+}
+
+async function built(build: Build, data: DataSettings | undefined, warn: (line: string) => void, path: string): Promise<unknown> {
+  const { store } = await openData(data, warn);
+  try {
+    // The verifier closes the store with itself.
+    return await settled(Promise.resolve(build({ store })), `the promise of ${path}'s function`);
+  } catch (error) {
+    if (error instanceof NeverSettled) throw error;
+    throw new Error(`the function that ${path} exports failed; correct the error there: ${wordsOf(error)}`);
+  }
 }
 
 class NeverSettled extends Error {}

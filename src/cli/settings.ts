@@ -1,4 +1,3 @@
-import { randomBytes, randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 import { generateApiKey } from "../access/accounts.js";
 import { defaultPolicy } from "../domain/policy.js";
@@ -15,32 +14,47 @@ export type StoreSettings = (
   readonly prefix?: string;
 };
 
+/** The file that `--data` names, or stands for. */
+export interface DataSettings {
+  readonly file: string;
+  /** `--data` named it: where no SQLite is there, that is an error. */
+  readonly isAsked: boolean;
+}
+
 /** What `phoneproof dev` runs with. */
 export interface DevSettings extends SendSettings {
   /** Address to listen on. */
   readonly host: string;
   /** The port asked for; absent: the first free one from 3000 on. */
   readonly port?: number;
-  /** Absent: in memory. */
+  /** Absent: what `data` says. */
   readonly store?: StoreSettings;
+  /** Absent: in memory. */
+  readonly data?: DataSettings;
   /** One JSON object a line on stdout, everything else on stderr. */
   readonly json: boolean;
   /** Seconds from creation to `expires_at`. */
   readonly lifetime: number;
   /** Seconds of cool-down after each send; as many retries as there are numbers. */
   readonly cooldown: readonly number[];
+  /** Who calls, and the key of the codes' digests, as far as the environment says. */
+  readonly given: Partial<Identity>;
+  /** The variables that were unset, so that what they stand for is this process's own, or the file's. */
+  readonly unset: readonly string[];
+}
+
+/** Who calls, and the key of the codes' digests. */
+export interface Identity {
   readonly customer_uuid: string;
   readonly api_key: string;
-  /** Key of the codes' digests. */
   readonly secret: string;
-  /** The variables that were unset, so that what they stand for is this process's own. */
-  readonly unset: readonly string[];
 }
 
 const options = {
   port: { type: "string" },
   host: { type: "string" },
   store: { type: "string" },
+  data: { type: "string" },
   json: { type: "boolean" },
   lifetime: { type: "string" },
   cooldown: { type: "string" },
@@ -68,21 +82,33 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
     if (value !== undefined && !identity[name].form.test(value)) throw new TypeError(`${name} must be ${identity[name].words}`);
     return value;
   };
+  const data = readData(values.data);
+  const customer_uuid = given("PHONEPROOF_DEV_CUSTOMER_UUID")?.toLowerCase();
+  const api_key = given("PHONEPROOF_DEV_API_KEY");
+  const secret = given("PHONEPROOF_DEV_SECRET");
   return {
     host: values.host ?? "127.0.0.1",
     ...(values.port !== undefined && { port: integer("--port", values.port, 0, 65_535) }),
     ...(values.store !== undefined && { store: readStore(values.store, env) }),
+    ...(data !== undefined && { data }),
     json: values.json ?? false,
     lifetime: values.lifetime === undefined ? defaultPolicy.lifetime : integer("--lifetime", values.lifetime, 1, 86_400),
     cooldown: values.cooldown === undefined ? defaultPolicy.retryCooldowns : cooldowns(values.cooldown),
     ...(values.sender !== undefined && { carrier: readCarrier(values.sender, env) }),
     latency: values.latency === undefined ? 0 : integer("--latency", values.latency, 0, 60),
     ...(values.fail !== undefined && { fail: readFailure(values.fail) }),
-    customer_uuid: given("PHONEPROOF_DEV_CUSTOMER_UUID")?.toLowerCase() ?? randomUUID(),
-    api_key: given("PHONEPROOF_DEV_API_KEY") ?? generateApiKey().key,
-    secret: given("PHONEPROOF_DEV_SECRET") ?? randomBytes(32).toString("base64url"),
+    given: { ...(customer_uuid && { customer_uuid }), ...(api_key && { api_key }), ...(secret && { secret }) },
     unset: Object.keys(identity).filter((name) => !env[name]),
   };
+}
+
+/** Where data is kept that `--data` does not place. */
+export const defaultData = "./phoneproof.db";
+
+/** Reads what `--data` says; `undefined` for memory. */
+export function readData(value: string | undefined): DataSettings | undefined {
+  if (value === "") throw new TypeError("--data takes the path of a file, or memory");
+  return value === "memory" ? undefined : { file: value ?? defaultData, isAsked: value !== undefined };
 }
 
 /** Reads what `--store` says. The URL is never part of a fault: it may hold a password. */

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { nodeHandler } from "../../adapters/http/node.js";
+import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier, type Verifier } from "../create-verifier.js";
 import type { SpamRule } from "../domain/spam.js";
 import { createCallbacks } from "./demo/callbacks.js";
@@ -12,10 +13,11 @@ import { devListener, type Taker } from "./demo/server.js";
 import { createSession } from "./demo/session.js";
 import { jsonTerminal, wordsTerminal } from "./demo/terminal.js";
 import { isLoopback } from "./hosts.js";
+import { type DevIdentity, identityIn } from "./identity.js";
 import { listen, listenFault, urlOf } from "./listen.js";
 import { carrierIdOf, devSender } from "./sender.js";
 import type { DevSettings } from "./settings.js";
-import { type OpenStore, openStore } from "./store.js";
+import { type OpenStore, openData, openStore } from "./store.js";
 
 /** Where the demo writes. */
 export interface DevOutput {
@@ -43,22 +45,24 @@ const portsTried = 100;
  * @throws Error when the store cannot be used or no port could be listened on; the message names the mend.
  */
 export async function startDev(settings: DevSettings, output: DevOutput): Promise<Dev> {
-  const opened = await openStore(settings.store);
+  const opened = settings.store === undefined ? await openData(settings.data, (line) => output.err(`${line}\n`)) : await openStore(settings.store);
   try {
-    return await serve(settings, opened, output);
+    // Processes that share a server say themselves who calls.
+    const identity = await identityIn(settings.store === undefined ? opened.store : memoryStore(), settings.given);
+    return await serve(settings, identity, opened, output);
   } catch (error) {
     await opened.close();
     throw error;
   }
 }
 
-async function serve(settings: DevSettings, opened: OpenStore, { out, err }: DevOutput): Promise<Dev> {
+async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenStore, { out, err }: DevOutput): Promise<Dev> {
   // The verifier is told the address that its callbacks may go to: so the port comes first.
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const server = createServer((request, response) => listener(request, response));
   const port = await listenSomewhere(server, settings);
   const url = urlOf(settings.host, port);
-  const session = createSession(settings, urlOf(reachable(settings.host), port));
+  const session = createSession(identity, urlOf(reachable(settings.host), port), settings.carrier?.name);
   const feed = createFeed();
   const messages = createMessages(feed);
   const terminal = (settings.json ? jsonTerminal : wordsTerminal)(out);
@@ -87,7 +91,7 @@ async function serve(settings: DevSettings, opened: OpenStore, { out, err }: Dev
         },
         (line) => err(`${line}\n`),
       ),
-      secret: settings.secret,
+      secret: identity.secret,
       countries: "all",
       customers: [
         { customer_uuid: session.customer_uuid, keys: [session.api_key] },
@@ -121,8 +125,8 @@ async function serve(settings: DevSettings, opened: OpenStore, { out, err }: Dev
     throw error;
   }
 
-  if (settings.json) out(`${JSON.stringify({ type: "ready", url, api_key: settings.api_key, customer_uuid: settings.customer_uuid })}\n`);
-  (settings.json ? err : out)(banner(url, settings, opened.name));
+  if (settings.json) out(`${JSON.stringify({ type: "ready", url, api_key: identity.api_key, customer_uuid: identity.customer_uuid })}\n`);
+  (settings.json ? err : out)(banner(url, settings, identity, opened.name));
   if (!isLoopback(settings.host)) err(`Warning: whoever reaches ${url} reads every code and the API key. Stop it when you are done.\n`);
 
   return {
@@ -149,8 +153,8 @@ function spamRule(number: string): SpamRule {
   };
 }
 
-function banner(url: string, settings: DevSettings, store: string): string {
-  const commands = curls(url, settings).map(({ title, command }) => `# ${title}\n${command}\n`);
+function banner(url: string, settings: DevSettings, identity: DevIdentity, store: string): string {
+  const commands = curls(url, identity).map(({ title, command }) => `# ${title}\n${command}\n`);
   return [
     "",
     `phoneproof is running on this machine, with ${store}. ${
@@ -160,8 +164,8 @@ function banner(url: string, settings: DevSettings, store: string): string {
     }`,
     "",
     `  Page           ${url}/`,
-    `  API key        ${settings.api_key}`,
-    `  Customer UUID  ${settings.customer_uuid}`,
+    `  API key        ${identity.api_key}`,
+    `  Customer UUID  ${identity.customer_uuid}`,
     "",
     ...(settings.store !== undefined && settings.unset.length > 0
       ? [`To share what is stored with other processes, or with the next start, set alike in each: ${settings.unset.join(", ")}.`, ""]

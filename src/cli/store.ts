@@ -1,8 +1,9 @@
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
+import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../ports/store.js";
-import type { StoreSettings } from "./settings.js";
+import type { DataSettings, StoreSettings } from "./settings.js";
 
 /** The demo's store, with the client that it runs on. */
 export interface OpenStore {
@@ -25,12 +26,33 @@ interface Candidate extends OpenStore {
 const startTimeout = 3_000;
 
 /**
- * Opens the store that `--store` names, or one in memory, and sees to it that its server answers.
+ * Opens the file that `--data` names, or a store in memory: for `memory`, and where the file is only the default and this Node.js has no SQLite, which `warn` then gets a line about.
+ *
+ * @throws Error when the file cannot be used; the message names `--data` and the fix.
+ */
+export async function openData(data: DataSettings | undefined, warn: (line: string) => void): Promise<OpenStore> {
+  const inMemory: OpenStore = { store: memoryStore(), name: "the memory store", async close() {} };
+  if (data === undefined) return inMemory;
+  const store = sqliteStore({ file: data.file });
+  try {
+    await store.get("probe");
+  } catch (error) {
+    const { message, cause } = error as Error;
+    if (!data.isAsked && (cause as NodeJS.ErrnoException | undefined)?.code === "ERR_MODULE_NOT_FOUND") {
+      warn("Data lives in memory until this process ends: this Node.js has no SQLite. To keep it, use Node.js 22.13 or newer, or npm install libsql.");
+      return inMemory;
+    }
+    throw new Error(`--data ${data.file}: ${message.replace(/^sqliteStore: /, "")}`);
+  }
+  return { store, name: `its data in ${data.file}`, close: async () => store.close?.() };
+}
+
+/**
+ * Opens the store that `--store` names, and sees to it that its server answers.
  *
  * @throws Error when the driver is not installed or the server cannot be used; the message names `--store` and the mend. The URL may hold a password: no driver puts that into its errors.
  */
-export async function openStore(settings: StoreSettings | undefined): Promise<OpenStore> {
-  if (settings === undefined) return { store: memoryStore(), name: "the memory store", async close() {} };
+export async function openStore(settings: StoreSettings): Promise<OpenStore> {
   const explained = (error: unknown) => {
     const { message, code } = error as { message?: string; code?: string };
     return new Error(`--store: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`);

@@ -2,12 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { integer } from "./arguments.js";
 import { type ExportedVerifier, verifierOf } from "./module.js";
+import { type DataSettings, readData } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
 /** What `phoneproof worker` runs with. */
 export interface WorkerSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
+  /** The file of a module that leaves its store to the command. Absent: in memory. */
+  readonly data?: DataSettings;
   /** Seconds between two looks for callbacks that are due. */
   readonly interval: number;
   /** One look, then the end. */
@@ -16,13 +19,19 @@ export interface WorkerSettings {
 
 /** Reads the arguments after `worker`. Throws a `TypeError` that names the one at fault. */
 export function readWorkerSettings(args: readonly string[]): WorkerSettings {
-  const options = { interval: { type: "string" }, once: { type: "boolean" } } as const;
+  const options = { data: { type: "string" }, interval: { type: "string" }, once: { type: "boolean" } } as const;
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   const [module, ...surplus] = positionals;
   if (!module) throw new TypeError("worker needs the path of a module that exports your verifier: phoneproof worker ./verifier.js");
   if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
   if (values.once && values.interval !== undefined) throw new TypeError("--interval has no meaning with --once");
-  return { module, interval: values.interval === undefined ? 5 : integer("--interval", values.interval, 1, 3_600), once: values.once ?? false };
+  const data = readData(values.data);
+  return {
+    module,
+    ...(data !== undefined && { data }),
+    interval: values.interval === undefined ? 5 : integer("--interval", values.interval, 1, 3_600),
+    once: values.once ?? false,
+  };
 }
 
 /**
@@ -32,10 +41,10 @@ export function readWorkerSettings(args: readonly string[]): WorkerSettings {
  *
  * @returns The exit code: 0; 1 when the one flush of `--once` failed or was stopped; 2 when the module gives no verifier. Clients that the module opened are still open.
  */
-export async function runWorker({ module, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
+export async function runWorker({ module, data, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   let verifier: ExportedVerifier;
   try {
-    verifier = await verifierOf(module);
+    verifier = await verifierOf(module, data, (line) => err(`phoneproof: ${line}\n`));
   } catch (error) {
     err(`phoneproof: ${(error as Error).message}\n`);
     return 2;

@@ -97,6 +97,20 @@ function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: 
       "start mongod with --replSet rs0 and call rs.initiate() once: a replica set of one is enough",
     ],
     [
+      kept["synchronous"] === "OFF",
+      "warning",
+      "store",
+      "SQLite does not wait for the disk (synchronous OFF): a power cut can damage the file",
+      "leave option synchronous of sqliteStore out, or set it to NORMAL",
+    ],
+    [
+      kept["journal_mode"] === "memory",
+      development,
+      "store",
+      "this SQLite database is in memory: it is lost when the process ends",
+      'name a file: sqliteStore({ file: "phoneproof.db" })',
+    ],
+    [
       Math.abs(difference) > Math.max(settings.clockSkew, 1_000) + trip,
       "fault",
       "clock",
@@ -108,7 +122,7 @@ function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: 
       development,
       "store",
       "memoryStore loses everything when the process ends, and shares nothing with other processes",
-      "use redisStore({ client }) or mongoStore({ db })",
+      "use sqliteStore({ file }), redisStore({ client }) or mongoStore({ db })",
     ],
     [
       dead > 0,

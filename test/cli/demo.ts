@@ -51,7 +51,13 @@ export async function buildCommand(more: Readonly<Record<string, string>> = {}):
 }
 
 /** The command as a process of its own, without what the test runner's environment says. */
-export function spawnCommand(path: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcessByStdio<null, Readable, Readable> {
+export function spawnCommand(
+  path: string,
+  given: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): ChildProcessByStdio<null, Readable, Readable> {
+  // No test finds what another has stored.
+  const args = given[0] === "dev" && !given.includes("--data") ? [...given, "--data", "memory"] : given;
   return spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "pipe"], env: { NODE_ENV: "development", PATH: process.env.PATH, ...env } });
 }
 

@@ -19,17 +19,18 @@ vi.mock("../../adapters/store/memory/index.js", async (original) => {
 });
 
 test("a receipt from the page reaches the record of its authentication; none is taken over the service's own route", async () => {
-  const settings = readDevSettings(["--port", "0", "--json"], {});
+  const given = { PHONEPROOF_DEV_CUSTOMER_UUID: "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f", PHONEPROOF_DEV_API_KEY: "k".repeat(32) };
+  const settings = readDevSettings(["--port", "0", "--json", "--data", "memory"], given);
   const dev = await startDev(settings, { out() {}, err() {} });
   try {
     const created = await fetch(`${dev.url}/v1/authentication`, {
       method: "POST",
-      headers: { "content-type": "application/json", "x-api-key": settings.api_key },
-      body: JSON.stringify({ customer_uuid: settings.customer_uuid, phone_number: "+14155552671" }),
+      headers: { "content-type": "application/json", "x-api-key": given.PHONEPROOF_DEV_API_KEY },
+      body: JSON.stringify({ customer_uuid: given.PHONEPROOF_DEV_CUSTOMER_UUID, phone_number: "+14155552671" }),
     });
     const { authentication_uuid } = (await created.json()) as ShownMessage;
     const deliveries = async () => {
-      const record = await stores[0]?.find(settings.customer_uuid, authentication_uuid);
+      const record = await stores[0]?.find(given.PHONEPROOF_DEV_CUSTOMER_UUID, authentication_uuid);
       return record && decodeRecord(record, () => undefined).sends.map(({ delivery }) => delivery);
     };
     const post = (path: string, body: object) =>

@@ -16,12 +16,7 @@ const session = createSession(
     customer_uuid: "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f",
     api_key: "k".repeat(32),
     secret: "s".repeat(32),
-    unset: [],
-    host: "",
-    json: false,
-    lifetime: 600,
-    cooldown: [30],
-    latency: 0,
+    hasty: { customer_uuid: "7c1d9e40-52f8-4a6b-8e3d-9b0a1c2d3e4f", api_key: "h".repeat(32) },
   },
   "http://127.0.0.1:3000",
 );

@@ -4,6 +4,7 @@ import { mapStore } from "../../examples/map-store.js";
 import { storeContract } from "../../src/testing/index.js";
 import { mongoServer } from "../support/mongo.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
+import { newFolder } from "../support/sqlite.js";
 import { type Example, nextDev, tsx } from "./process.js";
 
 const apiKey = randomBytes(32).toString("base64");
@@ -42,6 +43,12 @@ it("an example without a secret ends with the words that make one", async () => 
 describe("each example verifies a number", () => {
   it.each(["express.ts", "fastify.ts", "custom-store.ts"])("examples/%s", async (file) => {
     await verifies(await program(file));
+  });
+
+  it("examples/sqlite.ts", async () => {
+    const { file, remove } = newFolder();
+    await verifies(await program("sqlite.ts", { SQLITE_FILE: file }));
+    remove();
   });
 
   it.runIf(redisIsInstalled("examples/redis.ts"))("examples/redis.ts", async () => {

@@ -11,7 +11,6 @@ import { root } from "../package/built.js";
 import { type RunningCarrier, startCarrier } from "../support/carriers/server.js";
 import { twilioCarrier, twilioOptions } from "../support/carriers/twilio.js";
 import { freePort } from "../support/ports.js";
-import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { example, layOut, readCompose, readDockerfile, words } from "./serve-folder.js";
 
 const page = readFileSync(join(root, "docs/serve.md"), "utf8");
@@ -41,35 +40,36 @@ describe("docs/serve.md", () => {
     const help = /\nphoneproof serve MODULE\n([\s\S]*?)\nphoneproof worker/.exec(usage)?.[1] ?? "";
     const options = [...help.matchAll(/^ {2}(--\S+ [A-Z]+) .*?\(default:? (?:the environment variable )?([^;,)]+(?:, or \d+)?)/gm)];
     expect(rows).toEqual(options.map(([, option, value]) => [option, value === "nowhere" ? "none" : value]));
-    expect(rows).toHaveLength(5);
+    expect(rows).toHaveLength(6);
   });
 });
 
 describe("examples/serve", () => {
-  test("depends on the packed library of this version, and on the redis that the tests run with", () => {
+  test("depends on the packed library of this version alone", () => {
     const { dependencies } = manifest(example);
-    const { version, devDependencies } = manifest(root);
-    expect(dependencies).toEqual({ phoneproof: `file:phoneproof-${version}.tgz`, redis: devDependencies["redis"] });
+    expect(dependencies).toEqual({ phoneproof: `file:phoneproof-${manifest(root).version}.tgz` });
   });
 
-  test("Dockerfile: two stages, production dependencies alone, not root, a health check, and only files that are there", () => {
+  test("Dockerfile: two stages, production dependencies alone, not root, a health check, a volume for the data, and only files that are there", () => {
     expect(stages).toHaveLength(2);
     expect(stages[0]?.find(({ name }) => name === "RUN")?.rest).toMatch(/^npm install --omit=dev /);
     expect(last.some(({ name }) => name === "RUN")).toBe(false);
     expect(of("COPY")[0]).toBe("--from=dependencies /app/node_modules ./node_modules");
-    for (const file of of("COPY")[1]?.split(" ").slice(0, -1) ?? []) expect(existsSync(join(example, file)), file).toBe(true);
+    expect(of("COPY")[1]).toBe("--from=dependencies --chown=node:node /data /data");
+    expect(of("VOLUME")).toEqual(["/data"]);
+    expect(words(of("CMD")[0] ?? "")).toContain("/data/phoneproof.db");
+    for (const file of of("COPY")[2]?.split(" ").slice(0, -1) ?? []) expect(existsSync(join(example, file)), file).toBe(true);
     expect(of("USER")).toEqual(["node"]);
     expect(of("HEALTHCHECK")[0]).toMatch(/CMD \["node", /);
     expect(of("CMD")[0]).toMatch(/^\["node_modules\/\.bin\/phoneproof", "serve", /);
     expect(last.findIndex(({ name }) => name === "USER")).toBeGreaterThan(last.findLastIndex(({ name }) => name === "COPY"));
   });
 
-  test("compose.yaml: refuses to start without its secrets, publishes on loopback alone, waits for Redis, and names the variables of .env.example", () => {
+  test("compose.yaml: refuses to start without its secrets, publishes on loopback alone, keeps its data in a volume, and names the variables of .env.example", () => {
     expect(() => readCompose({ ...env, PHONEPROOF_SECRET: "" })).toThrow("PHONEPROOF_SECRET: see .env.example");
     const { services, volumes } = readCompose(env);
-    expect(services["verification"]).toMatchObject({ build: ".", ports: ["127.0.0.1:3000:3000"], depends_on: { redis: { condition: "service_healthy" } } });
-    expect(services["redis"]?.volumes).toEqual(["redis:/data"]);
-    expect(Object.keys(volumes)).toEqual(["redis"]);
+    expect(services["verification"]).toMatchObject({ build: ".", ports: ["127.0.0.1:3000:3000"], volumes: ["data:/data"] });
+    expect([Object.keys(services), Object.keys(volumes)]).toEqual([["verification"], ["data"]]);
     const asked = [...readFileSync(join(example, ".env.example"), "utf8").matchAll(/^([A-Z_]+)=$/gm)].map(([, name]) => name);
     expect(Object.keys(services["verification"]?.environment ?? {})).toEqual(asked);
   });
@@ -83,9 +83,8 @@ describe("examples/serve", () => {
   });
 });
 
-describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose file as processes, talked to by programs that are not in Node", () => {
+describe("the container as a process, talked to by programs that are not in Node", () => {
   const { services } = readCompose({ ...env, PUBLIC_URL: "https://verify.example.com" });
-  let redis: RedisServer;
   let twilio: RunningCarrier;
   let laidOut: ReturnType<typeof layOut>;
   let container: NodeJS.ProcessEnv;
@@ -93,11 +92,6 @@ describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose f
   let stop: () => Promise<unknown>;
 
   beforeAll(async () => {
-    const [program, ...options] = services["redis"]?.command ?? [];
-    expect(program).toBe("redis-server");
-    redis = await startRedis(options);
-    expect(services["redis"]?.healthcheck?.test.slice(0, 2)).toEqual(["CMD", "redis-cli"]);
-    expect(await redis.cli(...(services["redis"]?.healthcheck?.test.slice(2) ?? []))).toBe("PONG");
     twilio = await startCarrier(twilioCarrier, "accepts");
     laidOut = layOut(last);
     const image = Object.fromEntries(
@@ -108,16 +102,14 @@ describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose f
     );
     // As in the containers, but for names and ports of this machine, and Twilio's stand-in.
     const environment = services["verification"]?.environment ?? {};
-    expect(environment["REDIS_URL"]).toBe("redis://redis:6379");
     container = {
       PATH: process.env["PATH"] ?? "",
       ...image,
       ...environment,
-      REDIS_URL: redis.url,
       TWILIO_BASE_URL: twilio.url,
       PORT: String(await freePort()),
     } as unknown as NodeJS.ProcessEnv;
-    const command = words(of("CMD")[0] ?? "").map((word) => ({ "0.0.0.0": "127.0.0.1", "9464": "0" })[word] ?? word);
+    const command = words(of("CMD")[0] ?? "").map((word) => ({ "0.0.0.0": "127.0.0.1", "9464": "0", "/data/phoneproof.db": "store.db" })[word] ?? word);
     const child = spawn(command[0] as string, command.slice(1), { cwd: laidOut.folder, env: container, stdio: ["ignore", "pipe", "inherit"] });
     const exited = once(child, "exit");
     stop = () => {
@@ -130,7 +122,6 @@ describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose f
   });
   afterAll(async () => {
     await stop?.();
-    await redis?.stop();
     await twilio?.close();
     laidOut?.remove();
   });
@@ -171,12 +162,10 @@ describe.skipIf(!redisIsInstalled("examples/serve as processes"))("the compose f
     expect(printed).toBe("pending\ncode: invalid\ncode: valid\n");
   });
 
-  test("the image's health check: 0 while Redis answers, 1 while it does not; and the stop ends with 0", async () => {
+  test("the image's health check: 0 while the service runs, 1 after its stop, which ends with 0; the data is in the file", async () => {
     expect(await healthcheck()).toBe(0);
-    await redis.signal("SIGSTOP");
-    await expect.poll(healthcheck).toBe(1);
-    await redis.signal("SIGCONT");
-    await expect.poll(healthcheck).toBe(0);
     expect(await stop()).toEqual([0, null]);
+    expect(await healthcheck()).toBe(1);
+    expect(existsSync(join(laidOut.folder, "store.db"))).toBe(true);
   });
 });

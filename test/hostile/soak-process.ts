@@ -3,6 +3,7 @@ import { Cluster, Redis } from "ioredis";
 import { MongoClient } from "mongodb";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
+import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { createVerifier, type PolicyOverride, VerifierError } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
@@ -11,7 +12,7 @@ import { type Answer, type Ask, ceiling, dearest, type Message } from "./soak-mo
 
 /** What a process is started with. */
 export interface Setup {
-  readonly store: "redis" | "cluster" | "mongo";
+  readonly store: "redis" | "cluster" | "mongo" | "sqlite";
   readonly url: string;
   /** Of the nodes of a cluster. */
   readonly ports: readonly number[];
@@ -36,6 +37,7 @@ export interface Reply {
 const patience = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 1_000, connectTimeout: 1_000 };
 
 function open({ store, url, ports }: Setup): Store {
+  if (store === "sqlite") return sqliteStore({ file: url });
   if (store === "mongo") {
     // It connects with its first call, as the server may stand still just now.
     const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_500, connectTimeoutMS: 1_500, socketTimeoutMS: 1_500 });

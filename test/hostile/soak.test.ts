@@ -11,9 +11,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { below, pick, type Random, stream } from "../../tools/simulate/random.js";
 import { bundle } from "../store/processes.js";
-import { type Dump, dumpOfMongo, dumpOfRedis, spellingsOf, traces } from "../support/dump.js";
+import { type Dump, dumpOfMongo, dumpOfRedis, dumpOfSqlite, spellingsOf, traces } from "../support/dump.js";
 import { newDatabase, ownMongoServer } from "../support/mongo.js";
 import { redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
+import { newFolder, openSqlite } from "../support/sqlite.js";
 import { tallied } from "./kit.js";
 import { french } from "./one-commit-kit.js";
 import { type Answer, type Ask, day, type Entry, erasedNumbers, hour, type Message, minute, second, violations } from "./soak-model.js";
@@ -393,11 +394,38 @@ async function onMongo(): Promise<Server | undefined> {
   };
 }
 
+/** A server that stands still is here another process that has a transaction open. */
+async function onSqlite(): Promise<Server> {
+  const { file, remove } = newFolder();
+  const other = openSqlite(file);
+  async function begin(): Promise<void> {
+    try {
+      other.exec("BEGIN IMMEDIATE");
+    } catch {
+      // One of the processes is writing.
+      await sleep(1);
+      await begin();
+    }
+  }
+  return {
+    store: "sqlite",
+    url: file,
+    ports: [],
+    signal: (name) => (name === "SIGSTOP" ? begin() : void other.exec("ROLLBACK")),
+    dump: async () => dumpOfSqlite(file),
+    async stop() {
+      other.close();
+      remove();
+    },
+  };
+}
+
 const redis = redisIsInstalled("the soak test");
 const stores: readonly (readonly [string, () => Promise<Server | undefined>])[] = [
   ...(redis ? ([["a Redis server", onRedis]] as const) : []),
   ...(redis ? ([["a Redis cluster", onCluster]] as const) : []),
   ["MongoDB", onMongo],
+  ["an SQLite file", onSqlite],
 ];
 
 describe.each(stores)("three processes on %s, whatever is asked, killed and stopped", (_, open) => {

@@ -3,12 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
+import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { SendOutcome } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { drivers, mongoServer, newDatabase } from "../support/mongo.js";
 import { redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
 import { clients, clusterClients } from "../support/redis-clients.js";
+import { newFolder } from "../support/sqlite.js";
 import { ending, sender, service, tallied, wide } from "./kit.js";
 import { twoDaysAhead } from "./two-days-ahead.js";
 
@@ -27,6 +29,11 @@ const opens: Record<string, () => Promise<Opened>> = {
   async memory() {
     const name = randomUUID();
     return { store: memoryStore({ name }), peer: memoryStore({ name }), close: async () => {} };
+  },
+  async SQLite() {
+    const { file, remove } = newFolder();
+    const [store, peer] = [sqliteStore({ file }), sqliteStore({ file })];
+    return { store, peer, close: async () => [await store.close?.(), await peer.close?.(), remove()] };
   },
   ...(redis && {
     async Redis() {

@@ -40,10 +40,11 @@ const nodeModules: Plugin = {
  *
  * @param miniflare - the folder of that package
  * @param outbound - what answers its calls outwards; the network itself unless given
+ * @param durable - the class of its Durable Object, which it has as CONTRACT
  */
-export async function startWorker(miniflare: string, file: string, outbound?: (request: Request) => Promise<void>): Promise<Worker> {
+export async function startWorker(miniflare: string, file: string, outbound?: (request: Request) => Promise<void>, durable?: string): Promise<Worker> {
   const bundle = await build({
-    stdin: { contents: `export { worker as default } from "./test/package/runtimes/${file}";`, resolveDir: root },
+    stdin: { contents: `export { worker as default${durable ? `, ${durable}` : ""} } from "./test/package/runtimes/${file}";`, resolveDir: root },
     bundle: true,
     format: "esm",
     platform: "browser",
@@ -61,6 +62,7 @@ export async function startWorker(miniflare: string, file: string, outbound?: (r
     modules: [{ type: "ESModule", path: "worker.mjs", contents: bundle.outputFiles[0]?.text }],
     compatibilityDate: "2026-07-01",
     compatibilityFlags: ["nodejs_compat"],
+    ...(durable && { durableObjects: { CONTRACT: { className: durable, useSQLite: true } } }),
     ...(outbound && { outboundService: (request: Request) => outbound(request).then(() => new Response()) }),
   });
   await workerd.ready;

@@ -1,6 +1,8 @@
+import { existsSync, readFileSync } from "node:fs";
 import { Session } from "node:inspector";
 import type { MongoClient } from "mongodb";
 import type { RedisServer } from "./redis.js";
+import { openSqlite } from "./sqlite.js";
 
 /** Every text that a store holds, each with the name under which it stands. */
 export type Dump = readonly string[];
@@ -67,6 +69,16 @@ export async function dumpOfMongo(client: MongoClient, name: string): Promise<Du
     collections.map(async (one) => (await one.find({}).toArray()).map((document) => `${one.collectionName} ${JSON.stringify(document)}`)),
   );
   return all.flat();
+}
+
+/** Every row of an SQLite file, and its bytes and those of its log: what was deleted may still stand there. */
+export function dumpOfSqlite(file: string): Dump {
+  const database = openSqlite(file);
+  const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as { readonly name: string }[];
+  const rows = tables.flatMap(({ name }) => (database.prepare(`SELECT * FROM ${name}`).all() as object[]).map((row) => `${name} ${JSON.stringify(row)}`));
+  database.close();
+  const files = [file, `${file}-wal`].filter((one) => existsSync(one));
+  return [...rows, ...files.flatMap((one) => readFileSync(one, "latin1").match(/[\x20-\x7e]{4,400}/g) ?? [])];
 }
 
 /** How a number may be spelled: whole, without its plus, by URL, nationally, as bytes; and as people see it. */

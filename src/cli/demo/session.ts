@@ -1,8 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { getCountries, getCountryCallingCode } from "libphonenumber-js/max";
-import { generateApiKey } from "../../access/accounts.js";
 import { defaultPolicy } from "../../domain/policy.js";
-import type { DevSettings } from "../settings.js";
+import type { DevIdentity } from "../identity.js";
 
 /** Who calls. */
 export interface DevCustomer {
@@ -34,20 +32,23 @@ const hastyLifetime = 15;
 
 const spamNumber = "+14155550100";
 
-/** @param url The address that the demo reaches itself by. */
-export function createSession(settings: DevSettings, url: string): DevSession {
+/**
+ * @param url The address that the demo reaches itself by.
+ * @param carrier The one that sends the messages for real.
+ */
+export function createSession(identity: DevIdentity, url: string, carrier?: string): DevSession {
   const calling_codes: Record<string, string[]> = {};
   for (const country of [...mainCountries, ...getCountries().filter((other) => !mainCountries.includes(other))]) {
     (calling_codes[getCountryCallingCode(country as ReturnType<typeof getCountries>[number])] ??= []).push(country);
   }
-  const { customer_uuid, api_key, carrier } = settings;
+  const { customer_uuid, api_key, hasty } = identity;
   return {
     customer_uuid,
     api_key,
-    hasty: { customer_uuid: randomUUID(), api_key: generateApiKey().key, lifetime: hastyLifetime },
+    hasty: { ...hasty, lifetime: hastyLifetime },
     spam_number: spamNumber,
     callback_url: `${url}/dev/callbacks`,
-    ...(carrier !== undefined && { carrier: carrier.name }),
+    ...(carrier !== undefined && { carrier }),
     checks: defaultPolicy.checks,
     calling_codes,
   };

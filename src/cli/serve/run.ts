@@ -23,7 +23,7 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
   let service: Service | undefined;
   try {
     // A module may wait for its database: a signal ends that too.
-    service = await Promise.race([stopped, prepare(settings, tell)]);
+    service = await Promise.race([stopped, prepare(settings, tell, (line) => err(`phoneproof: ${line}\n`))]);
   } catch (error) {
     fault(error);
     return 2;
@@ -70,8 +70,8 @@ interface Service {
 }
 
 /** Everything but the ports. Throws what names a mend in the module. */
-async function prepare({ module, metricsPort }: ServeSettings, tell: (line: object) => void): Promise<Service> {
-  const verifier = await verifierOf(module);
+async function prepare({ module, data, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
+  const verifier = await verifierOf(module, data, warn);
   if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be served: install the same version in both places");
   const health = createHealth(
     (options) => verifier.ping(options),

@@ -1,11 +1,14 @@
 import { parseArgs } from "node:util";
 import { integer } from "../arguments.js";
 import type { Environment } from "../carriers.js";
+import { type DataSettings, readData } from "../settings.js";
 
 /** What `phoneproof serve` runs with. */
 export interface ServeSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
+  /** The file of a module that leaves its store to the command. Absent: in memory. */
+  readonly data?: DataSettings;
   /** Address to listen on. */
   readonly host: string;
   readonly port: number;
@@ -27,6 +30,7 @@ export const defaultGrace = 25;
 const options = {
   port: { type: "string" },
   host: { type: "string" },
+  data: { type: "string" },
   "metrics-port": { type: "string" },
   drain: { type: "string" },
   grace: { type: "string" },
@@ -42,8 +46,10 @@ export function readServeSettings(args: readonly string[], env: Environment): Se
   const port = values.port === undefined ? portOf("the environment variable PORT", env["PORT"] || String(defaultPort)) : portOf("--port", values.port);
   const metricsPort = values["metrics-port"] === undefined ? undefined : portOf("--metrics-port", values["metrics-port"]);
   if (metricsPort === port && port !== 0) throw new TypeError(`--metrics-port must be another than the port of the service, ${port}: strangers reach that one`);
+  const data = readData(values.data);
   return {
     module,
+    ...(data !== undefined && { data }),
     host: values.host ?? defaultHost,
     port,
     ...(metricsPort !== undefined && { metricsPort }),

@@ -1,0 +1,119 @@
+import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, StoredRecord, SumClaim, SumParts } from "../../../src/ports/store.js";
+import type { Connection, SqliteRow } from "./connection.js";
+import { SqliteFault } from "./faults.js";
+
+/** When a life that begins now has ended, by the clock of this machine. */
+export const endOf = ({ now, keepUntil }: Expiry): number => Date.now() + Math.max(0, keepUntil - now);
+
+const one = "SELECT * FROM phoneproof_records WHERE customer = ? AND id = ?";
+
+/** The row of a record. */
+export const rowOf = ({ get }: Connection, { customer, id }: Pick<StoredRecord, "customer" | "id">): SqliteRow | undefined => get(one, customer, id);
+
+/** The record, or an error that names it when the row is not what `write` makes. */
+export function parseRecord({ customer, id, tokens, data, keep_until }: SqliteRow): StoredRecord {
+  try {
+    const parsed = JSON.parse(tokens as string) as string[];
+    if (Array.isArray(parsed) && parsed.length > 0) return { customer, id, tokens: parsed, data, keepUntil: Number(keep_until) } as StoredRecord;
+  } catch {
+    // Below.
+  }
+  throw new SqliteFault(`sqliteStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
+}
+
+/** `commit`, within a transaction: all is looked at first, and then written. */
+export function commit(connection: Connection, { claims = [], asks = [], record, expected = null, revoke, counts }: Change): CommitResult {
+  const { get, run } = connection;
+  const token = record?.tokens[0];
+  if (record !== undefined && token === undefined) throw new SqliteFault("sqliteStore: a record needs a token");
+  const row = record && rowOf(connection, record);
+  const current = row && parseRecord(row);
+  const hasLanded = (token: string | undefined) => token !== undefined && current?.tokens.includes(token) === true;
+
+  /** What the parts that count hold. */
+  const heldIn = ({ sum, part, parts, ahead }: SumParts) => {
+    const held = "SELECT coalesce(sum(held), 0) AS held FROM phoneproof_sums WHERE sum = ? AND part BETWEEN ? AND ?";
+    return Number(get(held, sum, Math.max(0, part - parts + 1), ahead ? part + 1 : part)?.["held"]);
+  };
+
+  /** How many members of a window are newer than `since`, but for one. */
+  const newerThan = ({ window, since }: MemberClaim, except: string | null = null) => {
+    const newer = "SELECT count(*) AS newer FROM phoneproof_members WHERE window = ? AND at > ? AND member IS NOT ?";
+    return Number(get(newer, window, since, except)?.["newer"]);
+  };
+
+  /** What is held without a claim, and from when on it would be granted; `undefined` where it is. */
+  function refusalOf(claim: Claim): { readonly count: number; readonly roomSince?: number; readonly roomPart?: number } | undefined {
+    if (claim.limit === undefined) return undefined;
+    return "sum" in claim ? refusedSum(claim, claim.limit) : refusedMember(claim, claim.limit);
+  }
+
+  function refusedSum(claim: SumClaim, limit: number) {
+    const { sum, part, parts, weight } = claim;
+    if (weight < 0) return undefined;
+    const count = heldIn(claim);
+    if (raised(count, claim) <= limit) return undefined;
+    const later = Array.from({ length: parts + 1 }, (_, i) => part + 1 + i);
+    const roomPart = later.find((part) => raised(heldIn({ sum, part, parts }), claim) <= limit);
+    return roomPart === undefined ? { count } : { count, roomPart };
+  }
+
+  function refusedMember(claim: MemberClaim, limit: number) {
+    if (claim.out) return undefined;
+    const count = newerThan(claim, claim.member);
+    if (count < limit) return undefined;
+    const newest = "SELECT at FROM phoneproof_members WHERE window = ? AND member <> ? ORDER BY at DESC LIMIT 1 OFFSET ?";
+    const roomSince = get(newest, claim.window, claim.member, limit - 1)?.["at"];
+    return roomSince === undefined ? { count } : { count, roomSince: Number(roomSince) };
+  }
+
+  function make(claim: Claim): void {
+    if ("sum" in claim) {
+      const held = claim.floor === undefined ? 0 : heldIn(claim);
+      addTo(connection, claim.sum, claim.part, claim.floor === undefined ? claim.weight : raised(held, claim) - held, claim);
+    } else if (claim.out) {
+      run("DELETE FROM phoneproof_members WHERE window = ? AND member = ? AND at = ?", claim.window, claim.member, claim.now);
+    } else {
+      // `added_by`: the commit that added it, where no other has claimed it since.
+      const enter = `INSERT INTO phoneproof_members VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+        at = max(at, excluded.at), ends = max(ends, excluded.ends), added_by = CASE added_by WHEN excluded.added_by THEN added_by END`;
+      run(enter, claim.window, claim.member, claim.now, token ?? null, endOf(claim));
+    }
+  }
+
+  function takeBack(claim: Claim, token: string): void {
+    if ("sum" in claim) addTo(connection, claim.sum, claim.part, -claim.weight, claim);
+    else run("DELETE FROM phoneproof_members WHERE window = ? AND member = ? AND added_by = ?", claim.window, claim.member, token);
+  }
+
+  if (!hasLanded(token)) {
+    if (record !== undefined && (current?.tokens[0] ?? null) !== expected) return { done: false, ...(current && { current }) };
+    for (const [refusedBy, claim] of claims.entries()) {
+      const refusal = refusalOf(claim);
+      if (refusal !== undefined) return { done: false, refusedBy, ...refusal };
+    }
+    claims.forEach(make);
+    if (revoke !== undefined && hasLanded(revoke.token)) for (const claim of revoke.claims) takeBack(claim, revoke.token);
+    if (record !== undefined) write(connection, record, row);
+  }
+  const countOf = (claim: Claim) => ("sum" in claim ? heldIn(claim) : newerThan(claim));
+  return { done: true, counts: claims.map((claim, at) => (counts?.includes(at) === false ? undefined : countOf(claim))), asked: asks.map(heldIn) };
+}
+
+function write({ run }: Connection, record: RecordWrite, before: SqliteRow | undefined): void {
+  const { customer, id, tokens, data, keepUntil, wakeAt = null } = record;
+  const wake = wakeAt === "unchanged" ? (before?.["wake_at"] ?? null) : wakeAt;
+  run("REPLACE INTO phoneproof_records VALUES (?, ?, ?, ?, ?, ?, ?)", customer, id, JSON.stringify(tokens), data, keepUntil, wake, endOf(record));
+}
+
+/** Adds to a part of a sum, or to a counter. */
+export function addTo({ run }: Connection, sum: string, part: number, by: number, expiry: Expiry): void {
+  if (by === 0) return;
+  const add = "INSERT INTO phoneproof_sums VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET held = held + excluded.held, ends = max(ends, excluded.ends)";
+  run(add, sum, part, by, endOf(expiry));
+}
+
+/** What a sum that holds `held` comes to with a claim. */
+function raised(held: number, { weight, floor = Number.NEGATIVE_INFINITY }: SumClaim): number {
+  return Math.max(floor, Math.max(floor, held) + weight);
+}

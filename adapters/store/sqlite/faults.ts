@@ -1,0 +1,31 @@
+/** What an error of SQLite's means. Its words are the same in all libraries; they hold no values. */
+const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
+  [/is locked|SQLITE_(BUSY|LOCKED)/i, "is locked by another process", "end the process that keeps a transaction open, or raise option `busyTimeout`"],
+  [/cannot start a transaction within/i, "has a transaction open", "give the store a handle of its own"],
+  [/readonly|query_only/i, "is read-only", "open it for writing, and let the process write to its folder too"],
+  [/database or disk is full/i, "is full", "make room on the disk, or raise max_page_count; nothing was written"],
+  [/malformed|not a database|file is encrypted/i, "is corrupt, or is not an SQLite database", "restore it from a backup, or name another file"],
+  [/unable to open/i, "cannot be opened", "create its folder, and let the process write to it"],
+  [/disk I\/O error/i, "cannot be read or written", "check the disk; keep the file off network file systems"],
+];
+
+const wordsOf = (error: unknown): string => {
+  const { code, errstr, message } = (error ?? {}) as { readonly code?: unknown; readonly errstr?: unknown; readonly message?: unknown };
+  return [message ?? String(error), errstr, code].filter((word) => typeof word === "string" && word !== "").join(", ");
+};
+
+/** Another process, or another handle, is writing or has the whole file. */
+export function isBusy(error: unknown): boolean {
+  return meanings[0]?.[0].test(wordsOf(error)) === true || meanings[1]?.[0].test(wordsOf(error)) === true;
+}
+
+/** What cannot be done with the database as it is. */
+export class SqliteFault extends Error {}
+
+/** What the store throws for an error of the library's. */
+export function faultOf(error: unknown): Error {
+  if (error instanceof SqliteFault || error instanceof RangeError) return error;
+  const words = wordsOf(error);
+  const [, what, fix] = meanings.find(([pattern]) => pattern.test(words)) ?? [];
+  return new SqliteFault(what === undefined ? `sqliteStore: ${words}` : `sqliteStore: the database ${what} (${words}): ${fix}`);
+}

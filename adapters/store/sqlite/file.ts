@@ -1,0 +1,44 @@
+import type { SqliteHandle } from "./connection.js";
+import { faultOf, SqliteFault } from "./faults.js";
+
+type Open = (file: string) => SqliteHandle & { close(): void };
+
+/** Opens a file through what this runtime has, or through the package `libsql`. */
+export async function openFile(file: string): Promise<ReturnType<Open>> {
+  const open = builtIn() ?? (await installed());
+  try {
+    return open(file);
+  } catch (error) {
+    throw faultOf(error);
+  }
+}
+
+/** `bun:sqlite` or `node:sqlite`, where it is there. */
+function builtIn(): Open | undefined {
+  const find = globalThis.process?.getBuiltinModule as ((name: string) => Record<string, new (file: string) => ReturnType<Open>> | undefined) | undefined;
+  const Database = find?.("bun:sqlite")?.["Database"] ?? quietly(() => find?.("node:sqlite")?.["DatabaseSync"]);
+  return Database && ((file) => new Database(file));
+}
+
+async function installed(): Promise<Open> {
+  // A name that bundlers do not follow.
+  const name = "libsql";
+  try {
+    const { default: Database } = (await import(name)) as { readonly default: new (file: string) => ReturnType<Open> };
+    return (file) => new Database(file);
+  } catch (cause) {
+    const fix = "use Node.js 22.13 or newer, or npm install libsql";
+    throw new SqliteFault(`sqliteStore: option \`file\` needs node:sqlite, which this runtime does not have, or the package libsql: ${fix}`, { cause });
+  }
+}
+
+/** Node.js warns that the module is experimental, at its first use: not the user's choice, and nothing to act upon. */
+function quietly<T>(load: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    return load();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}

@@ -1,0 +1,209 @@
+import type { Store, StoredRecord } from "../../../src/ports/store.js";
+import { onlyOptions } from "../../kit/option-fault.js";
+import { addTo, commit, endOf, parseRecord, rowOf } from "./commit.js";
+import { type Connection, connectionOf, isDurableObject, retried, type SqliteDatabase, type SqliteHandle, type Write, writerOf } from "./connection.js";
+import { openFile } from "./file.js";
+import { prepare, type Synchronous, sweeperOf, synchronousNames } from "./schema.js";
+
+export type { DurableObjectStorage, SqliteDatabase, SqliteHandle, SqliteStatement, SqliteValue } from "./connection.js";
+
+/** Options of `sqliteStore`: `database` or `file`. */
+export interface SqliteStoreOptions {
+  /**
+   * An open database, which you close: a `DatabaseSync` of `node:sqlite`, a `Database` of `better-sqlite3`, `libsql` or `bun:sqlite`, or `ctx.storage` of a Durable Object. Give the store a handle of its own:
+   * it sets `busy_timeout`, `synchronous` and `secure_delete` on it, and `journal_mode` of the file to WAL. The file may hold other tables; those of the store begin with `phoneproof_`.
+   */
+  readonly database?: SqliteDatabase;
+  /** Path of a file, which the store opens at its first use, through `node:sqlite` (Node.js 22.13 or newer), `bun:sqlite`, or the package `libsql`; it is created if it is missing. `close` closes it. */
+  readonly file?: string;
+  /**
+   * What is safe of what was acknowledged, as `PRAGMA synchronous` names it. Default `"FULL"`: it survives a power cut. With `"NORMAL"` it survives the end of the process, and a power cut may take the last moments,
+   * what was counted among them. Not with a Durable Object, whose storage decides that.
+   */
+  readonly synchronous?: Synchronous;
+  /** How long a call waits while another process writes, in milliseconds; then it is rejected. An integer from 0 to 60,000. Default 1,500. */
+  readonly busyTimeout?: number;
+}
+
+/** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
+const maxBytes = 64 * 1024;
+
+/** Rows that one transaction deletes, at most. */
+const mostDeleted = 500;
+
+interface Opened {
+  readonly connection: Connection;
+  readonly write: Write;
+  close(): void;
+}
+
+/**
+ * Keeps authentications and what is counted in an SQLite database (3.37 or newer): for one machine. Processes on it may share a file; a file on a network file system they may not.
+ *
+ * A commit is one transaction (`BEGIN IMMEDIATE`); those of one turn of the event loop share one, and with it the sync of the disk. Where another process is writing the store waits without holding up the event
+ * loop. What has ended is cleared away a little with each write. The tables are made, and brought up to date, at the first use.
+ *
+ * @throws TypeError when an option is wrong; the message names it and the fix.
+ */
+export function sqliteStore(options: SqliteStoreOptions): Store {
+  const { database, file, synchronous = "FULL", busyTimeout = 1_500 } = readOptions(options);
+  let opening: Promise<Opened> | undefined;
+
+  async function open(): Promise<Opened> {
+    const opened = database ?? (await openFile(file as string));
+    const close = () => {
+      if (database === undefined) (opened as SqliteHandle & { close(): void }).close();
+    };
+    try {
+      const connection = connectionOf(opened);
+      await retried(busyTimeout, () => prepare(connection, opened, synchronous));
+      return { connection, write: writerOf(connection, busyTimeout, sweeperOf(connection)), close };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  async function opened(): Promise<Opened> {
+    opening ??= open();
+    return opening.catch((error) => {
+      opening = undefined;
+      throw error;
+    });
+  }
+
+  async function read<T>(work: (connection: Connection) => T): Promise<T> {
+    const { connection } = await opened();
+    return retried(busyTimeout, () => work(connection));
+  }
+
+  async function write<T>(work: (connection: Connection) => T, canWait?: boolean): Promise<T> {
+    const { connection, write } = await opened();
+    return write(() => work(connection), canWait);
+  }
+
+  return {
+    async find(customer, id): Promise<StoredRecord | undefined> {
+      const row = await read((connection) => rowOf(connection, { customer, id }));
+      return row && parseRecord(row);
+    },
+
+    async commit(change) {
+      if (change.record !== undefined) refuseLarge("data", change.record.data);
+      return write((connection) => commit(connection, change));
+    },
+
+    async members(window, limit): Promise<string[]> {
+      const newest = "SELECT member FROM phoneproof_members WHERE window = ? ORDER BY at DESC LIMIT ?";
+      return (await read(({ all }) => all(newest, window, Math.max(0, limit)))).map(({ member }) => member as string);
+    },
+
+    async tally(adds, reads): Promise<number[]> {
+      const held = "SELECT held FROM phoneproof_sums WHERE sum = ? AND part = -1";
+      const readAll = ({ get }: Connection) => reads.map((counter) => Number(get(held, counter)?.["held"] ?? 0));
+      if (adds.length === 0) return read(readAll);
+      return write((connection) => {
+        for (const add of adds) addTo(connection, add.counter, -1, add.by, add);
+        return readAll(connection);
+      }, true);
+    },
+
+    async lease(until, limit, leaseUntil): Promise<StoredRecord[]> {
+      if (limit < 1) return [];
+      const due = "SELECT * FROM phoneproof_records WHERE wake_at <= ? ORDER BY wake_at LIMIT ?";
+      const rows = await write(({ all, run }) => {
+        const rows = all(due, until, limit);
+        for (const { customer = null, id = null } of rows)
+          run("UPDATE phoneproof_records SET wake_at = ? WHERE customer = ? AND id = ?", leaseUntil, customer, id);
+        return rows;
+      });
+      const faults: unknown[] = [];
+      const records = rows.flatMap((row) => {
+        try {
+          return parseRecord(row);
+        } catch (error) {
+          faults.push(error);
+          return [];
+        }
+      });
+      // A corrupt record was moved like the others, and must not hold up the work on them: it is reported when nothing else came with it.
+      if (records.length === 0 && faults.length > 0) throw faults[0];
+      return records;
+    },
+
+    async get(key): Promise<string | undefined> {
+      return (await read(({ get }) => get("SELECT value FROM phoneproof_values WHERE name = ?", key)))?.["value"] as string | undefined;
+    },
+
+    async put(key, value, expiry): Promise<void> {
+      refuseLarge("value", value);
+      await write(({ run }) => run("REPLACE INTO phoneproof_values VALUES (?, ?, ?)", key, value, endOf(expiry)));
+    },
+
+    async delete({ records = [], windows = [], sums = [], values = [] }): Promise<void> {
+      const rows: [sql: string, ...names: string[]][] = [
+        ...records.map(({ customer, id }): [string, string, string] => ["records WHERE customer = ? AND id = ?", customer, id]),
+        ...windows.map((window): [string, string] => ["members WHERE window = ?", window]),
+        ...sums.map(({ sum }): [string, string] => ["sums WHERE sum = ? AND part >= 0", sum]),
+        ...values.map((key): [string, string] => ["values WHERE name = ?", key]),
+      ];
+      for (let from = 0; from < rows.length; from += mostDeleted)
+        await write(({ run }) => {
+          for (const [where, ...names] of rows.slice(from, from + mostDeleted)) run(`DELETE FROM phoneproof_${where}`, ...names);
+        });
+      // The log still holds what was erased. Where another process reads just now it stays until the log is written over.
+      if (records.length + windows.length > 0 && !(database && isDurableObject(database))) await read(({ all }) => all("PRAGMA wal_checkpoint(TRUNCATE)"));
+    },
+
+    async inspect(until) {
+      const pragma = (connection: Connection, name: string) => String(connection.get(`PRAGMA ${name}`)?.[name]);
+      return read((connection) => {
+        const due = Number(connection.get("SELECT count(*) AS due FROM (SELECT 1 FROM phoneproof_records WHERE wake_at <= ? LIMIT 10000)", until)?.["due"]);
+        const kept = database !== undefined && isDurableObject(database) ? undefined : pragma(connection, "journal_mode");
+        const level = kept && (synchronousNames[Number(pragma(connection, "synchronous"))] ?? "");
+        return { kind: "sqlite", time: Date.now(), due, ...(kept && level && { settings: { journal_mode: kept, synchronous: level } }) };
+      });
+    },
+
+    /** After what was asked before. A later call opens the file again: another verifier may share the store. */
+    async close(): Promise<void> {
+      const last = await opening?.catch(() => undefined);
+      opening = undefined;
+      await last?.write(() => undefined).catch(() => undefined);
+      last?.close();
+    },
+  };
+}
+
+function readOptions(options: SqliteStoreOptions): SqliteStoreOptions {
+  onlyOptions("sqliteStore", options, { database: true, file: true, synchronous: true, busyTimeout: true });
+  const { database, file, synchronous, busyTimeout } = options;
+  const wrong = (option: string, problem: string) => new TypeError(`sqliteStore: option \`${option}\` ${problem}`);
+  if (file === undefined) {
+    const problem = faultOfDatabase(database);
+    if (problem !== undefined) throw wrong("database", problem);
+  } else {
+    if (database !== undefined) throw wrong("file", "must be left out where `database` is given");
+    if (typeof file !== "string" || file === "") throw wrong("file", 'must be the path of a file, as in sqliteStore({ file: "phoneproof.db" })');
+  }
+  if (synchronous !== undefined && !synchronousNames.includes(synchronous)) throw wrong("synchronous", `must be one of ${synchronousNames.join(", ")}`);
+  if (synchronous !== undefined && database !== undefined && isDurableObject(database)) throw wrong("synchronous", "must be left out for a Durable Object");
+  if (busyTimeout !== undefined && !(Number.isInteger(busyTimeout) && busyTimeout >= 0 && busyTimeout <= 60_000))
+    throw wrong("busyTimeout", "must be an integer from 0 to 60,000: milliseconds");
+  return options;
+}
+
+function faultOfDatabase(database: unknown): string | undefined {
+  if (database === undefined) return 'is missing: pass an open database, or option `file`, as in sqliteStore({ file: "phoneproof.db" })';
+  if (typeof database === "string") return "must be an open database; for a path use option `file`";
+  const { exec, prepare, sql, transactionSync, then, batch, parallelize } = (database ?? {}) as Record<string, unknown>;
+  if (typeof then === "function") return "is a promise: await it first";
+  if (typeof batch === "function") return "is a D1 database, which cannot look and write in one step; use a Durable Object's `ctx.storage`";
+  if (typeof parallelize === "function") return "is of the package sqlite3, which is asynchronous; use node:sqlite, better-sqlite3 or libsql";
+  if ((typeof exec === "function" && typeof prepare === "function") || (typeof transactionSync === "function" && sql !== undefined)) return undefined;
+  return "must be an open database of node:sqlite, better-sqlite3, libsql or bun:sqlite, or `ctx.storage` of a Durable Object";
+}
+
+function refuseLarge(what: string, text: string): void {
+  if (Buffer.byteLength(text) > maxBytes) throw new RangeError(`sqliteStore: ${what} is larger than ${maxBytes} bytes`);
+}

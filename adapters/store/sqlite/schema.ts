@@ -1,0 +1,74 @@
+import { type Connection, isDurableObject, type SqliteDatabase, type SqliteValue } from "./connection.js";
+import { SqliteFault } from "./faults.js";
+
+/**
+ * What makes the tables, step by step: a database that has done the first `n` does the others. Steps are added, never changed. `ends` is when a row may be cleared away, in milliseconds by the clock of
+ * this machine. A counter is the part -1 of a sum.
+ */
+const steps: readonly string[] = [
+  `CREATE TABLE phoneproof_records (customer TEXT, id TEXT, tokens TEXT NOT NULL, data TEXT NOT NULL, keep_until INTEGER NOT NULL, wake_at INTEGER, ends INTEGER NOT NULL,
+     PRIMARY KEY (customer, id)) STRICT, WITHOUT ROWID;
+   CREATE INDEX phoneproof_wake ON phoneproof_records (wake_at) WHERE wake_at IS NOT NULL;
+   CREATE TABLE phoneproof_members (window TEXT, member TEXT, at INTEGER NOT NULL, added_by TEXT, ends INTEGER NOT NULL, PRIMARY KEY (window, member)) STRICT, WITHOUT ROWID;
+   CREATE TABLE phoneproof_sums (sum TEXT, part INTEGER, held INTEGER NOT NULL, ends INTEGER NOT NULL, PRIMARY KEY (sum, part)) STRICT, WITHOUT ROWID;
+   CREATE TABLE phoneproof_values (name TEXT PRIMARY KEY, value TEXT NOT NULL, ends INTEGER NOT NULL) STRICT, WITHOUT ROWID;`,
+];
+
+/** How safe an acknowledged write is, by SQLite's names. */
+export const synchronousNames = ["OFF", "NORMAL", "FULL", "EXTRA"] as const;
+export type Synchronous = (typeof synchronousNames)[number];
+
+/** Sets the handle, and brings the tables up to date. Any number of processes may do so at the same time. */
+export function prepare(connection: Connection, database: SqliteDatabase, synchronous: Synchronous): void {
+  const { all, get, exec, atomically } = connection;
+  if (!isDurableObject(database)) {
+    // A wait of SQLite's own holds up the event loop: the store waits by itself.
+    exec("PRAGMA busy_timeout = 0");
+    exec(`PRAGMA synchronous = ${synchronous}`);
+    // What was deleted is overwritten: numbers are among it.
+    exec("PRAGMA secure_delete = ON");
+    if (get("PRAGMA journal_mode")?.["journal_mode"] === "delete") all("PRAGMA journal_mode = WAL");
+  }
+  const version = () => Number(get("SELECT version FROM phoneproof_schema")?.["version"] ?? 0);
+  const isMade = () => get("SELECT 1 FROM sqlite_master WHERE name = 'phoneproof_schema'") !== undefined;
+  if (isMade() && version() === steps.length) return;
+  atomically(() => {
+    if (!isMade()) exec("CREATE TABLE phoneproof_schema (version INTEGER NOT NULL) STRICT");
+    const done = version();
+    if (done > steps.length)
+      throw new SqliteFault(
+        `sqliteStore: the database is of a newer phoneproof (its tables are at step ${done}, this one knows ${steps.length}): update phoneproof`,
+      );
+    for (const step of steps.slice(done)) exec(step);
+    exec(`DELETE FROM phoneproof_schema; INSERT INTO phoneproof_schema VALUES (${steps.length})`);
+  });
+}
+
+/** Tables, and their keys. */
+const keysOf = { records: ["customer", "id"], members: ["window", "member"], sums: ["sum", "part"], values: ["name"] } as const;
+
+/** How much longer than asked what has ended is kept, in milliseconds: a clock may be put right. */
+const grace = 10 * 60_000;
+
+/** Rows that are looked at in each transaction, and more for each write in it. */
+const looks = { perTransaction: 64, perWrite: 16 };
+
+/** Clears away what has ended: each call looks at some rows of one table more, around and around. */
+export function sweeperOf({ get, run }: Connection): (writes: number) => void {
+  const turns = Object.entries(keysOf).map(([table, keys]) => {
+    const [names, marks] = [keys.join(", "), keys.map(() => "?").join(", ")];
+    const start: readonly SqliteValue[] = keys.map(() => "");
+    const after = `FROM phoneproof_${table} WHERE (${names}) > (${marks})`;
+    let from = start;
+    return (rows: number) => {
+      const last = get(`SELECT ${names} ${after} ORDER BY ${names} LIMIT 1 OFFSET ?`, ...from, rows);
+      const to = last && keys.map((key) => last[key] as SqliteValue);
+      const ended = `DELETE ${after} AND ends < ?`;
+      if (to === undefined) run(ended, ...from, Date.now() - grace);
+      else run(`${ended} AND (${names}) <= (${marks})`, ...from, Date.now() - grace, ...to);
+      from = to ?? start;
+    };
+  });
+  let turn = 0;
+  return (writes) => turns[turn++ % turns.length]?.(looks.perTransaction + looks.perWrite * writes);
+}
