@@ -8,7 +8,9 @@ const siblings: NonNullable<Options["esbuildPlugins"]>[number] = {
   setup(build) {
     if (build.initialOptions.format !== "cjs") return;
     build.onResolve({ filter: /^(\.\.\/|\.\.\/\.\.\/src\/)index\.js$|\/adapters\/store\/memory\/index\.js$/ }, ({ path, importer }) =>
-      /[\\/](src[\\/]testing|tools[\\/]simulate)[\\/]/.test(importer) ? { path: path.endsWith("memory/index.js") ? "./memory.cjs" : "./index.cjs", external: true } : undefined,
+      /[\\/](src[\\/]testing|tools[\\/]simulate)[\\/]/.test(importer)
+        ? { path: path.endsWith("memory/index.js") ? "./memory.cjs" : "./index.cjs", external: true }
+        : undefined,
     );
   },
 };

@@ -1,5 +1,4 @@
 import { parseArgs } from "node:util";
-import { generateApiKey } from "../access/accounts.js";
 import { defaultPolicy } from "../domain/policy.js";
 import { integer } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
