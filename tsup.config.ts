@@ -38,6 +38,7 @@ export default defineConfig({
     memory: "adapters/store/memory/index.ts",
     redis: "adapters/store/redis/index.ts",
     mongo: "adapters/store/mongo/index.ts",
+    postgres: "adapters/store/postgres/index.ts",
     express: "adapters/http/express.ts",
     fastify: "adapters/http/fastify.ts",
     next: "adapters/http/next.ts",

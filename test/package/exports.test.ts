@@ -15,6 +15,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./memory": { exports: ["memoryStore"], loads: [] },
   "./redis": { exports: ["fromGlide", "fromIoredis", "fromNodeRedis", "fromUpstash", "redisStore"], loads: [] },
   "./mongo": { exports: ["mongoStore"], loads: [] },
+  "./postgres": { exports: ["postgresStore", "schemaSql"], loads: [] },
   "./express": { exports: ["expressHandlers"], loads: [] },
   "./fastify": { exports: ["fastifyPlugin"], loads: [] },
   "./next": { exports: ["nextHandlers"], loads: [] },

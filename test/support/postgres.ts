@@ -90,7 +90,19 @@ const run = (name: string, args: readonly string[]) => promisify(execFile)(progr
 
 /** Starts a server with a cluster of its own. Nothing waits for the disk, unless `settings` say otherwise: a process that is killed loses nothing by that, only a power cut does. */
 export async function startPostgres(settings: readonly string[] = [], directory = ownDirectory()): Promise<OwnPostgresServer> {
-  await run("initdb", ["--pgdata", join(directory, "data"), "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync"]);
+  await run("initdb", [
+    "--pgdata",
+    join(directory, "data"),
+    "--username",
+    "postgres",
+    "--auth",
+    "trust",
+    "--encoding",
+    "UTF8",
+    "--locale",
+    "C.UTF-8",
+    "--no-sync",
+  ]);
   return startOn(directory, ["fsync=off", "full_page_writes=off", ...settings]);
 }
 
@@ -107,13 +119,23 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
   const address = () => `postgres://postgres@127.0.0.1:${port}/postgres`;
 
   async function start(): Promise<void> {
-    const options = [`port=${port}`, "listen_addresses=127.0.0.1", `unix_socket_directories=${directory}`, "max_connections=300", "log_min_messages=fatal", ...settings];
+    const options = [
+      `port=${port}`,
+      "listen_addresses=127.0.0.1",
+      `unix_socket_directories=${directory}`,
+      "max_connections=300",
+      "log_min_messages=fatal",
+      ...settings,
+    ];
     child = spawnServer(program("postgres"), ["-D", join(directory, "data"), ...options.flatMap((one) => ["-c", one])]);
     let said = "";
     child.stderr?.on("data", (text) => {
       said = `${said}${text}`.slice(-2_000);
     });
-    await until(`postgres on ${port} answers`, async () => child.exitCode !== null || (await run("pg_isready", ["--dbname", address()])).stdout.includes("accepting"));
+    await until(
+      `postgres on ${port} answers`,
+      async () => child.exitCode !== null || (await run("pg_isready", ["--dbname", address()])).stdout.includes("accepting"),
+    );
     if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}: ${said}`);
   }
 
@@ -122,7 +144,7 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
   async function kill(): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((done) => child.once("exit", done));
-    for (const pid of processes()) process.kill(pid, "SIGKILL");
+    for (const pid of processes()) signalTo(pid, "SIGKILL");
     await gone;
   }
 
@@ -140,7 +162,7 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
       return address();
     },
     signal(name) {
-      for (const pid of processes()) process.kill(pid, name);
+      for (const pid of processes()) signalTo(pid, name);
     },
     kill,
     restart: start,
@@ -149,6 +171,15 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Some of its processes may have ended since they were listed. */
+function signalTo(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ESRCH") throw error;
+  }
 }
 
 /** Starts a server. It ends with this process, however that ends: a shell waits for the end of its input and ends the server. */

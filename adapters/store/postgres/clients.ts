@@ -17,7 +17,8 @@ export interface PostgresJs {
 /** Tells the client by its methods; throws a `TypeError` that names the option and the fix when it is not one of the known ones. `prepare`: the statement of a commit is prepared by its name. */
 export function recognise(options: { readonly pool?: unknown; readonly query?: unknown }, prepare: boolean | undefined): RunQuery {
   const { pool, query } = options;
-  if ((pool === undefined) === (query === undefined)) throw new TypeError("postgresStore: pass either `pool` or `query`, as in postgresStore({ pool: new Pool() })");
+  if ((pool === undefined) === (query === undefined))
+    throw new TypeError("postgresStore: pass either `pool` or `query`, as in postgresStore({ pool: new Pool() })");
   if (query !== undefined) {
     if (typeof query === "function") return query as RunQuery;
     throw new TypeError("postgresStore: option `query` must be a function (text, values) => Promise of rows");
@@ -30,7 +31,7 @@ export function recognise(options: { readonly pool?: unknown; readonly query?: u
   if (has(pool, "query")) {
     const { query } = pool as { query(text: unknown, values: unknown[]): Promise<{ rows: readonly unknown[] }> };
     const run = query.bind(pool);
-    const nameOf = (text: string) => (prepare ? /^select outcome\b.* from "(\w+)"\.commit\(/.exec(text)?.[1] : undefined);
+    const nameOf = (text: string) => (prepare ? /^select "(\w+)"\.commit\(/.exec(text)?.[1] : undefined);
     return async (text, values) => {
       const schema = nameOf(text);
       return (await (schema === undefined ? run(text, values) : run({ name: `${schema} commit`, text }, values))).rows;
@@ -41,5 +42,8 @@ export function recognise(options: { readonly pool?: unknown; readonly query?: u
 }
 
 function has(client: unknown, method: string): boolean {
-  return ((typeof client === "object" && client !== null) || typeof client === "function") && typeof (client as unknown as Record<string, unknown>)[method] === "function";
+  return (
+    ((typeof client === "object" && client !== null) || typeof client === "function") &&
+    typeof (client as unknown as Record<string, unknown>)[method] === "function"
+  );
 }

@@ -1,5 +1,5 @@
-import type { Change, Claim, CommitResult, Expiry, RecordWrite } from "../../../src/ports/store.js";
-import { clean, listName, numbers, original, recordKey, sumName, texts, windowName } from "./names.js";
+import type { Change, Claim, CommitResult, Expiry, RecordWrite, StoredRecord } from "../../../src/ports/store.js";
+import { clean, listName, numbers, original, parseKey, recordKey, sumName, texts, windowName } from "./names.js";
 
 /** No limit, and no floor: the largest and the smallest number of PostgreSQL. */
 const [unlimited, bottomless] = ["9223372036854775807", "-9223372036854775808"];
@@ -20,22 +20,30 @@ interface Entry {
   readonly name: string;
   readonly member: string;
   readonly turn: number;
-  readonly words: readonly (number | string)[];
+  /** Its nine numbers (schema.ts). */
+  readonly words: (number | string)[];
 }
 
 /** The values of `commit(…)` for a change. */
 export function valuesOf({ claims = [], asks = [], record, expected, revoke, counts }: Change): (string | null)[] {
   const entries: Entry[] = [];
-  /** Of each name the claims on it. A claim on a row that another has changed already comes a turn later; one of the same member changes nothing more. */
   const made = new Map<string, Entry[]>();
+  let isRead = asks.length > 0 || (counts ?? claims).length > 0;
+  let [lists, zeros] = [0, 0];
 
-  function enter(name: string, member: string, verb: number, words: (does: number) => readonly (number | string)[]): void {
-    const before = made.get(name) ?? [];
-    const isAgain = !name.startsWith("#") && before.some((other) => other.member === member && other.words[1] === verb);
-    const does = isAgain ? verbs.nothing : verb;
-    const turn = does === verbs.nothing || name.startsWith("-") ? 0 : before.filter((other) => other.turn > 0).length + 1;
-    const entry = { name, member, turn, words: words(does) };
-    made.set(name, [...before, entry]);
+  /** A claim on a row that another claim changes already is made a turn later; one of the same member changes nothing more, and is looked at with the first. */
+  function enter(name: string, member: string, words: (number | string)[]): void {
+    const before = made.get(name);
+    const first = name.startsWith("#") ? undefined : before?.find((other) => other.member === member && other.words[1] === words[1]);
+    if (first !== undefined) {
+      if (first.words[3] === 1) isRead = true;
+      first.words[3] = 1;
+      words[1] = verbs.nothing;
+    }
+    const isTurn = words[1] !== verbs.nothing && !name.startsWith("-");
+    const entry = { name, member, turn: first?.turn ?? (isTurn ? 1 + (before?.filter(({ turn }) => turn > 0).length ?? 0) : 0), words };
+    if (before === undefined) made.set(name, [entry]);
+    else before.push(entry);
     entries.push(entry);
   }
 
@@ -43,33 +51,34 @@ export function valuesOf({ claims = [], asks = [], record, expected, revoke, cou
     if ("sum" in one) {
       const { sum, part, parts, ahead, weight, floor, limit } = one;
       const verb = isRevoked ? verbs.takesBack : weight === 0 && floor === undefined ? verbs.nothing : verbs.adds;
-      const most = weight < 0 ? unlimited : (limit ?? unlimited);
+      const held = isRevoked || weight < 0 ? undefined : limit;
+      const most = held ?? unlimited;
+      if (held !== undefined && verb === verbs.nothing) zeros++;
+      // Where there is no row, nothing is compared when it is made.
+      else if (held !== undefined && Math.max(floor ?? weight, Math.max(floor ?? 0, 0) + weight) > held) isRead = true;
       const [by, low] = isRevoked ? [-weight, bottomless] : [weight, floor ?? bottomless];
-      enter(sumName(sum), "", verb, (does) => [place, does, part, by, low, part - parts, ahead ? part + 1 : part, most, minutes(one)]);
+      enter(sumName(sum), "", [place, verb, part, by, low, part - parts, ahead ? part + 1 : part, most, minutes(one)]);
       return;
     }
     const { window, member, since, now, limit, out } = one;
-    const verb = isRevoked ? verbs.takesBack : out ? verbs.takesOut : verbs.adds;
     if (isRevoked && out) return;
+    const verb = isRevoked ? verbs.takesBack : out ? verbs.takesOut : verbs.adds;
+    if (limit === undefined) lists++;
     const top = limit === undefined ? Number(counts?.includes(place) !== false) : largestLimit(claims, window) + slack;
-    const most = out ? unlimited : (limit ?? unlimited);
     const name = limit === undefined ? listName(window) : windowName(window);
-    enter(name, clean(member), verb, (does) => [place, does, 2 * now, 0, 0, 2 * since + 1, top, most, minutes(one)]);
+    enter(name, clean(member), [place, verb, 2 * now, 0, 0, 2 * since + 1, top, out ? unlimited : (limit ?? unlimited), minutes(one)]);
   }
 
   for (const [place, one] of claims.entries()) claim(one, place, false);
   for (const one of revoke?.claims ?? []) claim(one, -1, true);
   for (const [at, { sum, part, parts, ahead }] of asks.entries())
-    enter(sumName(sum), "", verbs.nothing, () => [claims.length + at, verbs.nothing, part, 0, bottomless, part - parts, ahead ? part + 1 : part, unlimited, 0]);
+    enter(sumName(sum), "", [claims.length + at, verbs.nothing, part, 0, bottomless, part - parts, ahead ? part + 1 : part, unlimited, 0]);
   entries.sort(inOrder);
-
-  const isRead = asks.length > 0 || (counts === undefined ? claims.length > 0 : counts.length > 0) || entries.some(({ words }) => words[7] !== unlimited);
-  const lists = entries.filter(({ name }) => name.startsWith("-")).length;
   return [
     record ? recordKey(record.customer, record.id) : null,
     record ? texts(record.tokens.map(clean)) : null,
     record ? clean(record.data) : null,
-    numbers([record?.keepUntil ?? 0, record ? minutes(record) : 0, wakeOf(record), Number(isRead), lists]),
+    numbers([record?.keepUntil ?? 0, record ? minutes(record) : 0, wakeOf(record), Number(isRead), lists, zeros]),
     expected == null ? null : clean(expected),
     record && revoke ? clean(revoke.token) : null,
     texts(entries.map(({ name }) => name)),
@@ -92,39 +101,39 @@ function largestLimit(claims: readonly Claim[], window: string): number {
 }
 
 /** The order in which rows are locked, the same in every commit: the longest names first. The shorter a name is, the more it covers, so that rows which many want are held for the shortest time. */
-function inOrder(a: Pick<Entry, "turn" | "name" | "member">, b: Pick<Entry, "turn" | "name" | "member">): number {
-  return a.turn - b.turn || b.name.length - a.name.length || (a.name < b.name ? -1 : a.name > b.name ? 1 : a.member < b.member ? -1 : 1);
+function inOrder(a: Entry, b: Entry): number {
+  return a.turn - b.turn || b.name.length - a.name.length || compare(a.name, b.name) || compare(a.member, b.member);
 }
 
 /** Names in that order. */
 export function lockOrder(names: Iterable<string>): string[] {
-  return [...new Set(names)].sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
+  return [...new Set(names)].sort((a, b) => b.length - a.length || compare(a, b));
 }
 
-/** A row of `commit(…)`. */
-export interface Outcome {
-  readonly outcome: string;
-  readonly tokens: string | null;
-  readonly data: string | null;
-  readonly keep_until: string | number | bigint | null;
-}
+const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 
-/** What a row of `commit(…)` says of a change. */
-export function resultOf({ claims = [], asks = [], record, counts: wanted }: Change, row: Outcome): CommitResult {
-  const [kind, rest] = [row.outcome.slice(0, 1), row.outcome.slice(1)];
-  const found = rest === "" ? [] : rest.split(",").map(Number);
+/** What `commit(…)` says of a change. */
+export function resultOf({ claims = [], asks = [], counts: wanted }: Change, outcome: string): CommitResult {
+  const [kind, rest] = [outcome.slice(0, 1), outcome.slice(1)];
   if (kind === "-") return { done: false };
-  if (kind === "=") return { done: false, current: { ...storedOf(row), customer: record?.customer ?? "", id: record?.id ?? "" } };
-  if (kind === "!") {
-    const [refusedBy = 0, count = 0, room] = found;
-    if (room === undefined) return { done: false, refusedBy, count };
-    return "sum" in (claims[refusedBy] as Claim) ? { done: false, refusedBy, count, roomPart: room } : { done: false, refusedBy, count, roomSince: room };
+  if (kind === "=") return { done: false, current: parseRecord(rest) };
+  const found = rest === "" ? [] : rest.split(",").map(Number);
+  if (kind === "+") {
+    const counts = claims.map((_, at) => (wanted?.includes(at) === false ? undefined : found[at]));
+    return { done: true, counts, asked: asks.map((_, at) => found[claims.length + at] ?? 0) };
   }
-  const counts = claims.map((_, at) => (wanted?.includes(at) === false ? undefined : found[at]));
-  return { done: true, counts, asked: asks.map((_, at) => found[claims.length + at] ?? 0) };
+  const [refusedBy = 0, count = 0, room] = found;
+  if (room === undefined) return { done: false, refusedBy, count };
+  return "sum" in (claims[refusedBy] as Claim) ? { done: false, refusedBy, count, roomPart: room } : { done: false, refusedBy, count, roomSince: room };
 }
 
-/** The fields of a record from its row. */
-export function storedOf({ tokens, data, keep_until }: Pick<Outcome, "tokens" | "data" | "keep_until">) {
-  return { tokens: (JSON.parse(tokens as string) as string[]).map(original), data: original(data as string), keepUntil: Number(keep_until) };
+/** The record of its JSON. */
+export function parseRecord(json: string | object): StoredRecord {
+  const { key, tokens, data, keepUntil } = (typeof json === "string" ? JSON.parse(json) : json) as {
+    key: string;
+    tokens: string[];
+    data: string;
+    keepUntil: number;
+  };
+  return { ...parseKey(key), tokens: tokens.map(original), data: original(data), keepUntil };
 }

@@ -1,11 +1,11 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
 import { type PostgresJs, type PostgresPool, type RunQuery, recognise } from "./clients.js";
-import { lockOrder, minutes, type Outcome, resultOf, storedOf, valuesOf } from "./commit.js";
+import { lockOrder, minutes, parseRecord, resultOf, valuesOf } from "./commit.js";
 import { faultOf, isRolledBack, refuseLarge } from "./faults.js";
 import { inspect } from "./inspect.js";
-import { clean, listName, numbers, original, parseKey, recordKey, sumName, texts, windowName } from "./names.js";
-import { schemaSql as sqlOf } from "./schema.js";
+import { clean, listName, numbers, original, recordKey, sumName, texts, windowName } from "./names.js";
+import { recordJson, schemaSql as sqlOf } from "./schema.js";
 
 export type { PostgresJs, PostgresPool, RunQuery } from "./clients.js";
 
@@ -63,6 +63,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   if (prepare !== undefined && typeof prepare !== "boolean") throw new TypeError("postgresStore: option `prepare` must be true or false");
   const run = recognise(options, prepare);
   const s = quoted(schema);
+  const commitText = `select ${s}.commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as it`;
   let sweptAt = Number.NEGATIVE_INFINITY;
 
   async function ask<Row>(text: string, values: (string | null)[] = []): Promise<readonly Row[]> {
@@ -86,21 +87,20 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     const now = performance.now();
     if (now - sweptAt < sweepEvery) return;
     sweptAt = now;
-    const most = Number(await askOne(`select ${s}.sweep($1::text::integer)::text as it`, [String(sweepRows)]));
+    const most = Number(await askOne(`select ${s}.sweep($1) as it`, [String(sweepRows)]));
     if (most >= sweepRows) sweptAt = Number.NEGATIVE_INFINITY;
   }
 
   return {
     async find(customer, id): Promise<StoredRecord | undefined> {
-      const [row] = await ask<Outcome>(`select to_json(tokens)::text as tokens, data, keep_until::text as keep_until from ${s}.record where key = $1::text`, [recordKey(customer, id)]);
-      return row && { customer, id, ...storedOf(row) };
+      const found = await askOne(`select ${recordJson}::text as it from ${s}.record r where r.key = $1::text`, [recordKey(customer, id)]);
+      return found === undefined ? undefined : parseRecord(found);
     },
 
     async commit(change) {
       if (change.record !== undefined) refuseLarge("a record's data", change.record.data);
-      const text = `select outcome, tokens, data, keep_until::text as keep_until from ${s}.commit($1::text, $2::text::text[], $3::text, $4::text::bigint[], $5::text, $6::text, $7::text::text[], $8::text::text[], $9::text::bigint[], $10::text::integer[])`;
-      const [row] = await ask<Outcome>(text, valuesOf(change));
-      return resultOf(change, row as Outcome);
+      const outcome = await askOne(commitText, valuesOf(change));
+      return resultOf(change, outcome as string);
     },
 
     async members(window, limit): Promise<string[]> {
@@ -121,17 +121,18 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
       }
       const names = lockOrder(added.keys());
       const of = (what: "by" | "life") => numbers(names.map((name) => added.get(name)?.[what] ?? 0));
-      const text = `select ${s}.tally($1::text::text[], $2::text::bigint[], $3::text::integer[], $4::text::text[]) as it`;
-      const counted = await askOne(text, [texts(names), of("by"), of("life"), texts(reads.map(clean))]);
+      const counted = await askOne(`select ${s}.tally($1, $2, $3, $4) as it`, [texts(names), of("by"), of("life"), texts(reads.map(clean))]);
       return counted === undefined ? [] : counted.split(",").map(Number);
     },
 
     async lease(until, limit, leaseUntil): Promise<StoredRecord[]> {
       if (limit < 1) return [];
-      const text = `select key, tokens, data, keep_until::text as keep_until from ${s}.lease($1::text::bigint, $2::text::integer, $3::text::bigint)`;
       // What cannot be cleared away now can be the next time, and holds up no work.
-      const [rows] = await Promise.all([ask<Outcome & { key: string }>(text, [until, limit, leaseUntil].map(String)), sweep().catch(() => undefined)]);
-      return rows.map((row) => ({ ...parseKey(row.key), ...storedOf(row) }));
+      const [leased] = await Promise.all([
+        askOne(`select ${s}.lease($1, $2, $3) as it`, [until, limit, leaseUntil].map(String)),
+        sweep().catch(() => undefined),
+      ]);
+      return leased === undefined ? [] : (JSON.parse(leased) as object[]).map(parseRecord);
     },
 
     async get(key): Promise<string | undefined> {
@@ -148,7 +149,10 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     async delete({ records = [], windows = [], sums = [], values = [] }): Promise<void> {
       const cells = [...windows.map(windowName), ...sums.map(({ sum }) => sumName(sum))];
       const all = [records.map(({ customer, id }) => recordKey(customer, id)), cells, windows.map(listName), values.map(clean)];
-      await ask(`select ${s}.forget($1::text::text[], $2::text::text[], $3::text::text[], $4::text::text[])::text as it`, all.map((names) => texts(lockOrder(names))));
+      await ask(
+        `select ${s}.forget($1, $2, $3, $4) as it`,
+        all.map((names) => texts(lockOrder(names))),
+      );
     },
 
     inspect: (until) => inspect(ask, s, until),
@@ -164,5 +168,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 /** The name of the schema, quoted. */
 function quoted(schema = "phoneproof"): string {
   if (typeof schema === "string" && /^[a-z_][a-z0-9_]{0,62}$/.test(schema) && !schema.startsWith("pg_")) return `"${schema}"`;
-  throw new TypeError("postgresStore: option `schema` must be a lower-case letter or `_`, then lower-case letters, digits and `_`, 63 at most, and must not start with `pg_`");
+  throw new TypeError(
+    "postgresStore: option `schema` must be a lower-case letter or `_`, then lower-case letters, digits and `_`, 63 at most, and must not start with `pg_`",
+  );
 }

@@ -24,14 +24,26 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
   );
   const { time, version, synchronous_commit, isolation, encoding, standby, usable } = server as Server;
   const missing: string[] = [];
-  if (isolation !== "read committed") missing.push(`default_transaction_isolation is ${isolation}, under which commits are rolled back and asked again: alter role current_user set default_transaction_isolation = 'read committed'`);
+  if (isolation !== "read committed")
+    missing.push(
+      `default_transaction_isolation is ${isolation}, under which commits are rolled back and asked again: alter role current_user set default_transaction_isolation = 'read committed'`,
+    );
   if (encoding !== "UTF8") missing.push(`the database is encoded as ${encoding}, which lacks characters: create database … encoding 'UTF8' template template0`);
   if (standby) missing.push("the server is a standby, which cannot be written: connect to the primary, or promote it: select pg_promote()");
   if (usable === null) missing.push(`the schema ${s} is missing: call await store.ensureSchema() once, or run schemaSql() as the owner of the database`);
   else if (!usable) missing.push(`the role may not use the schema: grant usage on schema ${s} to current_user`);
   else missing.push(...(await missingParts(ask, s)));
-  const [counted] = usable && missing.length === 0 ? await ask<{ due: string }>(`select count(*)::text as due from (select from ${s}.wake where at <= $1::text::bigint limit 10000) w`, [String(until)]) : [];
-  return { kind: "postgresql", time: Number(time), ...(counted && { due: Number(counted.due) }), settings: { server_version: version, synchronous_commit }, ...(missing.length > 0 && { missing }) };
+  const [counted] =
+    usable && missing.length === 0
+      ? await ask<{ due: string }>(`select count(*)::text as due from (select from ${s}.wake where at <= $1::text::bigint limit 10000) w`, [String(until)])
+      : [];
+  return {
+    kind: "postgresql",
+    time: Number(time),
+    ...(counted && { due: Number(counted.due) }),
+    settings: { server_version: version, synchronous_commit },
+    ...(missing.length > 0 && { missing }),
+  };
 }
 
 /** Parts and rights that are missing in a schema that is there, each with the statement that adds it. */
@@ -49,10 +61,12 @@ async function missingParts(ask: Ask, s: string): Promise<string[]> {
   const missing = rows.map(({ part, right }) => {
     const [kind, name] = part.split(" ");
     if (right !== null) return `the right to ${right} in ${s}.${name} is missing: grant ${right} on ${s}.${name} to current_user`;
-    return `the ${kind} ${s}.${name} is missing: ${kind === "function" ? "run schemaSql() again as its owner, after: delete from " + `${s}.step` : parts.get(part)}`;
+    return `the ${kind} ${s}.${name} is missing: ${kind === "function" ? `run schemaSql() again as its owner, after: delete from ${s}.step` : parts.get(part)}`;
   });
   if (missing.length > 0) return missing;
   const [step] = await ask<{ reached: number }>(`select coalesce(max(number), 0) as reached from ${s}.step`);
   const reached = Number(step?.reached);
-  return reached < steps.length ? [`the schema ${s} is at step ${reached} of ${steps.length}: call await store.ensureSchema(), or run schemaSql() as its owner`] : [];
+  return reached < steps.length
+    ? [`the schema ${s} is at step ${reached} of ${steps.length}: call await store.ensureSchema(), or run schemaSql() as its owner`]
+    : [];
 }

@@ -24,7 +24,7 @@ export function parseKey(key: string): { readonly customer: string; readonly id:
 }
 
 /** The last customer, and the same packed: most names of a commit, or of a process, begin with it. */
-let last = ["", pack("")] as const;
+let last: readonly [customer: string, packed: string] = ["", pack("")];
 
 /** The name of a window or sum as it is stored: after its kind, the customer that it begins with takes 22 characters. */
 function named(kind: string, name: string): string {

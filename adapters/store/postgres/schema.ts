@@ -24,15 +24,27 @@ const planned = "language plpgsql set plan_cache_mode = force_generic_plan set e
 
 const thisMinute = "ceil(extract(epoch from now()) / 60)::integer";
 
+/** A record as JSON. */
+export const recordJson = "json_build_object('key', r.key, 'tokens', r.tokens, 'data', r.data, 'keepUntil', r.keep_until)";
+
 /*
+ * What is passed in is text, arrays as literals: the server need not look for their types, nor the client know them.
+ *
  * A cell is a window with limits, or a sum. Of a window: `at` has twice the times of its members, the oldest first, and one more where the newest claim of the member only moved it; `members` are in the same order.
  * Of a sum: `at` has the numbers of its parts, the oldest first; `held` what it holds up to each of them; `kept` the minute until which each is kept. `place` is read only by the commit that writes it.
  *
  * Claims: `names` of sums begin with "#", of windows with limits with ".", of lists with "-"; `who` is the member; and of each nine numbers. 1: its place in the change, or -1 where it is taken back. 2: what it does, 0 nothing, 1 adds,
- * 2 takes out, 3 takes back. 3: the part, or twice the time. 4: the weight. 5: the floor. 6: the newest part that no longer counts, or twice the time and one more. 7: the newest part that counts; how many members are kept; of a list, whether
- * to count it. 8: the limit. 9: minutes to keep it. They are made turn by turn: `turns`, 0 for those on lists and those that do nothing; in a turn, cells are locked in the order given.
+ * 2 takes out, 3 takes back. 3: the part, or twice the time. 4: the weight; of a window, whether the next claim is of its member too. 5: the floor. 6: the newest part that no longer counts, or twice the time and one more. 7: the newest part
+ * that counts; how many members are kept; of a list, whether to count it. 8: the limit. 9: minutes to keep it. They are made turn by turn: `turns`, 0 for those on lists and those that do nothing; in a turn, cells are locked in the order given.
+ *
+ * `judge` says what stands against claims, and what they count. Where they are granted as mostly, the statement that makes them sees it by itself.
  */
 const functions = (s: string): Readonly<Record<string, string>> => ({
+  "refuse() returns bigint": `language plpgsql as $$
+begin
+  raise exception using errcode = 'PP001', message = 'refused';
+end $$`,
+
   "judge(names text[], who text[], claims bigint[], is_done boolean, out counts text, out refusal text)": `${planned} stable as $$
 begin
   select string_agg((j.others + j.itself)::text, ',' order by j.place),
@@ -59,12 +71,58 @@ begin
   ) j;
 end $$`,
 
-  [`commit(own text, new_tokens text[], new_data text, numbers bigint[], expected text, revoked text, names text[], who text[], claims bigint[], turns integer[],
-    out outcome text, out tokens text, out data text, out keep_until bigint)`]: `${planned} as $$
+  "change(inout at bigint[], inout held bigint[], inout kept integer[], inout members text[], who text, claim bigint[], next bigint[], this_minute integer, ending integer)": `language plpgsql immutable as $$
 declare
+  time bigint := claim[3];
+  pos integer;
+  total bigint;
+  added bigint;
+  cut integer;
+begin
+  if members is null then
+    total := coalesce(held[width_bucket(claim[7], at)], 0) - coalesce(held[width_bucket(claim[6], at)], 0);
+    added := greatest(claim[5], greatest(claim[5], total) + claim[4]) - total;
+    pos := width_bucket(time, at);
+    if at[pos] is distinct from time then
+      if claim[2] = 3 then return; end if;
+      cut := case when kept[1] < this_minute then (select least(coalesce(min(i) - 1, pos), pos) from unnest(kept) with ordinality as k(u, i) where u >= this_minute) else 0 end;
+      held := array(select h - coalesce(held[cut], 0) from unnest(held[cut + 1 : pos]) h) || (coalesce(held[pos], 0) - coalesce(held[cut], 0)) || array(select h - coalesce(held[cut], 0) from unnest(held[pos + 1 :]) h);
+      at := at[cut + 1 : pos] || time || at[pos + 1 :];
+      kept := kept[cut + 1 : pos] || ending || kept[pos + 1 :];
+      pos := pos - cut + 1;
+    end if;
+    held := held[: pos - 1] || array(select h + added from unnest(held[pos :]) h);
+    kept[pos] := greatest(kept[pos], ending);
+    if total + added > claim[8] then perform ${s}.refuse(); end if;
+    return;
+  end if;
+  pos := array_position(members, who);
+  if claim[2] = 1 and (cardinality(at) - width_bucket(claim[6], at) - coalesce((at[pos] > claim[6])::integer, 0) >= claim[8]
+    or claim[4] = 1 and cardinality(at) - width_bucket(next[6], at) - coalesce((at[pos] > next[6])::integer, 0) >= next[8]) then perform ${s}.refuse(); end if;
+  if pos is not null and (claim[2] = 1 or at[pos] = time or claim[2] = 2 and at[pos] = time + 1) then
+    if claim[2] = 1 then time := greatest(time, at[pos] / 2 * 2) + 1; end if;
+    at := at[: pos - 1] || at[pos + 1 :];
+    members := members[: pos - 1] || members[pos + 1 :];
+  end if;
+  if claim[2] = 1 then
+    pos := width_bucket(time, at);
+    cut := greatest(1, cardinality(at) + 2 - claim[7]);
+    at := (at[:pos] || time || at[pos + 1 :])[cut :];
+    members := (members[:pos] || who || members[pos + 1 :])[cut :];
+  end if;
+end $$`,
+
+  "commit(own text, own_tokens text, own_data text, own_numbers text, expected text, revoked text, all_names text, all_members text, all_claims text, all_turns text) returns text": `${planned} as $$
+declare
+  new_tokens text[] := own_tokens;
+  numbers bigint[] := own_numbers;
+  names text[] := all_names;
+  who text[] := all_members;
+  claims bigint[] := all_claims;
+  turns integer[] := all_turns;
   this_minute integer := ${thisMinute};
   ending integer := this_minute + numbers[2];
-  spare integer := numbers[2] / 8 + 10;
+  stored json;
   before text[];
   landed boolean := false;
   back boolean := false;
@@ -79,19 +137,15 @@ begin
           back := coalesce(revoked = any (before), false);
         end if;
         if expected is null then
-          insert into ${s}.record as r (key, ends, keep_until, tokens, data) values (own, ending + spare, numbers[1], new_tokens, new_data) on conflict (key) do nothing;
+          insert into ${s}.record as r (key, ends, keep_until, tokens, data) values (own, ending + numbers[2] / 8 + 10, numbers[1], new_tokens, own_data) on conflict (key) do nothing;
         else
-          update ${s}.record r set tokens = new_tokens, data = new_data, keep_until = numbers[1], ends = case when r.ends >= ending then r.ends else ending + spare end
+          update ${s}.record r set tokens = new_tokens, data = own_data, keep_until = numbers[1], ends = case when r.ends >= ending then r.ends else ending + numbers[2] / 8 + 10 end
           where r.key = own and r.tokens[1] = expected and not new_tokens[1] = any (r.tokens);
         end if;
         if not found then
-          select r.tokens, r.data, r.keep_until into before, data, keep_until from ${s}.record r where r.key = own;
+          select r.tokens, ${recordJson} into before, stored from ${s}.record r where r.key = own;
           landed := coalesce(new_tokens[1] = any (before), false);
-          if not landed then
-            outcome := case when before is null then '-' else '=' end;
-            tokens := to_json(before);
-            return;
-          end if;
+          if not landed then return case when before is null then '-' else '=' || stored end; end if;
         elsif numbers[3] >= 0 then
           insert into ${s}.wake (key, at) values (own, numbers[3]) on conflict (key) do update set at = excluded.at;
         elsif numbers[3] = -1 and expected is not null then
@@ -101,55 +155,30 @@ begin
       if not landed then
         for turn in 1..coalesce(turns[cardinality(turns)], 0) loop
           insert into ${s}.cell as c (name, ends, place, at, held, kept, members)
-          select e.name, this_minute + e.life + e.life / 8 + 10, e.k, case when e.does = 1 then array[e.time] else '{}' end,
-            case when e.is_sum then case when e.does = 1 then array[greatest(e.low, greatest(e.low, 0) + e.weight)] else '{}' end end,
-            case when e.is_sum then case when e.does = 1 then array[this_minute + e.life] else '{}' end end,
+          select e.name, e.ending, e.k, case when e.does = 1 then array[e.time] else '{}' end,
+            case when e.is_sum then case when e.does = 1 then array[greatest(e.low, greatest(e.low, 0) + claims[e.k * 9 - 5])] else '{}' end end,
+            case when e.is_sum then case when e.does = 1 then array[e.ending] else '{}' end end,
             case when not e.is_sum then case when e.does = 1 then array[e.member] else '{}' end end
           from (
-            select u.*, left(u.name, 1) = '#' as is_sum, claims[k * 9 - 7] as does, claims[k * 9 - 6] as time, claims[k * 9 - 5] as weight, claims[k * 9 - 4] as low, claims[k * 9]::integer as life
-            from unnest(names, who, turns) with ordinality as u(name, member, of_turn, k)
+            select u.*, left(u.name, 1) = '#' as is_sum, claims[k * 9 - 7] as does, claims[k * 9 - 6] as time, claims[k * 9 - 4] as low, (this_minute + claims[k * 9] + claims[k * 9] / 8 + 10)::integer as ending
+            from unnest(names, who, turns) with ordinality as u(name, member, of_turn, k) where of_turn = turn offset 0
           ) e
-          where e.of_turn = turn and (e.does = 1 or (e.does = 2 or back) and exists (select from ${s}.cell o where o.name = e.name))
-          on conflict (name) do update set (at, held, kept, members, ends) = (
-            select n.at, n.held, n.kept, n.members, case when c.ends >= this_minute + claims[excluded.place * 9] then c.ends else excluded.ends end
+          where e.does = 1 or (e.does = 2 or e.does = 3 and back) and exists (select from ${s}.cell o where o.name = e.name)
+          on conflict (name) do update set ends = case when c.ends >= this_minute + claims[excluded.place * 9] then c.ends else excluded.ends end, (at, held, kept, members) = (
+            select c.at, c.held[: cardinality(c.at) - 1] || (c.held[cardinality(c.at)] + case when t.later > t.most then ${s}.refuse() else t.later - t.total end),
+              case when c.kept[cardinality(c.at)] >= this_minute + claims[excluded.place * 9] then c.kept else c.kept[: cardinality(c.at) - 1] || excluded.ends end, null::text[]
             from (
-              select m.at[cut + 1 :] as at, case when cut = 0 then m.held else array(select h - m.held[cut] from unnest(m.held[cut + 1 :]) h) end as held, m.kept[cut + 1 :] as kept, null::text[] as members
+              select t.total, t.most, greatest(t.low, greatest(t.low, t.total) + t.weight) as later
               from (
-                select case when is_new then c.at[:pos] || part || c.at[pos + 1 :] else c.at end as at,
-                  c.held[: pos - (not is_new)::integer] || (coalesce(c.held[pos], 0) + by)
-                    || case when pos = cardinality(c.at) then '{}' else array(select h + by from unnest(c.held[pos + 1 :]) h) end as held,
-                  case when is_new then c.kept[:pos] || until || c.kept[pos + 1 :]
-                    when c.kept[pos] >= until then c.kept else c.kept[: pos - 1] || until || c.kept[pos + 1 :] end as kept,
-                  case when is_new and c.kept[1] < this_minute
-                    then (select coalesce(min(i) - 1, pos)::integer from unnest(c.kept) with ordinality as a(u, i) where u >= this_minute) else 0 end as cut
-                from (
-                  select part, until, width_bucket(part, c.at) as pos, c.at[width_bucket(part, c.at)] is distinct from part as is_new,
-                    case when does = 3 and not part = any (c.at) then 0 else greatest(low, greatest(low, total) + weight) - total end as by
-                  from (
-                    select claims[k * 9 - 7] as does, claims[k * 9 - 6] as part, claims[k * 9 - 5] as weight, claims[k * 9 - 4] as low, (this_minute + claims[k * 9])::integer as until,
-                      coalesce(c.held[width_bucket(claims[k * 9 - 2], c.at)], 0) - coalesce(c.held[width_bucket(claims[k * 9 - 3], c.at)], 0) as total
-                    from (select excluded.place as k) k
-                  ) t
-                ) p
-              ) m where c.members is null
-              union all
-              select case when does = 1 then (rest[:q] || moved || rest[q + 1 :])[greatest(1, cardinality(rest) + 2 - most) :] else rest end, null, null,
-                case when does = 1 then (others[:q] || member || others[q + 1 :])[greatest(1, cardinality(rest) + 2 - most) :] else others end
-              from (
-                select g.*, width_bucket(moved, rest) as q
-                from (
-                  select does, member, most, case when gone then c.at[: p - 1] || c.at[p + 1 :] else c.at end as rest, case when gone then c.members[: p - 1] || c.members[p + 1 :] else c.members end as others,
-                    case when p is null then time else greatest(time, c.at[p] / 2 * 2) + 1 end as moved
-                  from (
-                    select o.*, p is not null and case does when 1 then true when 2 then c.at[p] / 2 * 2 = time else c.at[p] = time end as gone
-                    from (
-                      select who[k] as member, array_position(c.members, who[k]) as p, claims[k * 9 - 7] as does, claims[k * 9 - 6] as time, claims[k * 9 - 2]::integer as most
-                      from (select excluded.place as k) k
-                    ) o
-                  ) f
-                ) g
-              ) w where c.members is not null
-            ) n
+                select c.held[cardinality(c.at)] - coalesce(c.held[width_bucket(claims[excluded.place * 9 - 3], c.at)], 0) as total, claims[excluded.place * 9 - 5] as weight,
+                  claims[excluded.place * 9 - 4] as low, claims[excluded.place * 9 - 1] as most offset 0
+              ) t offset 0
+            ) t
+            where c.members is null and c.at[cardinality(c.at)] = excluded.at[1]
+            union all
+            select s.at, s.held, s.kept, s.members from ${s}.change(c.at, c.held, c.kept, c.members, who[excluded.place], claims[excluded.place * 9 - 8 : excluded.place * 9], claims[excluded.place * 9 + 1 : excluded.place * 9 + 9],
+              this_minute, excluded.ends) s
+            where c.members is not null or c.at[cardinality(c.at)] is distinct from excluded.at[1]
           );
         end loop;
         if numbers[5] > 0 then
@@ -160,60 +189,67 @@ begin
           delete from ${s}.list l using unnest(names, who) with ordinality as e(name, member, k)
           where l.name = e.name and l.member = e.member and case claims[k * 9 - 7] when 2 then l.at / 2 * 2 = claims[k * 9 - 6] when 3 then back and l.at = claims[k * 9 - 6] end;
         end if;
+        if numbers[6] > 0 and exists (
+          select from unnest(names) with ordinality as e(name, k) left join lateral (select x.at, x.held from ${s}.cell x where x.name = e.name limit 1) c on true
+          where claims[k * 9 - 7] = 0 and claims[k * 9 - 1] < 9223372036854775807 and left(e.name, 1) = '#'
+            and coalesce(c.held[width_bucket(claims[k * 9 - 2], c.at)], 0) - coalesce(c.held[width_bucket(claims[k * 9 - 3], c.at)], 0) > claims[k * 9 - 1]
+        ) then perform ${s}.refuse(); end if;
       end if;
       if numbers[4] > 0 then
         select j.counts, j.refusal into counts, refusal from ${s}.judge(names, who, claims, true) j;
-        if refusal is not null and not landed then raise exception using errcode = 'PP001', message = 'refused'; end if;
+        if refusal is not null and not landed then perform ${s}.refuse(); end if;
       end if;
-      outcome := '+' || coalesce(counts, '');
-      return;
+      return '+' || coalesce(counts, '');
     exception when sqlstate 'PP001' then null;
     end;
     select j.refusal into refusal from ${s}.judge(names, who, claims, false) j;
-    if refusal is not null then
-      outcome := '!' || refusal;
-      return;
-    end if;
+    if refusal is not null then return '!' || refusal; end if;
   end loop;
   raise exception using errcode = '40001', message = 'refused by claims that were given back since';
 end $$`,
 
-  "lease(until bigint, most integer, lease_until bigint) returns table (key text, tokens text, data text, keep_until bigint)": `${planned} as $$
+  "lease(until text, most text, lease_until text) returns text": `${planned} as $$
 declare
-  keys text[];
+  keys text[] := array(select w.key from ${s}.wake w where w.at <= until::bigint order by w.at limit most::integer for update skip locked);
 begin
-  keys := array(select w.key from ${s}.wake w where w.at <= until order by w.at limit most for update skip locked);
-  update ${s}.wake w set at = lease_until where w.key = any (keys);
-  return query select r.key, to_json(r.tokens)::text, r.data, r.keep_until from unnest(keys) with ordinality as l(key, place) join ${s}.record r on r.key = l.key order by l.place;
+  update ${s}.wake w set at = lease_until::bigint where w.key = any (keys);
+  return (select json_agg(${recordJson} order by l.place) from unnest(keys) with ordinality as l(key, place) join ${s}.record r on r.key = l.key);
 end $$`,
 
-  "tally(names text[], adds bigint[], lives integer[], reads text[]) returns text": `${planned} as $$
+  "tally(all_names text, all_adds text, all_lives text, all_reads text) returns text": `${planned} as $$
 begin
   insert into ${s}.counter as c (name, held, ends)
-  select a.name, a.held, ${thisMinute} + a.life + a.life / 8 + 10 from unnest(names, adds, lives) as a(name, held, life)
+  select a.name, a.held, ${thisMinute} + a.life + a.life / 8 + 10 from unnest(all_names::text[], all_adds::bigint[], all_lives::integer[]) as a(name, held, life)
   on conflict (name) do update set held = c.held + excluded.held, ends = case when c.ends >= excluded.ends - (excluded.ends - ${thisMinute}) / 9 then c.ends else excluded.ends end;
-  return (select string_agg(coalesce(c.held, 0)::text, ',' order by k) from unnest(reads) with ordinality as r(name, k) left join lateral (select x.held from ${s}.counter x where x.name = r.name limit 1) c on true);
+  return (select string_agg(coalesce(c.held, 0)::text, ',' order by k) from unnest(all_reads::text[]) with ordinality as r(name, k) left join lateral (select x.held from ${s}.counter x where x.name = r.name limit 1) c on true);
 end $$`,
 
-  "forget(records text[], cells text[], lists text[], keys text[]) returns void": `${planned} as $$
+  "forget(all_records text, all_cells text, all_lists text, all_keys text) returns text": `${planned} as $$
+declare
+  records text[] := all_records;
+  cells text[] := all_cells;
 begin
   perform from unnest(records) with ordinality as k(key, place) join ${s}.record r on r.key = k.key order by k.place for update of r;
   delete from ${s}.record r where r.key = any (records);
   delete from ${s}.wake w where w.key = any (records);
   perform from unnest(cells) with ordinality as k(name, place) join ${s}.cell c on c.name = k.name order by k.place for update of c;
   delete from ${s}.cell c where c.name = any (cells);
-  delete from ${s}.list l where l.name = any (lists);
-  delete from ${s}.value v where v.key = any (keys);
+  delete from ${s}.list l where l.name = any (all_lists::text[]);
+  delete from ${s}.value v where v.key = any (all_keys::text[]);
+  return null;
 end $$`,
 
-  "sweep(most integer) returns integer": `${planned} as $$
+  "sweep(rows text) returns text": `${planned} as $$
 declare
+  most integer := rows;
   gone integer;
   largest integer := 0;
 begin
 ${ending
   .map(
-    (table) => `  with old as (delete from ${s}.${table} where ctid = any (array(select t.ctid from ${s}.${table} t where t.ends < ${thisMinute} order by t.ends limit most for update skip locked)) returning *)
+    (
+      table,
+    ) => `  with old as (delete from ${s}.${table} where ctid = any (array(select t.ctid from ${s}.${table} t where t.ends < ${thisMinute} order by t.ends limit most for update skip locked)) returning *)
   ${table === "record" ? `, woken as (delete from ${s}.wake w using old where w.key = old.key)` : ""} select count(*) into gone from old;
   largest := greatest(largest, gone);`,
   )
@@ -224,9 +260,13 @@ end $$`,
 
 /** What is in the schema `s`, a quoted name, by kind and name; and the statement that makes it. */
 export function partsOf(s: string): ReadonlyMap<string, string> {
-  const made = Object.entries(tables).map(([name, columns]) => [`table ${name}`, `create table ${s}.${name} (${columns})${name === "step" ? "" : ` with (${settings})`}`] as const);
+  const made = Object.entries(tables).map(
+    ([name, columns]) => [`table ${name}`, `create table ${s}.${name} (${columns})${name === "step" ? "" : ` with (${settings})`}`] as const,
+  );
   const indexed = Object.entries(indexes).map(([name, on]) => [`index ${name}`, `create index ${name} on ${s}.${on}`] as const);
-  const callable = Object.entries(functions(s)).map(([head, body]) => [`function ${head.split("(")[0]}`, `create or replace function ${s}.${head} ${body}`] as const);
+  const callable = Object.entries(functions(s)).map(
+    ([head, body]) => [`function ${head.split("(")[0]}`, `create or replace function ${s}.${head} ${body}`] as const,
+  );
   return new Map([...made, ...indexed, ...callable]);
 }
 
@@ -236,7 +276,8 @@ export const steps = [["table", "index"]];
 /** One statement, so that it is done as a whole, and by one process at a time: the lock ends with it. */
 export function schemaSql(s: string): string {
   const parts = [...partsOf(s)];
-  const all = (kinds: readonly string[]) => parts.flatMap(([name, sql]) => (kinds.includes(name.split(" ")[0] as string) && name !== "table step" ? `    ${sql};\n` : [])).join("");
+  const all = (kinds: readonly string[]) =>
+    parts.flatMap(([name, sql]) => (kinds.includes(name.split(" ")[0] as string) && name !== "table step" ? `    ${sql};\n` : [])).join("");
   return `do $phoneproof$
 declare
   reached integer := 0;
