@@ -1,5 +1,6 @@
 import { Session } from "node:inspector";
 import type { MongoClient } from "mongodb";
+import type { Pool } from "pg";
 import type { RedisServer } from "./redis.js";
 
 /** Every text that a store holds, each with the name under which it stands. */
@@ -65,6 +66,17 @@ export async function dumpOfMongo(client: MongoClient, name: string): Promise<Du
   const collections = await client.db(name).collections();
   const all = await Promise.all(
     collections.map(async (one) => (await one.find({}).toArray()).map((document) => `${one.collectionName} ${JSON.stringify(document)}`)),
+  );
+  return all.flat();
+}
+
+/** Every row of the store's tables in a PostgreSQL database. */
+export async function dumpOfPostgres(pool: Pool): Promise<Dump> {
+  const { rows: tables } = await pool.query<{ name: string }>("select tablename as name from pg_tables where schemaname = 'phoneproof'");
+  const all = await Promise.all(
+    tables.map(async ({ name }) =>
+      (await pool.query<{ row: string }>(`select row_to_json(t)::text as row from phoneproof.${name} t`)).rows.map(({ row }) => `${name} ${row}`),
+    ),
   );
   return all.flat();
 }

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Pool, type PoolConfig } from "pg";
+import { type PostgresStore, type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
 import { freePort } from "./ports.js";
 import { until } from "./redis.js";
 
@@ -261,4 +262,21 @@ export async function newDatabase(server: PostgresServer | undefined): Promise<s
   const url = new URL(server.url);
   url.pathname = name;
   return url.href;
+}
+
+/** A store in a database of its own, with its schema. */
+export interface NewStore {
+  readonly url: string;
+  readonly pool: Pool;
+  readonly store: PostgresStore;
+  close(): Promise<void>;
+}
+
+/** Makes one on a server. */
+export async function newStore(server: PostgresServer | undefined, options: Omit<PostgresStoreOptions, "pool" | "query"> = {}): Promise<NewStore> {
+  const url = await newDatabase(server);
+  const pool = poolOf(url);
+  const store = postgresStore({ pool, ...options });
+  await store.ensureSchema();
+  return { url, pool, store, close: () => pool.end() };
 }
