@@ -57,7 +57,7 @@ export interface TestNumber {
 
 /** What `createVerifier` takes. All durations are seconds. An option that is `undefined` counts as left out, on every level. */
 export interface VerifierOptions {
-  /** Where authentications are kept: `memoryStore()`, `redisStore({ client })`, `mongoStore({ db })`, or your own. */
+  /** Where authentications are kept: `memoryStore()`, `redisStore({ client })`, `postgresStore({ pool })`, `mongoStore({ db })`, or your own. */
   readonly store: Store;
   /** Who takes the messages to a carrier. */
   readonly sender: SmsSender;

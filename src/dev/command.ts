@@ -30,8 +30,8 @@ Starts the service on this machine; it needs no carrier and no account. Messages
   --port PORT               port to listen on (default 3000, or the next free one; 0 takes any free one)
   --host ADDRESS            address to listen on (default 127.0.0.1; with any other than loopback, whoever reaches it reads the codes).
                             Requests are answered that name localhost, an IP address or this ADDRESS in their Host header
-  --store URL               redis://…, rediss://…, mongodb://…, mongodb+srv://… or, for Upstash, https://… (default: in memory, until it ends);
-                            needs the package redis, mongodb or @upstash/redis
+  --store URL               redis://…, rediss://…, postgres://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…
+                            (default: in memory, until it ends); needs the package redis, pg, mongodb or @upstash/redis
   --json                    stdout carries one JSON object a line ("ready", then an "sms" for each message, a "call" for each call, a "callback" for each callback);
                             the rest goes to stderr
   --lifetime SECONDS        how long an authentication can be checked (default ${defaultPolicy.lifetime})

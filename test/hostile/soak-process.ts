@@ -1,7 +1,9 @@
 import { appendFileSync } from "node:fs";
 import { Cluster, Redis } from "ioredis";
 import { MongoClient } from "mongodb";
+import { Pool } from "pg";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier, type PolicyOverride, VerifierError } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
@@ -11,7 +13,7 @@ import { type Answer, type Ask, ceiling, dearest, type Message } from "./soak-mo
 
 /** What a process is started with. */
 export interface Setup {
-  readonly store: "redis" | "cluster" | "mongo";
+  readonly store: "redis" | "cluster" | "mongo" | "postgres";
   readonly url: string;
   /** Of the nodes of a cluster. */
   readonly ports: readonly number[];
@@ -36,6 +38,11 @@ export interface Reply {
 const patience = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 1_000, connectTimeout: 1_000 };
 
 function open({ store, url, ports }: Setup): Store {
+  if (store === "postgres") {
+    const pool = new Pool({ connectionString: url, connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500 });
+    pool.on("error", () => {});
+    return postgresStore({ pool });
+  }
   if (store === "mongo") {
     // It connects with its first call, as the server may stand still just now.
     const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_500, connectTimeoutMS: 1_500, socketTimeoutMS: 1_500 });

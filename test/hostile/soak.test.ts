@@ -11,8 +11,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { below, pick, type Random, stream } from "../../src/testing/simulate/random.js";
 import { bundle } from "../store/processes.js";
-import { type Dump, dumpOfMongo, dumpOfRedis, spellingsOf, traces } from "../support/dump.js";
+import { type Dump, dumpOfMongo, dumpOfPostgres, dumpOfRedis, spellingsOf, traces } from "../support/dump.js";
 import { newDatabase, ownMongoServer } from "../support/mongo.js";
+import { newStore, postgresIsInstalled, startPostgres } from "../support/postgres.js";
 import { redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
 import { tallied } from "./kit.js";
 import { french } from "./one-commit-kit.js";
@@ -393,10 +394,28 @@ async function onMongo(): Promise<Server | undefined> {
   };
 }
 
+async function onPostgres(): Promise<Server | undefined> {
+  if (!postgresIsInstalled("the soak test on PostgreSQL")) return undefined;
+  const server = await startPostgres();
+  const { url, pool, close } = await newStore(server);
+  return {
+    store: "postgres",
+    url,
+    ports: [],
+    signal: (word) => server.signal(word),
+    dump: () => dumpOfPostgres(pool),
+    async stop() {
+      await close();
+      await server.stop();
+    },
+  };
+}
+
 const redis = redisIsInstalled("the soak test");
 const stores: readonly (readonly [string, () => Promise<Server | undefined>])[] = [
   ...(redis ? ([["a Redis server", onRedis]] as const) : []),
   ...(redis ? ([["a Redis cluster", onCluster]] as const) : []),
+  ["PostgreSQL", onPostgres],
   ["MongoDB", onMongo],
 ];
 

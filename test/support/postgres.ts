@@ -22,6 +22,8 @@ export interface OwnPostgresServer extends PostgresServer {
   readonly directory: string;
   /** `SIGSTOP` holds the server with all its processes, and `SIGCONT` lets them go on. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
+  /** No file of it grows beyond so many bytes, as on a disk that is full; `unlimited` ends that. */
+  limitFiles(bytes: number | "unlimited"): void;
   /** Ends it at once: nothing is written to disk any more. */
   kill(): Promise<void>;
   /** Starts it again on its port, with what its directory holds. */
@@ -164,6 +166,9 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
     },
     signal(name) {
       for (const pid of processes()) signalTo(pid, name);
+    },
+    limitFiles(bytes) {
+      for (const pid of processes()) execFileSync("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], user);
     },
     kill,
     restart: start,

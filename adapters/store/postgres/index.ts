@@ -48,7 +48,7 @@ export function schemaSql(schema = "phoneproof"): string {
 }
 
 /**
- * Keeps authentications and what is counted in PostgreSQL 13 or newer. Every method is one statement, a commit one call of a function in the store's own schema: so one round trip, and all or nothing. It needs no session: PgBouncer in
+ * Keeps authentications and what is counted in PostgreSQL 14 or newer. Every method is one statement, a commit one call of a function in the store's own schema: so one round trip, and all or nothing. It needs no session: PgBouncer in
  * transaction mode may stand before the server.
  *
  * What the server acknowledged is as safe as `synchronous_commit` keeps it: with `on`, its default, it survives a crash; a standby that is promoted has it if it is in `synchronous_standby_names`.

@@ -29,7 +29,7 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
       `default_transaction_isolation is ${isolation}, under which commits are rolled back and asked again: alter role current_user set default_transaction_isolation = 'read committed'`,
     );
   if (encoding !== "UTF8") missing.push(`the database is encoded as ${encoding}, which lacks characters: create database … encoding 'UTF8' template template0`);
-  if (standby) missing.push("the server is a standby, which cannot be written: connect to the primary, or promote it: select pg_promote()");
+  if (standby) missing.push("the server is a standby, which cannot be written: connect to the primary, or promote it with select pg_promote()");
   if (usable === null) missing.push(`the schema ${s} is missing: call await store.ensureSchema() once, or run schemaSql() as the owner of the database`);
   else if (!usable) missing.push(`the role may not use the schema: grant usage on schema ${s} to current_user`);
   else missing.push(...(await missingParts(ask, s)));
@@ -61,7 +61,7 @@ async function missingParts(ask: Ask, s: string): Promise<string[]> {
   const missing = rows.map(({ part, right }) => {
     const [kind, name] = part.split(" ");
     if (right !== null) return `the right to ${right} in ${s}.${name} is missing: grant ${right} on ${s}.${name} to current_user`;
-    return `the ${kind} ${s}.${name} is missing: ${kind === "function" ? `run schemaSql() again as its owner, after: delete from ${s}.step` : parts.get(part)}`;
+    return `the ${kind} ${s}.${name} is missing: ${kind === "function" ? `run schemaSql() again as its owner, after delete from ${s}.step` : parts.get(part)}`;
   });
   if (missing.length > 0) return missing;
   const [step] = await ask<{ reached: number }>(`select coalesce(max(number), 0) as reached from ${s}.step`);

@@ -97,6 +97,13 @@ function storeChecks({ ok, store, callbacks }: Ping, { parts: { settings } }: Ex
       "start mongod with --replSet rs0 and call rs.initiate() once: a replica set of one is enough",
     ],
     [
+      kept["synchronous_commit"] === "off",
+      "warning",
+      "store",
+      "PostgreSQL acknowledges before it has written (synchronous_commit off): a crash loses the last second of what was counted and sent",
+      "alter role current_user set synchronous_commit = 'on'",
+    ],
+    [
       Math.abs(difference) > Math.max(settings.clockSkew, 1_000) + trip,
       "fault",
       "clock",
@@ -108,7 +115,7 @@ function storeChecks({ ok, store, callbacks }: Ping, { parts: { settings } }: Ex
       development,
       "store",
       "memoryStore loses everything when the process ends, and shares nothing with other processes",
-      "use redisStore({ client }) or mongoStore({ db })",
+      "use redisStore({ client }), postgresStore({ pool }) or mongoStore({ db })",
     ],
     [
       dead > 0,
