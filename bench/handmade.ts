@@ -9,6 +9,7 @@ import { MongoClient } from "mongodb";
 import { Pool } from "pg";
 import { createClient } from "redis";
 import type { Backend } from "./apps.js";
+import { postgresConnections } from "./service.js";
 
 /** Seconds. */
 const lifetime = 600;
@@ -163,9 +164,9 @@ export async function handmadeOnMongo(url: string, deliver: Deliver): Promise<Ba
   };
 }
 
-/** A create is a transaction of four statements: begin, three caps, the code, commit; a check is two. `max`: connections. */
-export async function handmadeOnPostgres(url: string, deliver: Deliver, max = 16): Promise<Backend> {
-  const pool = new Pool({ connectionString: url, max });
+/** A create is a transaction of four statements: begin, three caps, the code, commit; a check is two. */
+export async function handmadeOnPostgres(url: string, deliver: Deliver): Promise<Backend> {
+  const pool = new Pool({ connectionString: url, max: postgresConnections });
   await pool.query(`create table if not exists handmade_codes (id uuid primary key, number text not null, digest text not null, tries integer not null default 0, ends timestamptz not null);
     create index if not exists handmade_codes_ends on handmade_codes (ends);
     create table if not exists handmade_counters (name text primary key, count integer not null, ends timestamptz not null);

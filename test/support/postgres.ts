@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -22,6 +22,8 @@ export interface OwnPostgresServer extends PostgresServer {
   readonly directory: string;
   /** `SIGSTOP` holds the server with all its processes, and `SIGCONT` lets them go on. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
+  /** Microseconds of CPU that its processes have had which still run. */
+  cpu(): number;
   /** No file of it grows beyond so many bytes, as on a disk that is full; `unlimited` ends that. */
   limitFiles(bytes: number | "unlimited"): void;
   /** Ends it at once: nothing is written to disk any more. */
@@ -166,6 +168,14 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
     },
     signal(name) {
       for (const pid of processes()) signalTo(pid, name);
+    },
+    cpu() {
+      const ticks = processes().map((pid) => {
+        const [, user = 0, system = 0] =
+          /\) (?:\S+ ){11}(\d+) (\d+)/.exec(existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "") ?? [];
+        return Number(user) + Number(system);
+      });
+      return ticks.reduce((sum, tick) => sum + tick, 0) * 10_000;
     },
     limitFiles(bytes) {
       for (const pid of processes()) execFileSync("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], user);
