@@ -68,12 +68,14 @@ function fraudChecks({ parts: { settings } }: Examined): Check[] {
 }
 
 function storeChecks({ ok, store, callbacks }: Ping, { parts: { settings } }: Examined, development: "fault" | "note"): Check[] {
+  const missing = store.missing.map((missing): Check => [true, "fault", "store", missing.split(": ")[0] as string, missing.split(": ")[1] ?? missing]);
+  if (!ok && missing.length > 0) return missing;
   if (!ok) return [[true, "fault", "store", `the store does not answer: ${store.fault}`, "start it, or correct the address and credentials of its client"]];
   const { settings: kept, clock_difference: difference = 0, round_trip: trip = 0, fault = "" } = store;
   const eviction = kept["maxmemory-policy"] ?? "noeviction";
   const dead = callbacks.dead ?? 0;
   return [
-    ...store.missing.map((missing): Check => [true, "fault", "store", missing.split(": ")[0] as string, missing.split(": ")[1] ?? missing]),
+    ...missing,
     [fault !== "", "note", "store", fault, "allow the client to read the store's settings"],
     [
       eviction !== "noeviction",
