@@ -34,7 +34,7 @@ export async function countedInPostgres(): Promise<Row[]> {
     return statements / people;
   };
   const bytes = async () => {
-    await pool.query("vacuum full phoneproof.record; vacuum full phoneproof.cell; vacuum full phoneproof.list");
+    for (const table of ["record", "cell", "list"]) await pool.query(`vacuum full phoneproof.${table}`);
     const { rows } = await pool.query(
       "select sum(pg_total_relation_size(relid))::text as bytes from pg_stat_user_tables where relname in ('record', 'cell', 'list')",
     );
@@ -64,7 +64,7 @@ export async function countedInPostgres(): Promise<Row[]> {
       atMost("round trips to PostgreSQL: create", creates, 1.1, ""),
       atMost("round trips to PostgreSQL: check, right code", checks, 1.1, ""),
       atMost("round trips to PostgreSQL: check, right code, in another process", checksElsewhere, 2.1, ""),
-      atMost("bytes in PostgreSQL for each pending authentication, indexes included", pending, 2_000, ""),
+      atMost("bytes in PostgreSQL for each pending authentication, indexes included", pending, 3_000, ""),
     ];
   } finally {
     await Promise.all([verifier.close(), elsewhere.close()]);

@@ -22,7 +22,7 @@ export interface OwnPostgresServer extends PostgresServer {
   readonly directory: string;
   /** `SIGSTOP` holds the server with all its processes, and `SIGCONT` lets them go on. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
-  /** Microseconds of CPU that its processes have had which still run. */
+  /** Microseconds of CPU that its processes have had. */
   cpu(): number;
   /** No file of it grows beyond so many bytes, as on a disk that is full; `unlimited` ends that. */
   limitFiles(bytes: number | "unlimited"): void;
@@ -170,10 +170,11 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
       for (const pid of processes()) signalTo(pid, name);
     },
     cpu() {
+      // Of the postmaster also what its processes had that have ended: fields 16 and 17 of proc(5).
       const ticks = processes().map((pid) => {
-        const [, user = 0, system = 0] =
-          /\) (?:\S+ ){11}(\d+) (\d+)/.exec(existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "") ?? [];
-        return Number(user) + Number(system);
+        const [, user, system, ended, endedSystem] =
+          /\) (?:\S+ ){11}(\d+) (\d+) (\d+) (\d+)/.exec(existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "") ?? [];
+        return [user, system, ...(pid === child.pid ? [ended, endedSystem] : [])].reduce((sum, one = "0") => sum + Number(one), 0);
       });
       return ticks.reduce((sum, tick) => sum + tick, 0) * 10_000;
     },
