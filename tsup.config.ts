@@ -41,6 +41,7 @@ export default defineConfig({
     redis: "adapters/store/redis/index.ts",
     mongo: "adapters/store/mongo/index.ts",
     sqlite: "adapters/store/sqlite/index.ts",
+    postgres: "adapters/store/postgres/index.ts",
     express: "adapters/http/express.ts",
     fastify: "adapters/http/fastify.ts",
     next: "adapters/http/next.ts",

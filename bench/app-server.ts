@@ -2,8 +2,8 @@
 import { connect } from "node:net";
 import { type Backend, type FrameworkName, frameworks } from "./apps.js";
 import { bareOnRedis } from "./bare.js";
-import { betterAuthOnRedis } from "./better-auth.js";
-import { handmadeOnMongo, handmadeOnRedis, handmadeOnSqlite, leanOnRedis } from "./handmade.js";
+import { betterAuthOnPostgres, betterAuthOnRedis } from "./better-auth.js";
+import { handmadeOnMongo, handmadeOnPostgres, handmadeOnRedis, handmadeOnSqlite, leanOnRedis } from "./handmade.js";
 import { answerCalls } from "./processes.js";
 import { benchVerifier, openStore } from "./service.js";
 
@@ -12,6 +12,8 @@ export type Kind = "ours" | "handmade" | "lean" | "bare" | "better-auth";
 
 const [, , framework, kind, url = "", codesPort] = process.argv as [string, string, FrameworkName, Kind, string, string];
 const { routes, mounted } = frameworks[framework];
+
+const isPostgres = url.startsWith("postgres:");
 
 /** Codes go out in batches, as text: in every app the same little work. */
 const codes = connect(Number(codesPort), "127.0.0.1");
@@ -28,11 +30,11 @@ function flush(): void {
 const backends: Record<Exclude<Kind, "ours">, () => Promise<Backend>> = {
   handmade: async () => {
     if (url.startsWith("sqlite:")) return handmadeOnSqlite(`${url.slice("sqlite:".length)}-by-hand`, deliver);
-    return (url.startsWith("redis:") ? handmadeOnRedis : handmadeOnMongo)(url, deliver);
+    return (url.startsWith("redis:") ? handmadeOnRedis : isPostgres ? handmadeOnPostgres : handmadeOnMongo)(url, deliver);
   },
   lean: () => leanOnRedis(url, deliver),
   bare: () => bareOnRedis(url, deliver),
-  "better-auth": () => betterAuthOnRedis(url, deliver),
+  "better-auth": () => (isPostgres ? betterAuthOnPostgres : betterAuthOnRedis)(url, deliver),
 };
 
 answerCalls({

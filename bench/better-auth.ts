@@ -1,9 +1,12 @@
-import { betterAuth } from "better-auth";
+import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { memoryAdapter } from "better-auth/adapters/memory";
+import { getMigrations } from "better-auth/db/migration";
 import { phoneNumber } from "better-auth/plugins";
+import { Pool } from "pg";
 import { createClient } from "redis";
 import type { Backend } from "./apps.js";
 import { created, type Deliver, validNumber } from "./handmade.js";
+import { postgresConnections } from "./service.js";
 
 /** better-auth's plugin `phone-number` behind routes of one's own, its codes in Redis as its secondary storage. A right code is consumed: no user, no session, so that its database stays empty. */
 export async function betterAuthOnRedis(url: string, deliver: Deliver): Promise<Backend> {
@@ -29,6 +32,30 @@ export async function betterAuthOnRedis(url: string, deliver: Deliver): Promise<
     rateLimit: { enabled: false },
     plugins: [phoneNumber({ sendOTP: ({ phoneNumber, code }) => deliver(phoneNumber, code) })],
   });
+  return backendOf(auth);
+}
+
+/** The same with its codes in PostgreSQL, in the tables that its own migrations make. */
+export async function betterAuthOnPostgres(url: string, deliver: Deliver): Promise<Backend> {
+  const options = {
+    secret: "a secret of the bench, long enough to be one",
+    baseURL: "http://127.0.0.1",
+    database: new Pool({ connectionString: url, max: postgresConnections }),
+    rateLimit: { enabled: false },
+    plugins: [phoneNumber({ sendOTP: ({ phoneNumber, code }) => deliver(phoneNumber, code) })],
+  } satisfies BetterAuthOptions;
+  await (await getMigrations(options)).runMigrations();
+  return backendOf(betterAuth(options));
+}
+
+interface Auth {
+  readonly api: {
+    sendPhoneNumberOTP(call: { body: { phoneNumber: string } }): Promise<unknown>;
+    consumePhoneNumberOTP(call: { body: { phoneNumber: string; code: string } }): Promise<{ status: boolean }>;
+  };
+}
+
+function backendOf(auth: Auth): Backend {
   return {
     async create(body) {
       const number = validNumber((body as { phone_number?: unknown }).phone_number);

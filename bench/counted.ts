@@ -1,4 +1,5 @@
 import { countedInMongo } from "./counted-mongo.js";
+import { countedInPostgres } from "./counted-postgres.js";
 import { countedInRedis } from "./counted-redis.js";
 import { loadRows, packageRows } from "./imports.js";
 import type { Part } from "./report.js";
@@ -11,5 +12,11 @@ export const countedPart: Part = {
   per create and per check: what is done in the background included, at 20 requests a second
   files: those that a fresh process reads for the import · production node_modules: what the lock file holds for production`,
   gates: true,
-  measure: async () => [...(await countedInRedis()), ...(await countedInMongo()), ...(await loadRows()), ...(await packageRows())],
+  measure: async () => [
+    ...(await countedInRedis()),
+    ...(await countedInMongo()),
+    ...(await countedInPostgres()),
+    ...(await loadRows()),
+    ...(await packageRows()),
+  ],
 };

@@ -6,15 +6,19 @@ import { createHmac, randomInt, randomUUID, timingSafeEqual } from "node:crypto"
 import { Redis } from "ioredis";
 import { parsePhoneNumberFromString } from "libphonenumber-js/max";
 import { MongoClient } from "mongodb";
+import { Pool } from "pg";
 import { createClient } from "redis";
 import { openSqlite } from "../test/support/sqlite.js";
 import type { Backend } from "./apps.js";
+import { postgresConnections } from "./service.js";
 
 /** Seconds. */
 const lifetime = 600;
 const numberCap = { limit: 5, window: 600 };
 const addressCap = { limit: 20, window: 3600 };
 const deviceCap = { limit: 5, window: 3600 };
+/** Of the whole service; only where a store has transactions for it. */
+const serviceCap = { limit: 10_000_000, window: 86_400 };
 const attempts = 5;
 const secret = "a secret of the bench, long enough to be one";
 
@@ -208,6 +212,53 @@ export function handmadeOnSqlite(file: string, deliver: Deliver): Backend {
         return "valid";
       });
       return { authentication_uuid: id, status };
+    },
+  };
+}
+
+/** A create is a transaction of four statements: begin, three caps, the code, commit; a check is two. */
+export async function handmadeOnPostgres(url: string, deliver: Deliver): Promise<Backend> {
+  const pool = new Pool({ connectionString: url, max: postgresConnections });
+  await pool.query(`create table if not exists handmade_codes (id uuid primary key, number text not null, digest text not null, tries integer not null default 0, ends timestamptz not null);
+    create index if not exists handmade_codes_ends on handmade_codes (ends);
+    create table if not exists handmade_counters (name text primary key, count integer not null, ends timestamptz not null);
+    create index if not exists handmade_counters_ends on handmade_counters (ends)`);
+  const caps = [numberCap.limit, addressCap.limit, serviceCap.limit];
+  const countText = `insert into handmade_counters as c (name, count, ends) select name, 1, now() + interval '1 hour' from unnest($1::text[]) as name
+    on conflict (name) do update set count = c.count + 1 returning count`;
+  const nameOf = (kind: string, { window }: { window: number }) => `${kind}:${Math.floor(Date.now() / 1000 / window)}`;
+  return {
+    async create(body) {
+      const { phone_number, ip } = body as Create;
+      const number = validNumber(phone_number);
+      if (number === undefined) return refused;
+      const client = await pool.connect();
+      try {
+        await client.query("begin");
+        const names = [nameOf(`number:${number}`, numberCap), nameOf(`address:${ip}`, addressCap), nameOf("service", serviceCap)];
+        const { rows } = await client.query<{ count: number }>(countText, [names]);
+        if (rows.some(({ count }, at) => count > (caps[at] as number))) {
+          await client.query("rollback");
+          return limited;
+        }
+        const [id, code] = [randomUUID(), newCode()];
+        const values = [id, number, digestOf(id, code), lifetime];
+        await client.query("insert into handmade_codes (id, number, digest, ends) values ($1, $2, $3, now() + make_interval(secs => $4))", values);
+        await client.query("commit");
+        deliver(number, code);
+        return created(id);
+      } finally {
+        client.release();
+      }
+    },
+    async check(body) {
+      const { authentication_uuid: id } = body as Check;
+      const tried = "update handmade_codes set tries = tries + 1 where id = $1 and tries < $2 and ends > now() returning digest";
+      const [stored] = (await pool.query<{ digest: string }>(tried, [id, attempts])).rows;
+      if (stored === undefined) return { authentication_uuid: id, status: "expired" };
+      if (!isRight(body as Check, stored.digest)) return { authentication_uuid: id, status: "invalid" };
+      const { rowCount } = await pool.query("delete from handmade_codes where id = $1", [id]);
+      return { authentication_uuid: id, status: rowCount === 1 ? "valid" : "expired" };
     },
   };
 }

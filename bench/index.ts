@@ -3,9 +3,10 @@ import { countedPart } from "./counted.js";
 import { directPart } from "./direct.js";
 import { importsPart } from "./imports.js";
 import { overHttpParts } from "./over-http.js";
+import { postgresGrowthPart } from "./postgres-growth.js";
 import { machine, type Part, print } from "./report.js";
 
-const parts: readonly Part[] = [countedPart, ...overHttpParts, directPart, importsPart];
+const parts: readonly Part[] = [countedPart, ...overHttpParts, postgresGrowthPart, directPart, importsPart];
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !parts.some((part) => part.name === name));

@@ -1,5 +1,6 @@
 import { MongoClient } from "mongodb";
 import { dropDatabase, mongoServer, newDatabase } from "../test/support/mongo.js";
+import { newDatabase as newPostgresDatabase, postgresIsInstalled, startPostgres } from "../test/support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../test/support/redis.js";
 import { startProxy } from "../test/support/redis-proxy.js";
 import { newFolder } from "../test/support/sqlite.js";
@@ -36,6 +37,12 @@ export const overHttpParts: readonly Part[] = (Object.keys(pasts) as Place[]).fl
     name: "far",
     title: `Fastify and a Redis that is 2 ms away, ${place}. By hand a flow makes six round trips, with its commands together four; ours two`,
     measure: () => inRedis(place, measureFar),
+  },
+  {
+    name: "postgres",
+    title: `Fastify and PostgreSQL, ${place}, writes as durable as PostgreSQL has them by default; 16 connections each. By hand a create is a transaction of four statements
+  with three caps. better-auth: its phone plugin, codes in the same PostgreSQL`,
+    measure: () => measurePostgres(place),
   },
   { name: "mongo", title: `Fastify and MongoDB, ${place}`, measure: () => measureMongo(place) },
   { name: "sqlite", title: `Fastify and an SQLite file, ${place}`, measure: () => measureSqlite(place) },
@@ -149,6 +156,29 @@ async function measureSqlite(place: Place): Promise<Row[]> {
     return place === "empty" ? [...rows, await bytesEach(), await besideAMillion()] : rows;
   } finally {
     remove();
+  }
+}
+
+async function measurePostgres(place: Place): Promise<Row[]> {
+  if (!postgresIsInstalled("the bench's part postgres"))
+    return [{ figure: "PostgreSQL is missing", measured: "SKIPPED; get it with: apt-get install postgresql" }];
+  const server = await startPostgres(["fsync=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=2GB"]);
+  try {
+    const url = await newPostgresDatabase(server);
+    await writePast(url, { ...pasts[place], visits: 2_000 });
+    const contenders: Play["contenders"] = ["ours", "handmade", "better-auth"];
+    const plays = [1, 32].map((connections): Play => ({ ...closed(connections), seconds: 3, contenders }));
+    const results = await playAll({ framework: "Fastify", store: url, storeCpu: async () => server.cpu() }, plays);
+    return plays.flatMap(({ name }) => {
+      const isGoal = name === "closed 32";
+      const costs = { storeCpu: undefined, serverCpu: undefined, createP50: undefined, checkP50: undefined };
+      return [
+        ...rowsOf(results, name, both, { flows: isGoal ? { least: 1 } : undefined, ...costs }),
+        ...rowsOf(results, name, ["ours", "better-auth"], { flows: isGoal ? { least: 3 } : undefined, storeCpu: undefined, serverCpu: undefined }),
+      ];
+    });
+  } finally {
+    await server.stop();
   }
 }
 

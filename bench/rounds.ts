@@ -132,7 +132,7 @@ const words: Readonly<Record<Contender, string>> = {
 
 const labels: Readonly<Record<Exclude<keyof Figures, "failed">, readonly [name: string, unit: string]>> = {
   flows: ["flows", "a second"],
-  storeCpu: ["CPU of Redis a flow", "µs"],
+  storeCpu: ["CPU of the store a flow", "µs"],
   serverCpu: ["CPU of the server a flow", "µs"],
   createP50: ["create, p50", "ms"],
   createP99: ["create, p99", "ms"],

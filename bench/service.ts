@@ -1,7 +1,9 @@
 import { MongoClient } from "mongodb";
+import { Pool } from "pg";
 import { type Clock, createVerifier, type Store, type Verifier, type VerifierOptions } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { mongoStore } from "phoneproof/mongo";
+import { postgresStore } from "phoneproof/postgres";
 import { redisStore } from "phoneproof/redis";
 import { sqliteStore } from "phoneproof/sqlite";
 import { createClient } from "redis";
@@ -28,13 +30,16 @@ export function benchVerifier(store: Store, deliver: (number: string, code: stri
   });
 }
 
+/** Connections to PostgreSQL, whoever has them. */
+export const postgresConnections = 16;
+
 /** A store, and how to let go of its client. */
 export interface Opened {
   readonly store: Store;
   close(): Promise<void>;
 }
 
-/** A store by its URL: `memory:`, `sqlite:` and a path, `redis://…` or `mongodb://…`. */
+/** A store by its URL: `memory:`, `sqlite:` and a path, `postgres://…`, `redis://…` or `mongodb://…`. */
 export async function openStore(url: string): Promise<Opened> {
   if (url === "memory:") return { store: memoryStore(), close: async () => {} };
   if (url.startsWith("sqlite:")) {
@@ -44,6 +49,12 @@ export async function openStore(url: string): Promise<Opened> {
   if (url.startsWith("redis:")) {
     const client = await createClient({ url }).connect();
     return { store: redisStore({ client }), close: async () => client.destroy() };
+  }
+  if (url.startsWith("postgres:")) {
+    const pool = new Pool({ connectionString: url, max: postgresConnections });
+    const store = postgresStore({ pool });
+    await store.ensureSchema();
+    return { store, close: () => pool.end() };
   }
   const client = await MongoClient.connect(url);
   const store = mongoStore({ db: client.db() });

@@ -33,8 +33,8 @@ Starts the service on this machine; it needs no carrier and no account. Messages
                             Requests are answered that name localhost, an IP address or this ADDRESS in their Host header
   --data FILE               where data is kept: an SQLite file, or memory for none (default ${defaultData}). The customer, its key and the
                             secret are in it too, where the environment does not say them. Needs Node.js 22.13 or newer, or the package libsql
-  --store URL               data is kept there instead: redis://…, rediss://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…;
-                            needs the package redis, mongodb or @upstash/redis
+  --store URL               data is kept there instead: redis://…, rediss://…, postgres://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…;
+                            needs the package redis, pg, mongodb or @upstash/redis
   --json                    stdout carries one JSON object a line ("ready", then an "sms" for each message, a "call" for each call, a "callback" for each callback);
                             the rest goes to stderr
   --lifetime SECONDS        how long an authentication can be checked (default ${defaultPolicy.lifetime})

@@ -6,7 +6,7 @@ import { type Failure, failures, type SendSettings } from "./sender.js";
 
 /** The store that `--store` names, by the package that speaks to it. The URL may hold a password. */
 export type StoreSettings = (
-  | { readonly driver: "redis" | "mongodb"; readonly url: string }
+  | { readonly driver: "redis" | "mongodb" | "pg"; readonly url: string }
   | { readonly driver: "@upstash/redis"; readonly url: string; readonly token: string }
 ) & {
   /** What the store's own option says. Absent: its default. */
@@ -113,6 +113,7 @@ export function readData(value: string | undefined): DataSettings | undefined {
 /** Reads what `--store` says. The URL is never part of a fault: it may hold a password. */
 export function readStore(url: string, env: Environment): StoreSettings {
   if (/^rediss?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "redis", url };
+  if (/^postgres(ql)?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "pg", url };
   if (/^mongodb(\+srv)?:\/\/./i.test(url)) return { driver: "mongodb", url };
   // The token goes with every request: in the clear only where it does not leave the machine. Upstash takes no user name and password.
   if (URL.canParse(url) && /^(https:\/\/[^@]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/?)$/i.test(url)) {
@@ -120,7 +121,7 @@ export function readStore(url: string, env: Environment): StoreSettings {
     if (!token) throw new TypeError("--store https://… needs the environment variable UPSTASH_REDIS_REST_TOKEN: the REST token of your Upstash database");
     return { driver: "@upstash/redis", url, token };
   }
-  throw new TypeError("--store takes a URL: redis://…, rediss://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…");
+  throw new TypeError("--store takes a URL: redis://…, rediss://…, postgres://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…");
 }
 
 function readFailure(text: string): Failure {

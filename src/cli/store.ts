@@ -1,5 +1,6 @@
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../ports/store.js";
@@ -109,6 +110,15 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
     });
     const store = mongoStore({ db: client.db(), ...naming });
     return { store, name: "MongoDB", probe: () => store.ensureIndexes(), close: () => client.close() };
+  },
+
+  async pg(url, { prefix }) {
+    const { Pool } = (await driver("pg", () => import("pg"))).default;
+    const pool = new Pool({ connectionString: url, max: 16, connectionTimeoutMillis: 1_500, query_timeout: 1_500 });
+    // Without a listener a connection that the server ends while nothing is asked would end the process.
+    pool.on("error", () => {});
+    const store = postgresStore({ pool, ...(prefix !== undefined && { schema: prefix }) });
+    return { store, name: "PostgreSQL", probe: () => store.ensureSchema(), close: () => pool.end() };
   },
 
   async "@upstash/redis"(url, naming, token) {

@@ -68,12 +68,14 @@ function fraudChecks({ context: { settings } }: Examined): Check[] {
 }
 
 function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: Examined, development: "fault" | "note"): Check[] {
+  const missing = store.missing.map((missing): Check => [true, "fault", "store", missing.split(": ")[0] as string, missing.split(": ")[1] ?? missing]);
+  if (!ok && missing.length > 0) return missing;
   if (!ok) return [[true, "fault", "store", `the store does not answer: ${store.fault}`, "start it, or correct the address and credentials of its client"]];
   const { settings: kept, clock_difference: difference = 0, round_trip: trip = 0, fault = "" } = store;
   const eviction = kept["maxmemory-policy"] ?? "noeviction";
   const dead = callbacks.dead ?? 0;
   return [
-    ...store.missing.map((missing): Check => [true, "fault", "store", missing.split(": ")[0] as string, missing.split(": ")[1] ?? missing]),
+    ...missing,
     [fault !== "", "note", "store", fault, "allow the client to read the store's settings"],
     [
       eviction !== "noeviction",
@@ -111,6 +113,13 @@ function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: 
       'name a file: sqliteStore({ file: "phoneproof.db" })',
     ],
     [
+      kept["synchronous_commit"] === "off",
+      "warning",
+      "store",
+      "PostgreSQL acknowledges before it has written (synchronous_commit off): a crash loses the last second of what was counted and sent",
+      "alter role current_user set synchronous_commit = 'on'",
+    ],
+    [
       Math.abs(difference) > Math.max(settings.clockSkew, 1_000) + trip,
       "fault",
       "clock",
@@ -122,7 +131,7 @@ function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: 
       development,
       "store",
       "memoryStore loses everything when the process ends, and shares nothing with other processes",
-      "use sqliteStore({ file }), redisStore({ client }) or mongoStore({ db })",
+      "use sqliteStore({ file }), redisStore({ client }), postgresStore({ pool }) or mongoStore({ db })",
     ],
     [
       dead > 0,

@@ -64,7 +64,9 @@ export async function ping(parts: Context, { brief = false }: PingOptions = {}):
       callbacks: { dead, waiting: outbox.waiting(), ...(told.due !== undefined && { due: told.due }) },
     };
   } catch (error) {
-    return { ok: false, store: { settings: {}, missing: [], fault: wordsOf(error) }, callbacks: { waiting: outbox.waiting() } };
+    // It may fail for want of what it can name.
+    const { missing = [] } = brief ? {} : (await inspection(parts, timed)).store;
+    return { ok: false, store: { settings: {}, missing, fault: wordsOf(error) }, callbacks: { waiting: outbox.waiting() } };
   }
 }
 

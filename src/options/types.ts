@@ -84,7 +84,7 @@ export interface CallbackOptions {
 
 /** What `createVerifier` accepts. Durations are seconds. An option that is `undefined` counts as omitted, at every level. */
 export interface VerifierOptions {
-  /** Where authentications are stored: `memoryStore()`, `redisStore({ client })`, `mongoStore({ db })`, or your own. */
+  /** Where authentications are stored: `memoryStore()`, `sqliteStore({ file })`, `postgresStore({ pool })`, `redisStore({ client })`, `mongoStore({ db })`, or your own. */
   readonly store: Store;
   /** Hands messages to a carrier. */
   readonly sender: SmsSender;

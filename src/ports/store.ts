@@ -79,7 +79,7 @@ export interface Deletion {
 
 /** What a store tells of itself. What it cannot tell is left out. */
 export interface StoreInspection {
-  /** What it is, in a word: `memory`, `sqlite`, `redis`, `mongodb`. */
+  /** What it is, in a word: `memory`, `sqlite`, `postgresql`, `redis`, `mongodb`. */
   readonly kind?: string;
   /** What time it is there, in milliseconds since the epoch. */
   readonly time?: number;

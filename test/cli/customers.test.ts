@@ -6,6 +6,7 @@ import { systemClock } from "../../src/core/system-clock.js";
 import type { Store } from "../../src/ports/store.js";
 import { startProcess } from "../customers/life.js";
 import { type Connected as ConnectedMongo, drivers, dropDatabase, type MongoServer, mongoServer, newDatabase } from "../support/mongo.js";
+import { type NewStore, newStore, type PostgresServer, postgresServer } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { type Connected, clients } from "../support/redis-clients.js";
 import { startUpstash, type UpstashServer } from "../support/upstash.js";
@@ -152,5 +153,23 @@ describe("phoneproof customers and keys on MongoDB", () => {
     const url = new URL(server.url);
     url.pathname = `/${name}`;
     await life(["--store", url.href], mongoStore({ db: connected.db }));
+  });
+});
+
+describe("phoneproof customers and keys on PostgreSQL", () => {
+  let server: PostgresServer | undefined;
+  let opened: NewStore | undefined;
+  beforeAll(async () => {
+    server = await postgresServer("phoneproof customers on PostgreSQL");
+    if (server !== undefined) opened = await newStore(server);
+  });
+  afterAll(async () => {
+    await opened?.close();
+    await server?.stop();
+  });
+
+  test("the life of a key", async ({ skip }) => {
+    if (opened === undefined) return skip();
+    await life(["--store", opened.url], opened.store);
   });
 });

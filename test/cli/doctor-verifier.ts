@@ -1,15 +1,17 @@
 import { MongoClient } from "mongodb";
+import { Pool } from "pg";
 import { createClient } from "redis";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier } from "../../src/create-verifier.js";
 import type { VerifierOptions } from "../../src/options/types.js";
 import { router } from "../../src/routing/router.js";
 
 /** What `phoneproof doctor` is given in the tests: one of several set-ups, by the environment. */
-const { SETUP = "", REDIS_URL = "", MONGO_URL = "", CARRIER_URL = "" } = process.env;
+const { SETUP = "", REDIS_URL = "", MONGO_URL = "", POSTGRES_URL = "", CARRIER_URL = "" } = process.env;
 
 const authToken = "token of the tests";
 const twilio = twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken, from: "+15005550006", baseUrl: CARRIER_URL });
@@ -52,6 +54,11 @@ const setUps: Readonly<Record<string, () => Promise<VerifierOptions>>> = {
     const store = mongoStore({ db: new MongoClient(MONGO_URL).db("phoneproof-doctor") });
     await store.put("anything", "", { now: 0, keepUntil: 1 });
     return { ...(await sound()), store };
+  },
+
+  /** Its schema was never made. */
+  async "bare PostgreSQL"() {
+    return { ...(await sound()), store: postgresStore({ pool: new Pool({ connectionString: POSTGRES_URL }) }) };
   },
 
   async "store down"() {

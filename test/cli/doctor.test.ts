@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vit
 import { readDoctorSettings } from "../../src/cli/doctor.js";
 import type { Finding } from "../../src/index.js";
 import { type MongoServer, mongoServer } from "../support/mongo.js";
+import { type PostgresServer, postgresServer } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { setUp } from "../support/verifier.js";
 import { type BuiltCommand, buildCommand, runCommand } from "./demo.js";
@@ -14,6 +15,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
   let command: BuiltCommand;
   let redis: RedisServer;
   let mongo: MongoServer | undefined;
+  let postgres: PostgresServer | undefined;
   let carrier: Server;
   let asked: string[] = [];
   let status = 200;
@@ -23,15 +25,16 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
       response.writeHead(status, { "content-type": "application/json" }).end('{"code":20003}');
     });
     await new Promise<void>((done) => carrier.listen(0, "127.0.0.1", done));
-    [command, redis, mongo] = await Promise.all([
+    [command, redis, mongo, postgres] = await Promise.all([
       buildCommand({ verifier: fileURLToPath(new URL("./doctor-verifier.ts", import.meta.url)) }),
       startRedis(["--appendonly", "yes"]),
       mongoServer("phoneproof doctor on MongoDB"),
+      postgresServer("phoneproof doctor on PostgreSQL"),
     ]);
   });
   afterAll(async () => {
     carrier?.close();
-    await Promise.all([command?.remove(), redis?.stop(), mongo?.stop()]);
+    await Promise.all([command?.remove(), redis?.stop(), mongo?.stop(), postgres?.stop()]);
   });
   beforeEach(async () => {
     asked = [];
@@ -42,7 +45,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
   /** Exit code and findings, by what they are about. */
   async function examine(setup: string, ...more: readonly string[]) {
     const { port } = carrier.address() as AddressInfo;
-    const env = { SETUP: setup, REDIS_URL: redis.url, MONGO_URL: mongo?.url ?? "", CARRIER_URL: `http://127.0.0.1:${port}` };
+    const env = { SETUP: setup, REDIS_URL: redis.url, MONGO_URL: mongo?.url ?? "", POSTGRES_URL: postgres?.url ?? "", CARRIER_URL: `http://127.0.0.1:${port}` };
     const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "verifier.js"), "--json", ...more], env);
     const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: readonly Finding[] };
     for (const { message, fix } of findings) expect([message, fix]).not.toContain("");
@@ -82,6 +85,15 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     expect(code).toBe(1);
     expect(findings.filter(({ level }) => level === "fault")).toMatchObject([
       { level: "fault", about: "store", message: expect.stringContaining("numbers included"), fix: "call await store.ensureIndexes() once" },
+    ]);
+  });
+
+  it("a PostgreSQL whose schema is missing", async (context) => {
+    if (postgres === undefined) return context.skip();
+    const { code, findings } = await examine("bare PostgreSQL");
+    expect(code).toBe(1);
+    expect(findings.filter(({ level, about }) => level === "fault" && about === "store")).toMatchObject([
+      { message: 'the schema "phoneproof" is missing', fix: "call await store.ensureSchema() once, or run schemaSql() as the owner of the database" },
     ]);
   });
 

@@ -8,6 +8,7 @@ import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dropDatabase, type MongoServer, mongoServer, newDatabase } from "../support/mongo.js";
 import { freePort } from "../support/ports.js";
+import { newDatabase as newPostgresDatabase, type PostgresServer, postgresServer, sql } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { startUpstash, type UpstashServer } from "../support/upstash.js";
 import { type BuiltCommand, buildCommand, type Demo, post, runCommand, startDemo } from "./demo.js";
@@ -183,6 +184,15 @@ describe.skipIf(mongo === undefined)("phoneproof dev --store on MongoDB", () => 
   });
 });
 
+const postgres: PostgresServer | undefined = await postgresServer("dev --store on PostgreSQL");
+afterAll(() => postgres?.stop());
+
+test.skipIf(postgres === undefined)("two processes share postgres://…, with its schema", async () => {
+  const url = await newPostgresDatabase(postgres);
+  await withTwo(url, shared(), shareOne);
+  expect(await sql(url, "select number from phoneproof.step")).toEqual([{ number: 1 }]);
+});
+
 describe("a server that cannot be used: a message that names --store, exit code 1, within a few seconds", () => {
   const token = { UPSTASH_REDIS_REST_TOKEN: "hunter2" };
   const sockets = new Set<Socket>();
@@ -194,18 +204,24 @@ describe("a server that cannot be used: a message that names --store, exit code 
     return new Promise((done) => silent.close(done));
   });
 
-  test.each(["redis://127.0.0.1", "rediss://user:hunter2@127.0.0.1", "mongodb://user:hunter2@127.0.0.1", "http://127.0.0.1"])(
-    "%s: nobody listens",
+  test.each([
+    "redis://127.0.0.1",
+    "rediss://user:hunter2@127.0.0.1",
+    "postgres://user:hunter2@127.0.0.1",
+    "mongodb://user:hunter2@127.0.0.1",
+    "http://127.0.0.1",
+  ])("%s: nobody listens", async (url) => {
+    const stderr = await refused(`${url}:${await freePort()}`, token);
+    expect(stderr).toContain("Start it, or correct the URL.");
+    expect(stderr).not.toContain("hunter2");
+  });
+
+  test.each(["redis://127.0.0.1", "rediss://127.0.0.1", "postgres://127.0.0.1", "mongodb://127.0.0.1", "http://127.0.0.1"])(
+    "%s: nobody answers",
     async (url) => {
-      const stderr = await refused(`${url}:${await freePort()}`, token);
-      expect(stderr).toContain("Start it, or correct the URL.");
-      expect(stderr).not.toContain("hunter2");
+      expect(await refused(`${url}:${(silent.address() as AddressInfo).port}`, token)).toContain("Start it, or correct the URL.");
     },
   );
-
-  test.each(["redis://127.0.0.1", "rediss://127.0.0.1", "mongodb://127.0.0.1", "http://127.0.0.1"])("%s: nobody answers", async (url) => {
-    expect(await refused(`${url}:${(silent.address() as AddressInfo).port}`, token)).toContain("Start it, or correct the URL.");
-  });
 
   test.each([
     "mongodb://user:hunter2@127.0.0.1:port",
@@ -234,6 +250,7 @@ describe("where the driver is not installed", () => {
   test.each([
     ["redis", "redis://127.0.0.1"],
     ["redis", "rediss://127.0.0.1"],
+    ["pg", "postgres://127.0.0.1"],
     ["mongodb", "mongodb://127.0.0.1"],
     ["mongodb", "mongodb+srv://cluster.example"],
     ["@upstash/redis", "https://eu1-example.upstash.io"],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MongoServer, mongoServer } from "../support/mongo.js";
+import { newDatabase, type PostgresServer, postgresServer } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { environmentFor, namesIn } from "./environment.js";
 import { isProgram, readPages } from "./pages.js";
@@ -14,16 +15,21 @@ const needs = (name: string) => programs.some(({ text }) => namesIn(text).includ
 
 let redis: RedisServer | undefined;
 let mongo: MongoServer | undefined;
+let postgres: PostgresServer | undefined;
+let postgresUrl: string | undefined;
 let complaints = "";
 
 beforeAll(async () => {
   if (needs("REDIS_URL") && redisIsInstalled("the snippets of the documents that use Redis")) redis = await startRedis();
   if (needs("MONGODB_URL")) mongo = await mongoServer("the snippets of the documents that use MongoDB");
+  if (needs("POSTGRES_URL")) postgres = await postgresServer("the snippets of the documents that use PostgreSQL");
+  if (postgres !== undefined) postgresUrl = await newDatabase(postgres);
   complaints = await project.compile();
 });
 afterAll(async () => {
   await redis?.stop();
   await mongo?.stop();
+  await postgres?.stop();
   project.remove();
 });
 
@@ -55,10 +61,10 @@ describe("each program runs, in a process of its own, until it listens or is don
   const run = programs.filter(({ notRun }) => notRun === undefined);
 
   beforeAll(() => {
-    const servers = { ...(redis && { REDIS_URL: redis.url }), ...(mongo && { MONGODB_URL: mongo.url }) };
+    const servers = { ...(redis && { REDIS_URL: redis.url }), ...(mongo && { MONGODB_URL: mongo.url }), ...(postgresUrl && { POSTGRES_URL: postgresUrl }) };
     const environment = environmentFor(shared, servers);
     for (const { page, name = "", at, text } of run) {
-      const missing = namesIn(text).some((variable) => environment[variable] === undefined && /^(REDIS|MONGODB)_URL$/.test(variable));
+      const missing = namesIn(text).some((variable) => environment[variable] === undefined && /^(REDIS|MONGODB|POSTGRES)_URL$/.test(variable));
       if (!missing)
         running.set(
           at,

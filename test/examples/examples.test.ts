@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { mapStore } from "../../examples/map-store.js";
 import { storeContract } from "../../src/testing/index.js";
 import { mongoServer } from "../support/mongo.js";
+import { newDatabase, postgresServer } from "../support/postgres.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
 import { newFolder } from "../support/sqlite.js";
 import { type Example, nextDev, tsx } from "./process.js";
@@ -57,6 +58,16 @@ describe("each example verifies a number", () => {
       await verifies(await program("redis.ts", { REDIS_URL: `redis://127.0.0.1:${redis.port}` }));
     } finally {
       await redis.stop();
+    }
+  });
+
+  it("examples/postgres.ts", async ({ skip }) => {
+    const postgres = await postgresServer("examples/postgres.ts");
+    if (postgres === undefined) return skip();
+    try {
+      await verifies(await program("postgres.ts", { POSTGRES_URL: await newDatabase(postgres) }));
+    } finally {
+      await postgres.stop();
     }
   });
 

@@ -3,8 +3,10 @@ import { MongoClient } from "mongodb";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { type MongoServer, mongoServer } from "../support/mongo.js";
+import { newDatabase, type PostgresServer, poolOf, postgresServer } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { setUp } from "../support/verifier.js";
 
@@ -106,6 +108,34 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
       expect(before).toMatchObject({ ok: true, store: { kind: "mongodb", clock_difference: expect.any(Number) }, callbacks: { due: 1 } });
       await store.ensureIndexes();
       expect((await set.verifier.ping()).store.missing).toEqual([]);
+    });
+  });
+
+  describe("PostgreSQL", () => {
+    let server: PostgresServer | undefined;
+    beforeAll(async () => {
+      server = await postgresServer("ping on PostgreSQL");
+    });
+    afterAll(() => server?.stop());
+
+    it("tells its time, what is due, and the schema that is missing", async (test) => {
+      if (server === undefined) return test.skip();
+      const pool = poolOf(await newDatabase(server));
+      const store = postgresStore({ pool });
+      expect(await store.inspect?.(0)).toMatchObject({
+        kind: "postgresql",
+        missing: [expect.stringMatching(/^the schema "phoneproof" is missing: call await store\.ensureSchema\(\)/)],
+      });
+      await store.ensureSchema();
+      const set = setUp({ store, callbacks });
+      await set.create({ callback_url });
+      expect(await set.verifier.ping()).toMatchObject({
+        ok: true,
+        store: { kind: "postgresql", clock_difference: expect.any(Number), missing: [], settings: { synchronous_commit: "on" } },
+        callbacks: { due: 1 },
+      });
+      await set.verifier.close();
+      await pool.end();
     });
   });
 });

@@ -1,7 +1,9 @@
 import { appendFileSync } from "node:fs";
 import { Cluster, Redis } from "ioredis";
 import { MongoClient } from "mongodb";
+import { Pool } from "pg";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { createVerifier, type PolicyOverride, VerifierError } from "../../src/index.js";
@@ -12,7 +14,7 @@ import { type Answer, type Ask, ceiling, dearest, type Message } from "./soak-mo
 
 /** What a process is started with. */
 export interface Setup {
-  readonly store: "redis" | "cluster" | "mongo" | "sqlite";
+  readonly store: "redis" | "cluster" | "mongo" | "sqlite" | "postgres";
   readonly url: string;
   /** Of the nodes of a cluster. */
   readonly ports: readonly number[];
@@ -38,6 +40,11 @@ const patience = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTi
 
 function open({ store, url, ports }: Setup): Store {
   if (store === "sqlite") return sqliteStore({ file: url });
+  if (store === "postgres") {
+    const pool = new Pool({ connectionString: url, connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500 });
+    pool.on("error", () => {});
+    return postgresStore({ pool });
+  }
   if (store === "mongo") {
     // It connects with its first call, as the server may stand still just now.
     const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_500, connectTimeoutMS: 1_500, socketTimeoutMS: 1_500 });

@@ -11,8 +11,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { below, pick, type Random, stream } from "../../tools/simulate/random.js";
 import { bundle } from "../store/processes.js";
-import { type Dump, dumpOfMongo, dumpOfRedis, dumpOfSqlite, spellingsOf, traces } from "../support/dump.js";
+import { type Dump, dumpOfMongo, dumpOfPostgres, dumpOfRedis, dumpOfSqlite, spellingsOf, traces } from "../support/dump.js";
 import { newDatabase, ownMongoServer } from "../support/mongo.js";
+import { newStore, postgresIsInstalled, startPostgres } from "../support/postgres.js";
 import { redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
 import { newFolder, openSqlite } from "../support/sqlite.js";
 import { tallied } from "./kit.js";
@@ -420,10 +421,28 @@ async function onSqlite(): Promise<Server> {
   };
 }
 
+async function onPostgres(): Promise<Server | undefined> {
+  if (!postgresIsInstalled("the soak test on PostgreSQL")) return undefined;
+  const server = await startPostgres();
+  const { url, pool, close } = await newStore(server);
+  return {
+    store: "postgres",
+    url,
+    ports: [],
+    signal: (word) => server.signal(word),
+    dump: () => dumpOfPostgres(pool),
+    async stop() {
+      await close();
+      await server.stop();
+    },
+  };
+}
+
 const redis = redisIsInstalled("the soak test");
 const stores: readonly (readonly [string, () => Promise<Server | undefined>])[] = [
   ...(redis ? ([["a Redis server", onRedis]] as const) : []),
   ...(redis ? ([["a Redis cluster", onCluster]] as const) : []),
+  ["PostgreSQL", onPostgres],
   ["MongoDB", onMongo],
   ["an SQLite file", onSqlite],
 ];

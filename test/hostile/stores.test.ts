@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { SendOutcome } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { drivers, mongoServer, newDatabase } from "../support/mongo.js";
+import { newStore, poolOf, postgresServer } from "../support/postgres.js";
 import { redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
 import { clients, clusterClients } from "../support/redis-clients.js";
 import { newFolder } from "../support/sqlite.js";
@@ -23,6 +25,8 @@ interface Opened {
 
 const redis = redisIsInstalled("the hostile tests on Redis");
 const mongo = await mongoServer("the hostile tests on MongoDB");
+const postgres = await postgresServer("the hostile tests on PostgreSQL");
+afterAll(() => postgres?.stop());
 afterAll(() => mongo?.stop());
 
 const opens: Record<string, () => Promise<Opened>> = {
@@ -47,6 +51,13 @@ const opens: Record<string, () => Promise<Opened>> = {
       const [a, b] = await Promise.all([clusterClients["ioredis 6"]?.(cluster), clusterClients["redis 6"]?.(cluster)]);
       const opened = (one: typeof a) => redisStore({ client: (one as NonNullable<typeof a>).client });
       return { store: opened(a), peer: opened(b), close: async () => [await a?.close(), await b?.close(), await cluster.stop()] };
+    },
+  }),
+  ...(postgres && {
+    async PostgreSQL() {
+      const { url, store, close } = await newStore(postgres);
+      const pool = poolOf(url);
+      return { store, peer: postgresStore({ pool }), close: async () => void (await Promise.all([close(), pool.end()])) };
     },
   }),
   ...(mongo && {

@@ -4,6 +4,7 @@ import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { countryCodes } from "../../src/domain/countries.js";
 import { createVerifier, VerifierError } from "../../src/index.js";
@@ -224,6 +225,12 @@ describe("options that look right and are not", () => {
       () => router({ routes: [{ name: "a", sender: twilio(), price: { default: 1, USA: 2 } as never }] }),
       'router: routes.0.price.USA must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "USA" say "US"; or "default"',
     ],
+    [() => postgresStore(undefined as never), "postgresStore: the options are missing"],
+    [() => postgresStore({}), "postgresStore: pass either `pool` or `query`, as in postgresStore({ pool: new Pool() })"],
+    [() => postgresStore({ pool: Promise.resolve({}) as never }), "it is a promise: await it first"],
+    [() => postgresStore({ pool: {} as never }), "postgresStore: option `pool` is not a pool of pg, postgres.js, PGlite, Neon or Vercel"],
+    [() => postgresStore({ query: "select" as never }), "postgresStore: option `query` must be a function"],
+    [() => postgresStore({ query: async () => [], schema: "No-Name" }), "postgresStore: option `schema` must be a lower-case letter"],
     [() => mongoStore(undefined as never), "mongoStore: option `db` is missing: pass `client.db()`, as in mongoStore({ db: client.db() })"],
     [() => mongoStore({ db: Promise.resolve({}) as never }), "mongoStore: option `db` is a promise: await it first"],
     [() => mongoStore({ db: {} as never }), "mongoStore: option `db` is not a Db of the mongodb driver; pass `client.db()`"],

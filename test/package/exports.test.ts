@@ -16,6 +16,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./redis": { exports: ["fromGlide", "fromIoredis", "fromNodeRedis", "fromUpstash", "redisStore"], loads: [] },
   "./mongo": { exports: ["mongoStore"], loads: [] },
   "./sqlite": { exports: ["sqliteStore"], loads: [] },
+  "./postgres": { exports: ["postgresStore", "schemaSql"], loads: [] },
   "./express": { exports: ["expressHandlers"], loads: [] },
   "./fastify": { exports: ["fastifyPlugin"], loads: [] },
   "./next": { exports: ["nextHandlers"], loads: [] },

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { Session } from "node:inspector";
 import type { MongoClient } from "mongodb";
+import type { Pool } from "pg";
 import type { RedisServer } from "./redis.js";
 import { openSqlite } from "./sqlite.js";
 
@@ -79,6 +80,17 @@ export function dumpOfSqlite(file: string): Dump {
   database.close();
   const files = [file, `${file}-wal`].filter((one) => existsSync(one));
   return [...rows, ...files.flatMap((one) => readFileSync(one, "latin1").match(/[\x20-\x7e]{4,400}/g) ?? [])];
+}
+
+/** Every row of the store's tables in a PostgreSQL database. */
+export async function dumpOfPostgres(pool: Pool): Promise<Dump> {
+  const { rows: tables } = await pool.query<{ name: string }>("select tablename as name from pg_tables where schemaname = 'phoneproof'");
+  const all = await Promise.all(
+    tables.map(async ({ name }) =>
+      (await pool.query<{ row: string }>(`select row_to_json(t)::text as row from phoneproof.${name} t`)).rows.map(({ row }) => `${name} ${row}`),
+    ),
+  );
+  return all.flat();
 }
 
 /** How a number may be spelled: whole, without its plus, by URL, nationally, as bytes; and as people see it. */

@@ -8,18 +8,23 @@ export interface Proxy {
   delay(ms: number): void;
   /** From now on a connection ends where an answer would have come back: the server has done the work and the client does not learn of it. */
   cutAnswers(cut: boolean): void;
+  /** From now on a connection ends where something would be asked: the server learns nothing of it. */
+  cutRequests(cut: boolean): void;
+  /** From now on connections go to another port; those that there are end. */
+  aim(port: number): void;
   close(): Promise<void>;
 }
 
 /** Starts a proxy for `port` on loopback. */
 export async function startProxy(port: number): Promise<Proxy> {
   let wait = 0;
-  let cutting = false;
+  let [cutting, deaf] = [false, false];
+  let target = port;
   const sockets = new Set<Socket>();
   const later = (run: () => void) => (wait === 0 ? run() : setTimeout(run, wait));
 
   const server = createServer((client) => {
-    const upstream = connect(port, "127.0.0.1");
+    const upstream = connect(target, "127.0.0.1");
     for (const [socket, other] of [
       [client, upstream],
       [upstream, client],
@@ -32,7 +37,10 @@ export async function startProxy(port: number): Promise<Proxy> {
         other.destroy();
       });
     }
-    client.on("data", (chunk) => later(() => upstream.write(chunk)));
+    client.on("data", (chunk) => {
+      if (deaf) client.destroy();
+      else later(() => upstream.write(chunk));
+    });
     upstream.on("data", (chunk) => {
       if (cutting) client.destroy();
       else later(() => client.write(chunk));
@@ -48,6 +56,13 @@ export async function startProxy(port: number): Promise<Proxy> {
     },
     cutAnswers(cut) {
       cutting = cut;
+    },
+    cutRequests(cut) {
+      deaf = cut;
+    },
+    aim(port) {
+      target = port;
+      for (const socket of sockets) socket.destroy();
     },
     async close() {
       for (const socket of sockets) socket.destroy();

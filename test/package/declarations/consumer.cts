@@ -8,6 +8,7 @@ import fastify = require("phoneproof/fastify");
 import fetch = require("phoneproof/fetch");
 import memory = require("phoneproof/memory");
 import mongo = require("phoneproof/mongo");
+import postgres = require("phoneproof/postgres");
 import next = require("phoneproof/next");
 import node = require("phoneproof/node");
 import otpInput = require("phoneproof/otp-input");
@@ -77,4 +78,8 @@ export const others = [
   lookupTwilio.twilioLookup,
   lookupVonage.vonageLookup,
 ];
-export const stores: readonly [typeof redis.redisStore, typeof mongo.mongoStore] = [redis.redisStore, mongo.mongoStore];
+export const stores: readonly [typeof redis.redisStore, typeof mongo.mongoStore, typeof postgres.postgresStore] = [
+  redis.redisStore,
+  mongo.mongoStore,
+  postgres.postgresStore,
+];

@@ -1,0 +1,49 @@
+/**
+ * Runs one statement with its values, all of them texts or `null`, and gives the rows as objects by their columns' names. It must not send a statement again by itself.
+ */
+export type RunQuery = (text: string, values: (string | null)[]) => Promise<readonly unknown[]>;
+
+/** `new Pool(…)` of `pg` 8, of `@neondatabase/serverless` and of `@vercel/postgres`; `new PGlite(…)`. */
+export interface PostgresPool {
+  query(text: string, values: (string | null)[]): Promise<{ readonly rows: readonly unknown[] }>;
+}
+
+/** `postgres(…)` of `postgres` (postgres.js) 3; `new SQL(…)` of Bun. */
+export interface PostgresJs {
+  // `never`: each types what it is given by values of its own.
+  unsafe(text: string, values: never, options?: never): PromiseLike<readonly unknown[]>;
+}
+
+/** Tells the client by its methods; throws a `TypeError` that names the option and the fix when it is not one of the known ones. `prepare`: the statement of a commit is prepared by its name. */
+export function recognise(options: { readonly pool?: unknown; readonly query?: unknown }, prepare: boolean | undefined): RunQuery {
+  const { pool, query } = options;
+  if ((pool === undefined) === (query === undefined))
+    throw new TypeError("postgresStore: pass either `pool` or `query`, as in postgresStore({ pool: new Pool() })");
+  if (query !== undefined) {
+    if (typeof query === "function") return query as RunQuery;
+    throw new TypeError("postgresStore: option `query` must be a function (text, values) => Promise of rows");
+  }
+  if (has(pool, "unsafe")) {
+    const sql = pool as { unsafe(text: string, values: unknown[], options: object): PromiseLike<readonly unknown[]>; options?: { prepare?: boolean } };
+    const named = { prepare: prepare ?? sql.options?.prepare ?? false };
+    return async (text, values) => sql.unsafe(text, values, named);
+  }
+  if (has(pool, "query")) {
+    const { query } = pool as { query(text: unknown, values: unknown[]): Promise<{ rows: readonly unknown[] }> };
+    const run = query.bind(pool);
+    const nameOf = (text: string) => (prepare ? /^select "(\w+)"\.commit\(/.exec(text)?.[1] : undefined);
+    return async (text, values) => {
+      const schema = nameOf(text);
+      return (await (schema === undefined ? run(text, values) : run({ name: `${schema} commit`, text }, values))).rows;
+    };
+  }
+  const fix = has(pool, "then") ? "it is a promise: await it first" : "for another client pass `query`, a function (text, values) => Promise of rows";
+  throw new TypeError(`postgresStore: option \`pool\` is not a pool of pg, postgres.js, PGlite, Neon or Vercel; ${fix}`);
+}
+
+function has(client: unknown, method: string): boolean {
+  return (
+    ((typeof client === "object" && client !== null) || typeof client === "function") &&
+    typeof (client as unknown as Record<string, unknown>)[method] === "function"
+  );
+}

@@ -1,0 +1,72 @@
+import type { StoreInspection } from "../../../src/ports/store.js";
+import { texts } from "./names.js";
+import { partsOf, steps } from "./schema.js";
+
+type Ask = <Row>(text: string, values?: (string | null)[]) => Promise<readonly Row[]>;
+
+interface Server {
+  readonly time: string;
+  readonly version: string;
+  readonly synchronous_commit: string;
+  readonly isolation: string;
+  readonly encoding: string;
+  readonly standby: boolean;
+  readonly usable: boolean | null;
+}
+
+/** What the server and the schema `s`, a quoted name, tell. */
+export async function inspect(ask: Ask, s: string, until: number): Promise<StoreInspection> {
+  const [server] = await ask<Server>(
+    `select (extract(epoch from clock_timestamp()) * 1000)::bigint::text as time, current_setting('server_version') as version, current_setting('synchronous_commit') as synchronous_commit,
+      current_setting('default_transaction_isolation') as isolation, current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby,
+      (select has_schema_privilege(n.oid, 'usage') from pg_namespace n where n.nspname = $1::text) as usable`,
+    [s.slice(1, -1)],
+  );
+  const { time, version, synchronous_commit, isolation, encoding, standby, usable } = server as Server;
+  const missing: string[] = [];
+  if (isolation !== "read committed")
+    missing.push(
+      `default_transaction_isolation is ${isolation}, under which commits are rolled back and asked again: alter role current_user set default_transaction_isolation = 'read committed'`,
+    );
+  if (encoding !== "UTF8") missing.push(`the database is encoded as ${encoding}, which lacks characters: create database … encoding 'UTF8' template template0`);
+  if (standby) missing.push("the server is a standby, which cannot be written: connect to the primary, or promote it with select pg_promote()");
+  if (usable === null) missing.push(`the schema ${s} is missing: call await store.ensureSchema() once, or run schemaSql() as the owner of the database`);
+  else if (!usable) missing.push(`the role may not use the schema: grant usage on schema ${s} to current_user`);
+  else missing.push(...(await missingParts(ask, s)));
+  const [counted] =
+    usable && missing.length === 0
+      ? await ask<{ due: string }>(`select count(*)::text as due from (select from ${s}.wake where at <= $1::text::bigint limit 10000) w`, [String(until)])
+      : [];
+  return {
+    kind: "postgresql",
+    time: Number(time),
+    ...(counted && { due: Number(counted.due) }),
+    settings: { server_version: version, synchronous_commit },
+    ...(missing.length > 0 && { missing }),
+  };
+}
+
+/** Parts and rights that are missing in a schema that is there, each with the statement that adds it. */
+async function missingParts(ask: Ask, s: string): Promise<string[]> {
+  const parts = partsOf(s);
+  const of = (kind: string) => [...parts.keys()].filter((part) => part.startsWith(kind)).map((part) => part.slice(kind.length + 1));
+  const rows = await ask<{ part: string; right: string | null }>(
+    `select 'table ' || name as part, null as "right" from unnest($1::text::text[]) name where to_regclass('${s}.' || name) is null
+    union all select 'index ' || name, null from unnest($2::text::text[]) name where to_regclass('${s}.' || name) is null
+    union all select 'function ' || name, null from unnest($3::text::text[]) name where to_regproc('${s}.' || name) is null
+    union all select 'table ' || name, verb from unnest($1::text::text[]) name, unnest(array['select', 'insert', 'update', 'delete']) verb where not has_table_privilege(to_regclass('${s}.' || name), verb)
+      and (name <> 'step' or verb = 'select')`,
+    [texts(of("table")), texts(of("index")), texts(of("function"))],
+  );
+  const missing = rows.map(({ part, right }) => {
+    const [kind, name] = part.split(" ");
+    if (right !== null) return `the right to ${right} in ${s}.${name} is missing: grant ${right} on ${s}.${name} to current_user`;
+    return `the ${kind} ${s}.${name} is missing: ${kind === "function" ? `run schemaSql() again as its owner, after delete from ${s}.step` : parts.get(part)}`;
+  });
+  if (missing.length > 0) return missing;
+  const [step] = await ask<{ reached: number }>(`select coalesce(max(number), 0) as reached from ${s}.step`);
+  const reached = Number(step?.reached);
+  return reached < steps.length
+    ? [`the schema ${s} is at step ${reached} of ${steps.length}: call await store.ensureSchema(), or run schemaSql() as its owner`]
+    : [];
+}

@@ -1,0 +1,364 @@
+import type { PoolConfig } from "pg";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type PostgresStoreOptions, postgresStore, type RunQuery } from "../../adapters/store/postgres/index.js";
+import { newDatabase, newStore, type OwnPostgresServer, poolOf, postgresIsInstalled, sql, startPostgres, startStandby } from "../support/postgres.js";
+import { until } from "../support/redis.js";
+import { startProxy } from "../support/redis-proxy.js";
+import { type Answer, newNumber, type Service, serviceOn } from "../support/redis-service.js";
+
+const installed = postgresIsInstalled("faults of PostgreSQL");
+
+/** "Every request ends within its one deadline for all store calls (2 s)"; what is above it is the test machine's. */
+const deadline = 2_000 + 8_000;
+/** "service is back within 2 s of the client being able to reach the server"; what is above it is the test machine's. */
+const back = 2_000 + 8_000;
+
+/** The options that docs/stores.md names: with them a call to a server that is gone ends by itself, and its connection is given up. */
+const limits: PoolConfig = { connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500, max: 20 };
+
+interface Connected extends Pick<PostgresStoreOptions, "pool"> {
+  close(): Promise<unknown>;
+}
+
+const clients: Readonly<Record<string, (url: string) => Connected>> = {
+  "pg 8": (url) => {
+    const pool = poolOf(url, limits);
+    return { pool, close: () => pool.end() };
+  },
+  "pg 8 with its defaults": (url) => {
+    const pool = poolOf(url);
+    return { pool, close: () => pool.end() };
+  },
+  "postgres.js 3": (url) => {
+    const pool = postgres(url, { connect_timeout: 2, backoff: () => 0.2, connection: { statement_timeout: 1_500 }, onnotice: () => {} });
+    return { pool, close: () => pool.end({ timeout: 1 }) };
+  },
+};
+
+const figures: Record<string, Record<string, string | number>> = {};
+
+/** 200, or 503 with `Retry-After`, and never later than the deadline. */
+function expectInTime(answers: readonly Answer[]): void {
+  for (const { status, retryAfter, body, ms } of answers) {
+    expect([200, 503]).toContain(status);
+    if (status === 503) expect({ retryAfter, code: body.code }).toEqual({ retryAfter: "2", code: "unavailable" });
+    expect(ms).toBeLessThan(deadline);
+  }
+}
+
+const refused = (answers: readonly Answer[]) => answers.filter(({ status }) => status === 503).length;
+const slowest = (answers: readonly Answer[]) => Math.round(Math.max(...answers.map(({ ms }) => ms)));
+
+/** How long it takes, in milliseconds, until a request is served. */
+async function timeUntilServed(service: Service): Promise<number> {
+  const started = performance.now();
+  await until("the service is back", async () => (await service.create(newNumber())).status === 200);
+  return Math.round(performance.now() - started);
+}
+
+/** A create, a check and a retry that are refused in time, and send nothing. */
+async function expectClosed(service: Service, id: string): Promise<Answer[]> {
+  const sentBefore = service.sent.length;
+  const closed = await Promise.all([service.create(newNumber()), service.check(id, service.codeOf(id)), service.retry(id)]);
+  expectInTime(closed);
+  expect(refused(closed)).toBe(closed.length);
+  expect(service.sent).toHaveLength(sentBefore);
+  return closed;
+}
+
+/**
+ * An outage while creates, retries and checks are going on: what was acknowledged before is judged by after, no message goes out that was not stored, and no budget is exceeded.
+ */
+async function throughOutage(service: Service, down: () => Promise<void> | void, up: () => Promise<void> | void): Promise<Record<string, number>> {
+  // On a loaded machine the first connections may take longer than a request may.
+  const acknowledged = (await Promise.all(Array.from({ length: 10 }, () => service.create(newNumber())))).filter(({ status }) => status === 200);
+  expect(acknowledged.length).toBeGreaterThan(0);
+  await timeUntilServed(service);
+  const guessed = (await service.create(newNumber())).body.authentication_uuid;
+  const crowded = newNumber();
+  const wrong = service.wrongCodeFor(guessed);
+  const burst: Promise<Answer>[] = [];
+  const guesses: Promise<Answer>[] = [];
+  for (let turn = 0; turn < 20; turn++) {
+    burst.push(service.create(crowded), service.create(newNumber()));
+    guesses.push(service.check(guessed, wrong));
+    if (turn === 10) {
+      await burst[4];
+      await down();
+    }
+  }
+  const during = await Promise.all([...burst, ...guesses]);
+  expectInTime(during);
+  const closed = await expectClosed(service, guessed);
+  await up();
+  const served = await timeUntilServed(service);
+  expect(served).toBeLessThan(back);
+  for (const { body } of acknowledged) {
+    const { authentication_uuid: id } = body;
+    expect((await service.check(id, service.codeOf(id))).body.status).toBe("valid");
+  }
+  const later = await Promise.all(Array.from({ length: 10 }, () => service.check(guessed, wrong)));
+  const judged = [...(await Promise.all(guesses)), ...later].filter(({ body }) => body.status === "invalid").length;
+  expect(judged).toBeLessThanOrEqual(5);
+  await Promise.all(Array.from({ length: 10 }, () => service.create(crowded)));
+  expect(service.sent.filter(({ to }) => to === crowded).length).toBeLessThanOrEqual(5);
+  return {
+    "requests refused": refused(during),
+    "slowest answer ms": slowest([...during, ...closed]),
+    "served again after ms": served,
+    "wrong codes judged": judged,
+  };
+}
+
+describe.runIf(installed)("faults of PostgreSQL", () => {
+  let server: OwnPostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => {
+    console.log("PostgreSQL under faults:");
+    console.table(figures);
+    await server?.stop();
+  });
+
+  /** A service in a database of its own. */
+  async function open(connect: (url: string) => Connected, over?: (url: URL) => void): Promise<{ service: Service; url: string; close(): Promise<unknown> }> {
+    const { url, close } = await newStore(server);
+    await close();
+    const address = new URL(url);
+    over?.(address);
+    const { pool, close: closePool } = connect(address.href);
+    return { service: serviceOn(postgresStore({ pool } as PostgresStoreOptions)), url, close: closePool };
+  }
+
+  describe.each(Object.entries(clients))("through %s", (name, connect) => {
+    it("stopped in the middle of a burst: nothing acknowledged is lost", async () => {
+      const { service, close } = await open(connect);
+      const down = () => server.signal("SIGSTOP");
+      figures[`stopped, ${name}`] = await throughOutage(service, down, () => server.signal("SIGCONT"));
+      await close();
+    });
+
+    it("killed and started again: what was acknowledged is there", async () => {
+      const { service, close } = await open(connect);
+      figures[`killed, ${name}`] = await throughOutage(service, server.kill, server.restart);
+      await close();
+    });
+
+    it("connections cut before or after the work was done: nothing is sent, no guess is free, a check with an Idempotency-Key is answered as it was judged", async () => {
+      for (const cut of ["cutRequests", "cutAnswers"] as const) {
+        const proxy = await startProxy(server.port);
+        const { service, close } = await open(connect, (address) => {
+          address.port = String(proxy.port);
+        });
+        const { authentication_uuid: guessed } = (await service.create(newNumber())).body;
+        const { authentication_uuid: validated } = (await service.create(newNumber())).body;
+        const sentBefore = service.sent.length;
+        proxy[cut](true);
+        const during = [await service.create(newNumber())];
+        for (let turn = 0; turn < 3; turn++) during.push(await service.check(guessed, service.wrongCodeFor(guessed)));
+        during.push(await service.check(validated, service.codeOf(validated), "key"));
+        expectInTime(during);
+        expect(refused(during)).toBe(during.length);
+        expect(service.sent).toHaveLength(sentBefore);
+        proxy[cut](false);
+        const served = await timeUntilServed(service);
+        // While a server accepts connections and drops them, postgres.js opens others without a pause, and takes a while to be done with that.
+        expect(served).toBeLessThan(name.startsWith("postgres.js") ? 3 * back : back);
+        expect((await service.check(validated, service.codeOf(validated), "key")).body.status).toBe("valid");
+        expect((await service.check(validated, service.codeOf(validated))).body.status).toBe("already_validated");
+        let judged = 0;
+        while ((await service.check(guessed, service.wrongCodeFor(guessed))).body.status === "invalid") judged += 1;
+        expect(judged).toBeLessThanOrEqual(5);
+        figures[`${cut}, ${name}`] = {
+          "requests refused": refused(during),
+          "slowest answer ms": slowest(during),
+          "served again after ms": served,
+          "wrong codes judged": judged,
+        };
+        await close();
+        await proxy.close();
+      }
+    });
+  });
+
+  const viaPg = clients["pg 8"] as (url: string) => Connected;
+
+  it("slow: right while it is in time, 503 when it is not", async () => {
+    const proxy = await startProxy(server.port);
+    const { service, close } = await open(viaPg, (address) => {
+      address.port = String(proxy.port);
+    });
+    await service.create(newNumber());
+    proxy.delay(50);
+    const created = await service.create(newNumber());
+    const { authentication_uuid: id } = created.body;
+    expect([created.body.status, (await service.check(id, service.codeOf(id))).body.status]).toEqual(["pending", "valid"]);
+    proxy.delay(5_000);
+    figures["slow"] = { "slowest answer ms": slowest(await expectClosed(service, (await service.create(newNumber())).body.authentication_uuid ?? id)) };
+    proxy.delay(0);
+    await close();
+    await proxy.close();
+  });
+
+  it("statement_timeout: rows that another session holds end in a 503, and the work is done when it lets go", async () => {
+    const { service, url, close } = await open((url) => {
+      const pool = poolOf(url, { statement_timeout: 300 });
+      return { pool, close: () => pool.end() };
+    });
+    const { authentication_uuid: id } = (await service.create(newNumber())).body;
+    const other = poolOf(url, { max: 1 });
+    await other.query("begin");
+    await other.query("select from phoneproof.cell for update");
+    await other.query("select from phoneproof.record for update");
+    const held = await service.check(id, service.codeOf(id));
+    expectInTime([held]);
+    expect(held.status).toBe(503);
+    await other.query("rollback");
+    expect((await service.check(id, service.codeOf(id))).body.status).toBe("valid");
+    await other.end();
+    await close();
+  });
+
+  it("a deadlock that the server ends is asked again under the same token", async () => {
+    const { url, store, close } = await newStore(server);
+    const pool = poolOf(url, { max: 1 });
+    await pool.query("set deadlock_timeout = '400ms'");
+    const [now, customer] = [Date.now(), "5e1fe9f6-3a0c-4d27-9a3e-000000000001"];
+    const sum = (name: string) => ({ sum: `${customer}:${name}`, part: 1, parts: 3, weight: 1, now, keepUntil: now + 3_600_000 });
+    const [first, last] = [sum("a longer name, locked first"), sum("short")];
+    await store.commit({ claims: [first, last] });
+    const other = poolOf(url, { max: 1 });
+    await other.query("begin");
+    await other.query("set local deadlock_timeout = '60s'");
+    const lock = (like: string) => other.query("select from phoneproof.cell where name like $1 for update", [`%:${like}%`]);
+    expect((await lock("short")).rowCount).toBe(1);
+    const asked: string[] = [];
+    const query: RunQuery = async (text, values) => {
+      try {
+        return (await pool.query(text, values)).rows;
+      } catch (error) {
+        asked.push((error as { code: string }).code);
+        throw error;
+      }
+    };
+    const record = { customer, id: customer, tokens: ["t"], data: "d", now, keepUntil: now + 3_600_000 };
+    const committed = postgresStore({ query }).commit({ claims: [first, last], record });
+    await until("the commit waits", async () => (await sql(url, "select from pg_locks where not granted")).length > 0);
+    await lock("a longer");
+    await other.query("commit");
+    expect(await committed).toMatchObject({ done: true, counts: [2, 2] });
+    expect(asked).toEqual(["40P01"]);
+    await Promise.all([other.end(), pool.end(), close()]);
+  });
+
+  it("serialization failures are asked again a few times, then reported: under repeatable read no limit is passed", async () => {
+    const { url, close } = await newStore(server);
+    await sql(url, `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = 'repeatable read'`);
+    const pool = poolOf(url, { max: 10 });
+    const store = postgresStore({ pool });
+    const [now, customer] = [Date.now(), "5e1fe9f6-3a0c-4d27-9a3e-000000000002"];
+    const claim = () => ({ sum: `${customer}:s`, part: 1, parts: 3, weight: 1, limit: 10, now, keepUntil: now + 3_600_000 });
+    const racers = await Promise.allSettled(Array.from({ length: 100 }, () => store.commit({ claims: [claim()] })));
+    const granted = racers.filter((one) => one.status === "fulfilled" && one.value.done).length;
+    for (const one of racers) if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "40001" });
+    expect(granted).toBeGreaterThan(0);
+    expect(await store.commit({ asks: [claim()] })).toEqual({ done: true, counts: [], asked: [granted] });
+    for (let more = granted; more < 10; more++) expect((await store.commit({ claims: [claim()] })).done).toBe(true);
+    expect(await store.commit({ claims: [claim()] })).toMatchObject({ done: false, refusedBy: 0, count: 10 });
+    expect((await store.inspect?.(0))?.missing).toEqual([expect.stringMatching(/repeatable read.*alter role/)]);
+    await Promise.all([pool.end(), close()]);
+  });
+
+  it("a full disk: 503, nothing is sent, nothing acknowledged is lost, and it serves when there is room", async () => {
+    const { service, url, close } = await open(viaPg);
+    const created = await service.create(newNumber());
+    // Twenty pages or so of a table that is larger than any other file.
+    await sql(
+      url,
+      "insert into phoneproof.cell (name, ends, place, at, members) select 'x' || repeat('y', 200) || i, 1e9::integer, 0, '{}', '{}' from generate_series(1, 40000) i",
+      "checkpoint",
+    );
+    const [{ size = "" } = {}] = await sql<{ size: string }>(url, "select pg_relation_size('phoneproof.cell')::text as size");
+    // Every connection that the service has, and each that it makes later.
+    server.limitFiles(Number(size));
+    let closed: Answer | undefined;
+    for (let tries = 0; tries < 200 && closed?.status !== 503; tries++) {
+      const sentBefore = service.sent.length;
+      closed = await service.create(newNumber());
+      if (closed.status === 503) expect(service.sent).toHaveLength(sentBefore);
+    }
+    expect(closed?.status).toBe(503);
+    expectInTime([closed as Answer]);
+    server.limitFiles("unlimited");
+    expect(await timeUntilServed(service)).toBeLessThan(back);
+    const { authentication_uuid: id } = created.body;
+    expect((await service.check(id, service.codeOf(id))).body.status).toBe("valid");
+    await close();
+  });
+
+  it("a standby refuses: 503, nothing is sent, and ping says why; promoted in the primary's place it has all that was acknowledged", async () => {
+    const primary = await startPostgres(["synchronous_standby_names=*", "synchronous_commit=local"]);
+    const standby = await startStandby(primary, ["synchronous_standby_names="]);
+    try {
+      const { url, close } = await newStore({ url: primary.url, stop: async () => {} });
+      await close();
+      const proxy = await startProxy(primary.port);
+      const through = new URL(url);
+      through.port = String(proxy.port);
+      through.searchParams.set("options", "-c synchronous_commit=remote_apply");
+      const pool = poolOf(through.href, limits);
+      const service = serviceOn(postgresStore({ pool }));
+
+      const aside = new URL(url);
+      aside.port = String(standby.port);
+      const reading = poolOf(aside.href, limits);
+      const { authentication_uuid: id } = (await service.create(newNumber())).body;
+      const readOnly = serviceOn(postgresStore({ pool: reading }), {}, service.customer);
+      const closed = [await readOnly.create(newNumber()), await readOnly.check(id, service.codeOf(id))];
+      expectInTime(closed);
+      expect([refused(closed), readOnly.sent.length]).toEqual([2, 0]);
+      expect((await postgresStore({ pool: reading }).inspect?.(0))?.missing).toEqual([expect.stringContaining("select pg_promote()")]);
+      await expect(postgresStore({ pool: reading }).put("key", "value", { now: 0, keepUntil: 1 })).rejects.toThrow(/\(25006\): the server is read-only/);
+      await reading.end();
+
+      figures["failover"] = await throughOutage(service, primary.kill, async () => {
+        await sql(aside.href, "select pg_promote()");
+        proxy.aim(standby.port);
+      });
+      await pool.end();
+      await proxy.close();
+    } finally {
+      await Promise.all([primary.stop(), standby.stop()]);
+    }
+  });
+
+  it("the contract's races hold where the server ends connections at random", async () => {
+    const { url, close } = await newStore(server);
+    const pool = poolOf(url, { max: 10 });
+    const admin = poolOf(await newDatabase(server), { max: 1 });
+    let ending = true;
+    const chaos = (async () => {
+      while (ending) {
+        await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 order by random() limit 1", [
+          new URL(url).pathname.slice(1),
+        ]);
+        await new Promise((done) => setImmediate(done));
+      }
+    })();
+    const store = postgresStore({ pool });
+    const [now, customer] = [Date.now(), "5e1fe9f6-3a0c-4d27-9a3e-000000000003"];
+    const claim = () => ({ sum: `${customer}:s`, part: 1, parts: 3, weight: 1, limit: 20, now, keepUntil: now + 3_600_000 });
+    const results = await Promise.allSettled(Array.from({ length: 100 }, () => store.commit({ claims: [claim()] })));
+    ending = false;
+    await chaos;
+    const done = results.filter((one) => one.status === "fulfilled" && one.value.done).length;
+    const [held = 0] = await postgresStore({ pool: poolOf(url, { max: 1 }) })
+      .commit({ asks: [claim()] })
+      .then((answer) => (answer.done ? answer.asked : []));
+    expect(held).toBeGreaterThanOrEqual(done);
+    expect(held).toBeLessThanOrEqual(20);
+    await Promise.all([pool.end(), admin.end(), close()]);
+  });
+});

@@ -1,0 +1,198 @@
+import { randomUUID } from "node:crypto";
+import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
+import type { RecordWrite, Store } from "../../src/ports/store.js";
+import { storeContract } from "../../src/testing/store-contract.js";
+import { newDatabase, newStore, poolOf, postgresServer, sql } from "../support/postgres.js";
+
+const server = await postgresServer("what is special about PostgreSQL");
+afterAll(() => server?.stop());
+
+const hour = 3_600_000;
+const expiry = (now = Date.now()) => ({ now, keepUntil: now + hour });
+const newRecord = (fields: Partial<RecordWrite> = {}): RecordWrite => ({
+  customer: randomUUID(),
+  id: randomUUID(),
+  tokens: [randomUUID()],
+  data: "data",
+  ...expiry(),
+  ...fields,
+});
+
+/** Every kind of work once. */
+async function works(store: Store): Promise<void> {
+  const record = newRecord({ wakeAt: 1 });
+  const name = `${record.customer}:w`;
+  const member = { window: name, member: "m", since: 0, ...expiry() };
+  const claims = [{ ...member, limit: 1 }, member, { sum: name, part: 1, parts: 3, weight: 1, limit: 5, ...expiry() }];
+  expect(await store.commit({ claims, record })).toEqual({ done: true, counts: [1, 1, 1], asked: [] });
+  expect(await store.find(record.customer, record.id)).toMatchObject({ data: "data" });
+  expect(await store.members(name, 5)).toEqual(["m"]);
+  expect((await store.lease(1, 10, 2)).map(({ id }) => id)).toEqual([record.id]);
+  expect(await store.tally([{ counter: name, by: 2, ...expiry() }], [name])).toEqual([2]);
+  await store.put(name, "value", expiry());
+  expect(await store.get(name)).toBe("value");
+  await store.delete({ records: [record], windows: [name], sums: [{ sum: name, part: 1, parts: 3 }], values: [name] });
+  expect([await store.find(record.customer, record.id), await store.get(name)]).toEqual([undefined, undefined]);
+}
+
+describe.runIf(server)("what is special about PostgreSQL", () => {
+  it("ensureSchema: twenty at once make one schema, and once more changes nothing", async () => {
+    const url = await newDatabase(server);
+    const pools = Array.from({ length: 20 }, () => poolOf(url, { max: 1 }));
+    await Promise.all(pools.map((pool) => postgresStore({ pool }).ensureSchema()));
+    expect(await sql(url, "select number from phoneproof.step")).toEqual([{ number: 1 }]);
+    await postgresStore({ pool: pools[0] as (typeof pools)[0] }).ensureSchema();
+    await works(postgresStore({ pool: pools[1] as (typeof pools)[0] }));
+    await Promise.all(pools.map((pool) => pool.end()));
+  });
+
+  it("a name of the schema keeps stores apart, also prepared on one pool", async () => {
+    const { pool, store, close } = await newStore(server, { prepare: true });
+    const other = postgresStore({ pool, schema: "other_1", prepare: true });
+    expect(other.schemaSql()).toBe(schemaSql("other_1"));
+    await other.ensureSchema();
+    const record = newRecord();
+    await store.commit({ record });
+    expect(await other.find(record.customer, record.id)).toBeUndefined();
+    await works(other);
+    await close();
+  });
+
+  describe("a role that may not create anything", () => {
+    let url: string;
+    let role: string;
+    const asRole = () => {
+      const own = new URL(url);
+      own.username = role;
+      return poolOf(own.href, { max: 2 });
+    };
+    beforeAll(async () => {
+      url = await newDatabase(server);
+      role = `role_${randomUUID().replaceAll("-", "")}`;
+      await sql(url, `create role ${role} login`, "revoke create on schema public from public");
+    });
+    afterAll(async () => {
+      await sql(url, `drop owned by ${role}`, `drop role ${role}`);
+    });
+
+    it("is told what is missing, step by step, each with its statement; with the rights of docs/stores.md it does all of the work", async () => {
+      const pool = asRole();
+      const store = postgresStore({ pool });
+      const missing = async () => (await store.inspect?.(0))?.missing;
+      await expect(store.ensureSchema()).rejects.toThrow(/permission denied .*\(42501\): the role lacks a right/);
+      await expect(store.commit({ record: newRecord() })).rejects.toThrow(/ensureSchema\(\) once, or run schemaSql\(\)/);
+      expect(await missing()).toEqual([expect.stringContaining('the schema "phoneproof" is missing')]);
+      await sql(url, schemaSql());
+      expect(await missing()).toEqual(['the role may not use the schema: grant usage on schema "phoneproof" to current_user']);
+      await sql(url, `grant usage on schema phoneproof to ${role}`);
+      expect(await missing()).toContain('the right to insert in "phoneproof".cell is missing: grant insert on "phoneproof".cell to current_user');
+      await sql(url, `grant select, insert, update, delete on all tables in schema phoneproof to ${role}`);
+      expect(await missing()).toBeUndefined();
+      await works(store);
+      await store.ensureSchema();
+      await pool.end();
+    });
+
+    it("a table, an index, a function and a step that are missing are named with what adds them", async () => {
+      const pool = poolOf(url, { max: 1 });
+      const missing = async () => (await postgresStore({ pool }).inspect?.(0))?.missing;
+      await pool.query("drop table phoneproof.wake; drop index phoneproof.cell_ends; drop function phoneproof.refuse");
+      const told = (await missing()) as readonly string[];
+      expect(told).toHaveLength(4);
+      for (const one of told) {
+        const [, fix = ""] = one.split(": ");
+        if (fix.startsWith("create ")) await pool.query(fix);
+      }
+      expect(await missing()).toEqual(['the function "phoneproof".refuse is missing: run schemaSql() again as its owner, after delete from "phoneproof".step']);
+      await pool.query("delete from phoneproof.step");
+      await pool.query(schemaSql().replaceAll("create table", "create table if not exists").replaceAll("create index", "create index if not exists"));
+      expect(await missing()).toBeUndefined();
+      await pool.query("update phoneproof.step set number = 0");
+      expect(await missing()).toEqual(['the schema "phoneproof" is at step 0 of 1: call await store.ensureSchema(), or run schemaSql() as its owner']);
+      await pool.end();
+    });
+  });
+
+  it("lease clears away what has ended, and nothing else; a full batch is followed by the next", async () => {
+    const { pool, store, close } = await newStore(server);
+    const [kept, ended] = [newRecord({ wakeAt: 10 }), newRecord({ wakeAt: 10 })];
+    for (const record of [kept, ended]) {
+      const name = `${record.customer}:w`;
+      const member = { window: name, member: "m", since: 0, ...expiry() };
+      await store.commit({ claims: [{ ...member, limit: 1 }, member, { sum: name, part: 1, parts: 3, weight: 1, ...expiry() }], record });
+      await store.tally([{ counter: name, by: 1, ...expiry() }], []);
+      await store.put(name, "value", expiry());
+    }
+    const counts = async () => {
+      const tables = ["record", "wake", "cell", "list", "counter", "value"];
+      const { rows } = await pool.query(
+        tables.map((table) => `select '${table}' as name, count(*)::integer as rows from phoneproof.${table}`).join(" union all "),
+      );
+      return Object.fromEntries(rows.map(({ name, rows }) => [name, rows]));
+    };
+    const both = { record: 2, wake: 2, cell: 4, list: 2, counter: 2, value: 2 };
+    await store.lease(0, 1, 1);
+    expect(await counts()).toEqual(both);
+    const packed = (text: string) => Buffer.from(text.replaceAll("-", ""), "hex").toString("base64url");
+    for (const [table, column] of [
+      ["record", "key"],
+      ["cell", "name"],
+      ["list", "name"],
+      ["counter", "name"],
+      ["value", "key"],
+    ])
+      await pool.query(`update phoneproof.${table} set ends = 1 where strpos(${column}, $1) > 0 or strpos(${column}, $2) > 0`, [
+        packed(ended.customer),
+        ended.customer,
+      ]);
+    await pool.query("insert into phoneproof.value (key, ends, value) select i, 1, '' from generate_series(1, 2500) i");
+    const other = postgresStore({ pool });
+    for (let i = 0; i < 3; i++) await other.lease(0, 1, 1);
+    expect(await counts()).toEqual({ record: 1, wake: 1, cell: 2, list: 1, counter: 1, value: 1 });
+    expect((await other.lease(10, 5, 11)).map(({ id }) => id)).toEqual([kept.id]);
+    await close();
+  });
+
+  it("updates of counted rows are HOT, and a row's end is raised seldom", async () => {
+    const { pool, store, close } = await newStore(server);
+    const customer = randomUUID();
+    const sum = () => ({ sum: `${customer}:s`, part: 1, parts: 3, weight: 1, ...expiry() });
+    for (let i = 0; i < 200; i++) await store.commit({ claims: [sum()], counts: [] });
+    const shown = async () =>
+      (await pool.query("select n_tup_upd::integer as updates, n_tup_hot_upd::integer as hot from pg_stat_user_tables where relname = 'cell'")).rows[0];
+    // A session reports what it has done once a second at most.
+    await expect.poll(async () => (await shown()).updates, { timeout: 30_000 }).toBeGreaterThan(150);
+    const { updates, hot } = await shown();
+    expect(hot / updates).toBeGreaterThan(0.9);
+    await close();
+  });
+
+  it("errors name neither values nor statements", async () => {
+    const { pool, store, close } = await newStore(server);
+    const secret = "+33612345678";
+    await pool.query("alter table phoneproof.value add constraint short check (length(value) < 5)");
+    const error = await store.put(secret, `${secret} and more`, expiry()).catch((error: Error) => error);
+    expect(String(error)).toMatch(/^Error: postgresStore: the server refused a value \(23514\)$/);
+    expect(JSON.stringify(Object.entries(error as Error))).not.toContain(secret);
+    await close();
+  });
+
+  it("through `query`: Kysely does all of the work", async () => {
+    const { pool, close } = await newStore(server);
+    const db = new Kysely<object>({ dialect: new PostgresDialect({ pool }) });
+    await works(postgresStore({ query: async (text, values) => (await db.executeQuery(CompiledQuery.raw(text, values))).rows }));
+    await close();
+  });
+
+  it("no commit of the contract is an error in the server's log, a refused one neither", async () => {
+    const { pool, store, close } = await newStore(server);
+    const before = (await pool.query("select xact_rollback::integer as n from pg_stat_database where datname = current_database()")).rows[0].n;
+    for (const { name, run } of storeContract({ racers: 2 }))
+      if (name.startsWith("window: one after another") || name.startsWith("sum: one after another")) await run({ store });
+    await pool.query("select pg_stat_clear_snapshot()");
+    expect((await pool.query("select xact_rollback::integer as n from pg_stat_database where datname = current_database()")).rows[0].n).toBe(before);
+    await close();
+  });
+});

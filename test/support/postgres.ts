@@ -1,0 +1,298 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Pool, type PoolConfig } from "pg";
+import { type PostgresStore, type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
+import { freePort } from "./ports.js";
+import { until } from "./redis.js";
+
+/** A PostgreSQL server for a test file. */
+export interface PostgresServer {
+  /** Of the database `postgres`, as a superuser. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** A server of the test's own, which it may do anything to. */
+export interface OwnPostgresServer extends PostgresServer {
+  readonly port: number;
+  readonly directory: string;
+  /** `SIGSTOP` holds the server with all its processes, and `SIGCONT` lets them go on. */
+  signal(name: "SIGSTOP" | "SIGCONT"): void;
+  /** Microseconds of CPU that its processes have had. */
+  cpu(): number;
+  /** No file of it grows beyond so many bytes, as on a disk that is full; `unlimited` ends that. */
+  limitFiles(bytes: number | "unlimited"): void;
+  /** Ends it at once: nothing is written to disk any more. */
+  kill(): Promise<void>;
+  /** Starts it again on its port, with what its directory holds. */
+  restart(): Promise<void>;
+}
+
+/** Where Debian keeps the programs, the newest release first. */
+const programs = (existsSync("/usr/lib/postgresql") ? readdirSync("/usr/lib/postgresql") : [])
+  .sort((a, b) => Number(b) - Number(a))
+  .map((release) => `/usr/lib/postgresql/${release}/bin`)
+  .find((folder) => existsSync(join(folder, "initdb")));
+
+const program = (name: string) => (programs === undefined ? name : join(programs, name));
+
+/** PostgreSQL does not run as root. */
+const user = process.getuid?.() === 0 ? { uid: idOf("-u"), gid: idOf("-g") } : {};
+
+function idOf(flag: "-u" | "-g"): number {
+  try {
+    return Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+  } catch {
+    return 65_534;
+  }
+}
+
+/** Whether PostgreSQL's programs are there. Where they are not, the suite says what it skips and how to get them; with `CI=true` that is a failure. */
+export function postgresIsInstalled(suite: string): boolean {
+  return isInstalled(program("initdb"), "postgresql", suite);
+}
+
+/** Whether PgBouncer is there. */
+export function pgbouncerIsInstalled(suite: string): boolean {
+  return isInstalled("pgbouncer", "pgbouncer", suite);
+}
+
+function isInstalled(command: string, debian: string, suite: string): boolean {
+  try {
+    execFileSync(command, ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    const message = `${debian} is missing: ${suite} cannot run. Get it with: apt-get install ${debian}`;
+    if (process.env["CI"] === "true") throw new Error(message);
+    console.warn(`SKIPPED: ${message}`);
+    return false;
+  }
+}
+
+/** What a test of PostgreSQL uses: the server that POSTGRES_URL names, else one of its own. */
+export async function postgresServer(suite: string): Promise<PostgresServer | undefined> {
+  const url = process.env["POSTGRES_URL"];
+  if (url) return { url, stop: async () => {} };
+  return postgresIsInstalled(suite) ? startPostgres() : undefined;
+}
+
+/** A directory that the server's user owns. */
+function ownDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "phoneproof-postgres-"));
+  own(directory);
+  return directory;
+}
+
+function own(path: string): void {
+  if (user.uid !== undefined) chownSync(path, user.uid, user.gid);
+}
+
+const run = (name: string, args: readonly string[]) => promisify(execFile)(program(name), args, { ...user, cwd: "/" });
+
+/** Starts a server with a cluster of its own. Nothing waits for the disk, unless `settings` say otherwise: a process that is killed loses nothing by that, only a power cut does. */
+export async function startPostgres(settings: readonly string[] = [], directory = ownDirectory()): Promise<OwnPostgresServer> {
+  await run("initdb", [
+    "--pgdata",
+    join(directory, "data"),
+    "--username",
+    "postgres",
+    "--auth",
+    "trust",
+    "--encoding",
+    "UTF8",
+    "--locale",
+    "C.UTF-8",
+    "--no-sync",
+  ]);
+  return startOn(directory, ["fsync=off", "full_page_writes=off", ...settings]);
+}
+
+/** A standby of `primary`, which streams from it and answers reads. */
+export async function startStandby(primary: OwnPostgresServer, settings: readonly string[] = []): Promise<OwnPostgresServer> {
+  const directory = ownDirectory();
+  await run("pg_basebackup", ["--pgdata", join(directory, "data"), "--dbname", primary.url, "--write-recovery-conf", "--checkpoint", "fast", "--no-sync"]);
+  return startOn(directory, ["fsync=off", ...settings]);
+}
+
+async function startOn(directory: string, settings: readonly string[]): Promise<OwnPostgresServer> {
+  let child: ChildProcess;
+  let port = await freePort();
+  const address = () => `postgres://postgres@127.0.0.1:${port}/postgres`;
+
+  async function start(): Promise<void> {
+    const options = [
+      `port=${port}`,
+      "listen_addresses=127.0.0.1",
+      `unix_socket_directories=${directory}`,
+      "max_connections=300",
+      "log_min_messages=fatal",
+      ...settings,
+    ];
+    child = spawnServer(program("postgres"), ["-D", join(directory, "data"), ...options.flatMap((one) => ["-c", one])]);
+    let said = "";
+    child.stderr?.on("data", (text) => {
+      said = `${said}${text}`.slice(-2_000);
+    });
+    await until(
+      `postgres on ${port} answers`,
+      async () => child.exitCode !== null || (await run("pg_isready", ["--dbname", address()])).stdout.includes("accepting"),
+    );
+    if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}: ${said}`);
+  }
+
+  const processes = () => [child.pid as number, ...childrenOf(child.pid as number)];
+
+  async function kill(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((done) => child.once("exit", done));
+    for (const pid of processes()) signalTo(pid, "SIGKILL");
+    await gone;
+  }
+
+  await start().catch(async () => {
+    // A port that was free may be taken by the time the server wants it.
+    port = await freePort();
+    await start();
+  });
+  return {
+    directory,
+    get port() {
+      return port;
+    },
+    get url() {
+      return address();
+    },
+    signal(name) {
+      for (const pid of processes()) signalTo(pid, name);
+    },
+    cpu() {
+      // Of the postmaster also what its processes had that have ended: fields 16 and 17 of proc(5).
+      const ticks = processes().map((pid) => {
+        const [, user, system, ended, endedSystem] =
+          /\) (?:\S+ ){11}(\d+) (\d+) (\d+) (\d+)/.exec(existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "") ?? [];
+        return [user, system, ...(pid === child.pid ? [ended, endedSystem] : [])].reduce((sum, one = "0") => sum + Number(one), 0);
+      });
+      return ticks.reduce((sum, tick) => sum + tick, 0) * 10_000;
+    },
+    limitFiles(bytes) {
+      for (const pid of processes()) execFileSync("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], user);
+    },
+    kill,
+    restart: start,
+    async stop() {
+      await kill();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Some of its processes may have ended since they were listed. */
+function signalTo(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ESRCH") throw error;
+  }
+}
+
+/** Starts a server. It ends with this process, however that ends: a shell waits for the end of its input and ends the server. */
+function spawnServer(command: string, args: readonly string[]): ChildProcess {
+  const server = spawn(command, args, { ...user, cwd: "/", stdio: ["ignore", "ignore", "pipe"] });
+  const watch = spawn("sh", ["-c", `read _; kill -QUIT ${server.pid}`], { stdio: ["pipe", "ignore", "ignore"] });
+  watch.unref();
+  server.once("exit", () => watch.kill("SIGKILL"));
+  return server;
+}
+
+function childrenOf(pid: number): number[] {
+  const rows = execFileSync("ps", ["-A", "-o", "ppid=,pid="], { encoding: "utf8" }).trim().split("\n");
+  return rows.map((row) => row.trim().split(/\s+/).map(Number)).flatMap(([parent, child]) => (parent === pid && child !== undefined ? [child] : []));
+}
+
+/** PgBouncer in transaction mode before a server. */
+export async function startPgbouncer(server: PostgresServer, poolSize = 10): Promise<PostgresServer> {
+  const { hostname, port, username, password } = new URL(server.url);
+  const directory = ownDirectory();
+  const own_ = await freePort();
+  const login = password === "" ? "" : ` password=${decodeURIComponent(password)}`;
+  const settings = [
+    "[databases]",
+    `* = host=${hostname} port=${port || 5432}${login}`,
+    "[pgbouncer]",
+    "listen_addr = 127.0.0.1",
+    `listen_port = ${own_}`,
+    "unix_socket_dir =",
+    "auth_type = any",
+    "pool_mode = transaction",
+    `default_pool_size = ${poolSize}`,
+    "max_client_conn = 2000",
+    "log_connections = 0",
+    "log_disconnections = 0",
+    "ignore_startup_parameters = extra_float_digits",
+  ];
+  // Of `auth_type = any` the user must be named with the database.
+  settings[1] = `* = host=${hostname} port=${port || 5432} user=${username}${login}`;
+  const file = join(directory, "pgbouncer.ini");
+  writeFileSync(file, settings.join("\n"));
+  own(file);
+  const child = spawnServer("pgbouncer", [file]);
+  const url = `postgres://${username}@127.0.0.1:${own_}/postgres`;
+  await until(`pgbouncer on ${own_} answers`, async () => (await run("pg_isready", ["--dbname", url])).stdout.includes("accepting"));
+  return {
+    url,
+    async stop() {
+      child.kill("SIGKILL");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Runs statements on a server, one after another. */
+export async function sql<Row = Record<string, unknown>>(url: string, ...statements: readonly string[]): Promise<Row[]> {
+  const pool = poolOf(url, { max: 1 });
+  let rows: Row[] = [];
+  try {
+    for (const statement of statements) rows = (await pool.query(statement)).rows;
+  } finally {
+    await pool.end();
+  }
+  return rows;
+}
+
+/** A pool whose connections may be ended by the server. */
+export function poolOf(url: string, options: PoolConfig = {}): Pool {
+  const pool = new Pool({ connectionString: url, ...options });
+  pool.on("error", () => {});
+  return pool;
+}
+
+/** A database of its own on a server: its address, which a store of any process can be given. */
+export async function newDatabase(server: PostgresServer | undefined): Promise<string> {
+  const name = `phoneproof_${randomUUID().replaceAll("-", "")}`;
+  if (server === undefined) throw new Error("there is no server");
+  await sql(server.url, `create database ${name} encoding 'UTF8' template template0`);
+  const url = new URL(server.url);
+  url.pathname = name;
+  return url.href;
+}
+
+/** A store in a database of its own, with its schema. */
+export interface NewStore {
+  readonly url: string;
+  readonly pool: Pool;
+  readonly store: PostgresStore;
+  close(): Promise<void>;
+}
+
+/** Makes one on a server. */
+export async function newStore(server: PostgresServer | undefined, options: Omit<PostgresStoreOptions, "pool" | "query"> = {}): Promise<NewStore> {
+  const url = await newDatabase(server);
+  const pool = poolOf(url);
+  const store = postgresStore({ pool, ...options });
+  await store.ensureSchema();
+  return { url, pool, store, close: () => pool.end() };
+}
