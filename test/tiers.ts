@@ -10,6 +10,9 @@ const root = import.meta.dirname;
 const hostile =
   /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|privacy\/hostile|customers\/hostile)/;
 
+/** Stores that write to a disk. */
+const onDisk = /^store\/sqlite/;
+
 /** The build and what is made of it, the command, the pages. */
 const packaged = /^(package|docs|examples|cli|otp-input|client)\//;
 
@@ -28,7 +31,7 @@ export function testsOf(tier: Tier): string[] {
 
 function tierOf(file: string): Tier {
   if (hostile.test(file)) return "hostile";
-  if (staysInside(resolve(root, file))) return "unit";
+  if (staysInside(resolve(root, file)) && !onDisk.test(file)) return "unit";
   return packaged.test(file) ? "package" : "contract";
 }
 
