@@ -34,6 +34,7 @@ import otel = require("phoneproof/otel");
 import telnyx = require("phoneproof/senders/telnyx");
 import twilio = require("phoneproof/senders/twilio");
 import vonage = require("phoneproof/senders/vonage");
+import sqlite = require("phoneproof/sqlite");
 import testing = require("phoneproof/testing");
 import webhooks = require("phoneproof/webhooks");
 
@@ -78,8 +79,9 @@ export const others = [
   lookupTwilio.twilioLookup,
   lookupVonage.vonageLookup,
 ];
-export const stores: readonly [typeof redis.redisStore, typeof mongo.mongoStore, typeof postgres.postgresStore] = [
+export const stores: readonly [typeof redis.redisStore, typeof mongo.mongoStore, typeof postgres.postgresStore, typeof sqlite.sqliteStore] = [
   redis.redisStore,
   mongo.mongoStore,
   postgres.postgresStore,
+  sqlite.sqliteStore,
 ];

@@ -48,6 +48,7 @@ import { smppSender } from "phoneproof/senders/smpp";
 import { telnyxSender } from "phoneproof/senders/telnyx";
 import { twilioSender } from "phoneproof/senders/twilio";
 import { vonageSender } from "phoneproof/senders/vonage";
+import { sqliteStore } from "phoneproof/sqlite";
 import { fixedClock, senderContract, storeContract } from "phoneproof/testing";
 import { verifyWebhook } from "phoneproof/webhooks";
 
@@ -147,4 +148,5 @@ export const mounted = [expressHandlers(verifier), fastifyPlugin(verifier), fetc
 export const stores: Store[] = [redisStore({ client: async (_script: string, _keys: string[], _args: string[]) => null })];
 export const mongo: typeof mongoStore = mongoStore;
 export const postgres: typeof postgresStore = postgresStore;
+export const sqlite: typeof sqliteStore = sqliteStore;
 export const cases: Promise<void>[] = storeContract().map(({ run }) => run({ store }));
