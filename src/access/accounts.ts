@@ -12,40 +12,45 @@ import type { CustomerConfig } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
 import type { Customer, Customers } from "../ports/customers.js";
 
-/** The one customer of a verifier that was built without `customers`. */
+/** The only customer of a verifier without `customers`. */
 export const implicitCustomer = "00000000-0000-0000-0000-000000000000";
 
-/** Why `/v1` of a verifier without customers cannot be mounted, and the mend. */
+/** Why `/v1` of a verifier without customers cannot be mounted, and how to fix it. */
 export const noApiKeys =
   "phoneproof: /v1 is for customers with API keys, and this verifier has none. Give createVerifier the option customers, or leave /v1 unmounted and call verifier.createAuthentication, retry and check in a route of your own";
 
-/** Who may call. */
+/** The customers that may call. */
 export interface Accounts {
-  /** By the value of the x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
+  /** Returns the account for an x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
   byKey(apiKey: string | undefined): Promise<Account>;
-  /** By UUID, for direct calls. Throws `account_invalid`. */
+  /** Returns the account for a UUID, in direct calls. Throws `account_invalid`. */
   byUuid(customerUuid: string): Promise<Account>;
-  /** The customer of a direct call that names none. Throws `bad_request` where there are customers to be named. */
+  /** The customer of a direct call without `customer_uuid`. Throws `bad_request` if the verifier has customers. */
   unnamed(): string;
-  /** Secrets that sign a customer's callbacks, the current one first: its own, or those made of the verifier's secrets. */
+  /** Secrets that sign a customer's callbacks, current first: its own, or derived from the verifier's secrets. */
   webhookSecrets(customerUuid: string): Promise<readonly string[]>;
 }
 
-/** An API key is shown once; keep only its digest. */
+/** An API key is shown once; store only its digest. */
 export interface ApiKey {
-  /** `pp_`, 32 random bytes as 43 letters and digits, and a checksum of six more; goes into the x-api-key header. */
+  /** `pp_`, 32 random bytes as 43 letters and digits, and a six-character checksum. For the x-api-key header. */
   readonly key: string;
-  /** What `customers[].keys` takes in the key's place: `sha256:` and 64 hexadecimal digits. */
+  /** Accepted in `customers[].keys` instead of the key: `sha256:` and 64 hexadecimal digits. */
   readonly digest: string;
 }
 
-/** Makes an API key: "32 random bytes with a recognisable prefix … shown once, kept as SHA-256" (docs/contract.md#api-keys). */
+/**
+ * Generates an API key: "32 random bytes with a recognisable prefix … shown once, kept as SHA-256"
+ * (docs/contract.md#api-keys).
+ */
 export function generateApiKey(): ApiKey {
   const key = apiKeyOf(randomBytes(32));
   return { key, digest: `sha256:${sha256(key)}` };
 }
 
-/** `customers` absent: there is one, implicit, without a key. `implicit`: whom calls are for that name none. */
+/**
+ * `customers` absent: there is one implicit customer, without a key. `implicit`: the customer for calls that name none.
+ */
 export function createAccounts(
   customers: Customers | undefined,
   settings: Settings,
@@ -56,7 +61,10 @@ export function createAccounts(
   const source = customers ?? configuredCustomers([{ customer_uuid: implicitCustomer, keys: [] }]);
   const policies = new WeakMap<object, Policy>();
 
-  /** What `read` makes of the customer that the source returns. A source that fails, takes longer than the store may, or returns an invalid customer is answered 503, as a store is. */
+  /**
+   * Asks the source and passes the customer to `read`. If the source fails, times out or returns an invalid customer,
+   * the request fails with 503, as after a store failure.
+   */
   const ask = async <T>(question: "find" | "findByKeyDigest", text: string, read: (customer: Customer) => T): Promise<T | undefined> => {
     const uuid = question === "find" ? text : undefined;
     try {
@@ -73,7 +81,7 @@ export function createAccounts(
     }
   };
 
-  /** A suspended customer is answered as one that there is not. */
+  /** A suspended customer is treated as unknown. */
   const account = ({ customer_uuid, policy: change, suspended }: Customer): Account | undefined => {
     if (suspended) return undefined;
     if (change === undefined || change === null) return { customer: customer_uuid, policy: settings.policy };
@@ -85,7 +93,7 @@ export function createAccounts(
   return {
     async byKey(apiKey) {
       if (customers === undefined) throw new Error(noApiKeys);
-      // Longer than any key, or mistyped: not worth hashing, nor asking anyone.
+      // Too long, or mistyped: do not hash it or ask the source.
       const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
       const known = sound ? await ask("findByKeyDigest", sha256(apiKey), account) : undefined;
       if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
@@ -107,19 +115,21 @@ export function createAccounts(
   };
 }
 
-/** What a source of the user's answers is read anew each time. */
+/** Customers from a custom source are parsed on every read. */
 function parseCustomer(found: Customer): Customer {
   return configured.has(found) ? found : readCustomer(found);
 }
 
-/** Customers that were read when their verifier was built, and that nobody can change since. */
+/** Customers parsed when the verifier was built; they cannot change. */
 const configured = new WeakSet<Customer>();
 
 function isThenable(value: object | null | undefined): value is PromiseLike<Customer | null | undefined> {
   return typeof value === "object" && value !== null && "then" in value;
 }
 
-/** Customers from the configuration (docs/contract.md#customers). Throws `invalid_options` when a UUID or a key stands there twice. */
+/**
+ * Customers from the configuration (docs/contract.md#customers). Throws `invalid_options` for a duplicate UUID or key.
+ */
 export function configuredCustomers(configs: readonly CustomerConfig[]): Customers {
   const byUuid = new Map<string, Customer>();
   const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();
@@ -149,7 +159,7 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
   };
 }
 
-/** The digest of a key that may stand as its digest. */
+/** Returns the digest of a key, which may be given as `sha256:` and its digest. */
 export function digestOf(key: string): string {
   return key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : sha256(key);
 }

@@ -3,10 +3,13 @@ import { withTimeout } from "../core/deadline.js";
 
 type Needed = Pick<Core, "settings" | "clock" | "logger">;
 
-/** Milliseconds that a challenge may take. */
+/** Timeout of a challenge in milliseconds. */
 const challengeTimeout = 2000;
 
-/** Whether the proof of a create holds. "A wrong or late proof is no fault: the rules simply stand" (docs/contract.md#challenge): so does one that cannot be checked, which is reported, without the proof. */
+/**
+ * Whether a create's proof is valid. "A wrong or late proof is no fault: the rules simply stand"
+ * (docs/contract.md#challenge). The same applies if the check fails, which is logged without the proof.
+ */
 export async function meetsChallenge({ clock, logger, settings }: Needed, proof: string | undefined, ip: string | undefined): Promise<boolean> {
   const { challenge } = settings;
   if (challenge === undefined || proof === undefined) return false;
@@ -17,7 +20,7 @@ export async function meetsChallenge({ clock, logger, settings }: Needed, proof:
     return holds;
   } catch (err) {
     abort.abort();
-    // The rest of an error may hold the proof anywhere.
+    // An error's other fields may contain the proof.
     const reason = err instanceof Error ? `${err.name}: ${err.message}`.replaceAll(proof, "…").slice(0, 500) : "no error was thrown, but something else";
     logger.error({ reason }, "the challenge failed; the spam rules stand");
     return false;

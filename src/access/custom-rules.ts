@@ -6,20 +6,20 @@ import type { IpInfo } from "../domain/signals.js";
 import { isCellRule, type JudgingRule, type SpamCandidate, spamDecision } from "../domain/spam.js";
 import type { Access } from "./access.js";
 
-/** Milliseconds that a spam rule may take. */
+/** Timeout of a spam rule in milliseconds. */
 const ruleTimeout = 1000;
 
-/** What the caller's own rules say of an attempt. */
+/** The results of the caller's own rules for an attempt. */
 export interface CustomRuleResult {
-  /** Rules that fired, in their order. */
+  /** Rules that fired, in order. */
   readonly decisions: readonly Decision[];
-  /** Cells that the attempt is counted in, by rule. */
+  /** The cells that count the attempt, by rule. */
   readonly cells: Readonly<Record<string, string>>;
 }
 
 const silent: CustomRuleResult = { decisions: [], cells: {} };
 
-/** Asks the caller's rules side by side, once for a request. */
+/** Runs the caller's rules in parallel, once per request. */
 export async function askCustomRules(parts: Access, attempt: () => SpamCandidate): Promise<CustomRuleResult> {
   const rules = parts.settings.spamRules.filter(({ mode }) => mode !== "off");
   if (rules.length === 0) return silent;
@@ -57,12 +57,12 @@ async function judge(parts: Access, rule: JudgingRule, attempt: SpamCandidate): 
   }
 }
 
-/** A rule that throws is reported and lets through (docs/contract.md#own-rules). */
+/** A rule that throws is logged and allows the attempt (docs/contract.md#own-rules). */
 function letThrough({ logger }: Access, rule: string, err: unknown): void {
   logger.error({ err, rule }, "a spam rule failed; the attempt was let through");
 }
 
-/** With what the block list says: a listed number, address or device is refused as a rule of the caller's own refuses. */
+/** Adds the block list's match: a listed number, address or device is blocked as by one of the caller's own rules. */
 export function withListed(own: CustomRuleResult, { block }: ListMatch, now: number): CustomRuleResult {
   if (block === undefined) return own;
   const entry = block.kind === "number" ? "" : ` ${block.entry}`;
@@ -72,7 +72,7 @@ export function withListed(own: CustomRuleResult, { block }: ListMatch, now: num
   };
 }
 
-/** What the caller's resolver knows of the address; nothing where there is none, or it fails or takes too long. */
+/** The resolver's information about the address; `undefined` without a resolver, or if it fails or times out. */
 export async function askIpInfo(parts: Access, { policy }: Account, ip: string | undefined): Promise<IpInfo | undefined> {
   const { ipInfo } = parts.settings;
   if (ipInfo === undefined || ip === undefined || policy.spam.signals.mode === "off") return undefined;

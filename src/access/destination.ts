@@ -6,7 +6,7 @@ import type { LookupFacts } from "../ports/lookup-provider.js";
 import type { Network } from "../ports/sms-sender.js";
 import type { Access } from "./access.js";
 
-/** The number, parsed once a request. Throws `invalid_phone_number`. */
+/** Parses the number, once per request. Throws `invalid_phone_number`. */
 export function readNumber({ settings }: Observed, phoneNumber: string): PhoneNumber {
   const phone = phoneNumberOf(phoneNumber, settings.numberRules);
   if (phone !== undefined) return phone;
@@ -19,7 +19,7 @@ const faults = {
   blocked_number: "phone_number is blocked.",
 } as const;
 
-/** A number that may get a message. Throws the policy faults (docs/contract.md#destinations). */
+/** Returns a number that may receive a message. Throws the policy errors (docs/contract.md#destinations). */
 export function readDestination(parts: Observed, phoneNumber: string): PhoneNumber {
   const phone = readNumber(parts, phoneNumber);
   const fault = destinationFault(phone, parts.settings);
@@ -27,14 +27,17 @@ export function readDestination(parts: Observed, phoneNumber: string): PhoneNumb
   return phone;
 }
 
-/** The number's network, as far as a lookup before the send knows it (docs/contract.md#lookup-before-send). Throws `invalid_line` where it knows a kind of line that cannot receive codes; where it knows nothing, the numbering plan's word stands. */
+/**
+ * The number's network, if a lookup before the send returns it (docs/contract.md#lookup-before-send). Throws
+ * `invalid_line` if the line type cannot receive codes; without facts, the numbering plan decides.
+ */
 export async function lookBeforeSend(parts: Access, account: Account, phone: PhoneNumber): Promise<Network | undefined> {
   const facts = await parts.facts.of(account, phone);
   if (facts.line_type !== undefined && isRefusedLine(facts.line_type)) throw new VerifierError("invalid_line", faults.invalid_line);
   return networkOf(facts);
 }
 
-/** Likewise for a number that was accepted before: nothing is refused. */
+/** The same for a number that was accepted before; it rejects nothing. */
 export async function lookAgain(parts: Access, account: Account, phone: PhoneNumber | undefined): Promise<Network | undefined> {
   return parts.settings.lookupBeforeSend && phone !== undefined ? networkOf(await parts.facts.of(account, phone)) : undefined;
 }
@@ -47,7 +50,7 @@ export function blockedNumber(): VerifierError {
   return new VerifierError("blocked_number", faults.blocked_number);
 }
 
-/** What the numbering plan says of a number that was accepted before. */
+/** Reads a number that was accepted before from the numbering plan. */
 export function readAgain({ settings }: Observed, number: string): PhoneNumber | undefined {
   return phoneNumberOf(number, { ...settings.numberRules, validation: "possible" });
 }

@@ -4,7 +4,7 @@ import { judgeLists, type ListIndex, type ListMatch, type ListQuestion, type Lis
 
 /** The block list and the safe list. */
 export interface Lists {
-  /** Only the first question to a source is waited for, up to `storeTimeout`. */
+  /** Checks a subject. Only the first request to a source is awaited, for up to `storeTimeout`. */
   judge(subject: ListSubject): Promise<ListMatch>;
 }
 
@@ -12,7 +12,7 @@ type Needed = Pick<Core, "settings" | "clock" | "logger" | "inBackground">;
 
 const unlisted: ListMatch = { safe: false };
 
-/** What is held of a list: `undefined` while it is not known. */
+/** Returns the loaded list; `undefined` before the first load. */
 type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
 
 export function createLists(parts: Needed): Lists {
@@ -33,17 +33,18 @@ export function createLists(parts: Needed): Lists {
 }
 
 /**
- * Asked when it is first needed, then beside requests, which go by what is known. A list that cannot be had has nobody on it; where one was had before, that stays in use. Both are reported, once for each outage.
+ * Loads a list when first needed, and refreshes it in the background. If loading fails, the last list stays in use;
+ * without one, the list counts as empty. Both are logged once per outage.
  */
 function askedList({ settings, clock, logger, inBackground }: Needed, list: "block" | "safe", source: ListQuestion): Held {
   const { refresh } = settings.lists;
-  /** Milliseconds after which a question that is not answered is given up. */
+  /** Milliseconds after which an unanswered request is given up. */
   const patience = Math.max(refresh, settings.storeTimeout);
   let index: ListIndex | undefined;
   let answer: unknown;
   let told = "";
   let failing = false;
-  /** The one under way. */
+  /** The request in progress. */
   let question: object | undefined;
   let askedAt = 0;
   let first: Promise<ListIndex | undefined> | undefined;
@@ -87,7 +88,7 @@ function askedList({ settings, clock, logger, inBackground }: Needed, list: "blo
 
   return () => {
     const now = clock.now();
-    // A clock may go back.
+    // The clock may go back.
     const since = Math.abs(now - askedAt);
     if (first === undefined || since >= (question === undefined ? refresh : patience)) {
       if (question !== undefined) fail(new TimedOut(`no answer within ${patience} ms`));

@@ -9,31 +9,37 @@ import { day, minute } from "../domain/time.js";
 import type { Observed } from "../observability/observed.js";
 import type { LookupAnswer, LookupFacts, LookupProvider } from "../ports/lookup-provider.js";
 
-/** What online sources know of numbers. */
+/** Facts about numbers from online sources. */
 export interface NumberFacts {
-  /** The facts, at most `lookupTimeout` after they are not found in the store. Never rejects: where nothing is known, or nobody could be asked, there are none. */
+  /**
+   * Returns the facts, at most `lookupTimeout` after a cache miss. Never rejects: without an answer the facts are
+   * empty.
+   */
   of(account: Account, phone: PhoneNumber): Promise<LookupFacts>;
 }
 
-/** How long an answer is kept (docs/contract.md#lookup-cache), that nothing is known too; and how long a failure, or an answer that lacks what a source that failed may know. Milliseconds. */
+/**
+ * How long answers, including empty ones, are cached (docs/contract.md#lookup-cache); and failures, or answers that
+ * lack what a failed source may know. Milliseconds.
+ */
 const keptFor = { answer: day, failure: 10 * minute };
 
 const nothing: LookupFacts = {};
 
-/** Where what is known of a number is kept. `masked`: the number's keyed hash. */
+/** The cache key of a number's facts. `masked`: the number's keyed hash. */
 export function factsKey(customer: string, masked: string): string {
   return `${customer}:lookup:${masked}`;
 }
 
-/** What is kept of a number, and until when: a store forgets when it likes. */
+/** The cached facts of a number and their end: stores may delete later than that. */
 interface Kept {
   readonly facts: LookupFacts;
   readonly until: number;
 }
 
 /**
- * The provider behind a cache in the store, by customer (docs/contract.md#keyed-by-customer): its keys hold no number in clear, its values none at all.
- * Whoever asks for a number that is being asked for shares the answer.
+ * The provider with a cache in the store, by customer (docs/contract.md#keyed-by-customer). Cache keys hold no clear
+ * number, and values none at all. Concurrent lookups of a number share the answer.
  */
 export function createNumberFacts(parts: Observed, provider: LookupProvider | undefined): NumberFacts {
   const { clock, keyring, monitor, inBackground, logger, settings, store } = parts;
@@ -60,7 +66,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
       monitor.throttledLog.warn({ err }, "a lookup failed at the store; the numbering plan alone answers");
       return nothing;
     } finally {
-      // Not before the answer is kept: between the two nobody would find it.
+      // Only once the answer is stored: a lookup in between would miss it.
       void Promise.resolve(keeping).then(() => flights.delete(key));
     }
   };
@@ -76,7 +82,10 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
   };
 }
 
-/** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling), and what they cost counts towards the customer's spend ceilings. `undefined`: the provider must not be asked. */
+/**
+ * "Lookups have a ceiling" (docs/contract.md#lookup-ceiling), and their cost counts towards the customer's spend
+ * ceilings. `undefined`: the provider must not be asked.
+ */
 async function charge(
   { clock, logger, settings, store }: Observed,
   deadline: StoreDeadline,
@@ -107,7 +116,10 @@ async function charge(
   };
 }
 
-/** "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it" (docs/contract.md#lookup-never-fails): then there are no facts. */
+/**
+ * "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it"
+ * (docs/contract.md#lookup-never-fails): the facts are then empty.
+ */
 async function ask(
   { clock, logger, settings, monitor }: Observed,
   provider: LookupProvider,
@@ -132,7 +144,7 @@ async function ask(
   }
 }
 
-/** What is kept, where it is in its form and its time is not over. Whatever else stands there counts as nothing. */
+/** Parses cached facts. Anything invalid or expired is ignored. */
 function readKept(text: string | undefined, now: number): LookupFacts | undefined {
   if (text === undefined) return undefined;
   try {
@@ -143,7 +155,7 @@ function readKept(text: string | undefined, now: number): LookupFacts | undefine
   }
 }
 
-/** The fields of a provider's answer that have the form of the specification and say something; the others are left out. */
+/** Keeps the valid, non-empty fields of a provider's answer. */
 function parseFacts(answer: LookupFacts): LookupFacts {
   const { carrier, country_code, line_type, mcc, mnc, number_ported } = answer;
   return {
@@ -163,7 +175,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? withoutNumbers(`${error.name}: ${error.message}`) : "no error was thrown, but something else";
 }
 
-/** A provider's words without a number somebody has: they often repeat the one that was asked for. */
+/** Removes numbers from a provider's text, which often repeats the requested one. */
 function withoutNumbers(words: string): string {
   return words.slice(0, 500).replace(/\d(?:[ .-]?\d){6,}/g, "…");
 }

@@ -8,7 +8,10 @@ import { callbackUrlFault } from "../domain/callback-url.js";
 import { VerifierError } from "../errors.js";
 import type { Settings } from "../options/options.js";
 
-/** Input of each operation, parsed once at the door (docs/contract.md#parse-once). Each throws `VerifierError` with the code of the first fault. */
+/**
+ * Parses the input of an operation, once on entry (docs/contract.md#parse-once). Each throws `VerifierError` with the
+ * code of the first error.
+ */
 export const parseRetry = (input: unknown) => parse(RetryRequest, input);
 export const parseCheck = (input: unknown) => parse(CheckRequest, input);
 export const parseLookup = (input: unknown) => parse(LookupRequest, input);
@@ -29,7 +32,10 @@ export function parseCreate(input: unknown, settings: Settings): CreateAuthentic
   return request;
 }
 
-/** "a number where a string belongs is `bad_request`" (docs/contract.md#strict-types); a string of the wrong form answers its field's own code where it has one. */
+/**
+ * "a number where a string belongs is `bad_request`" (docs/contract.md#strict-types). A malformed string throws its
+ * field's own code, if it has one.
+ */
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;

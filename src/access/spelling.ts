@@ -8,7 +8,8 @@ const bare = (name: string) => name.replaceAll(/[^a-z]/gi, "").toLowerCase();
 const meant = new Map([...Array.from(fields, (field) => [bare(field), field] as const), ["ipaddress", "ip"] as const]);
 
 /**
- * Throws `bad_request` for a field of a direct call that stands for one of ours in another spelling, `deviceId` for `device_id`: passed over as unknown fields are, the limits per device would not hold.
+ * Throws `bad_request` if a direct call misspells a known field, such as `deviceId` for `device_id`. Ignored like other
+ * unknown fields, it would disable the limits per device.
  */
 export function refuseMisspelt(request: object): void {
   for (const name in request) {

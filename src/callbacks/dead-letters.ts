@@ -6,38 +6,41 @@ import { deadEvent } from "../domain/delivery.js";
 import { day } from "../domain/time.js";
 import type { Store } from "../ports/store.js";
 
-/** A delivery status that was given up. */
+/** A delivery status whose callback was given up. */
 export interface DeadLetter {
   readonly customer_uuid: string;
   readonly authentication_uuid: string;
-  /** For `redeliver`. */
+  /** Identifies the event for `redeliver`. */
   readonly sequence: number;
   readonly callback_url: string;
   readonly status: string;
-  /** Why it was given up. */
+  /** The reason for giving up. */
   readonly reason: string;
 }
 
-/** The list of all of them: "what is given up is kept visible" (docs/contract.md#dead-letters). `dead` stands where other windows name a customer. */
+/**
+ * The window that lists all of them: "what is given up is kept visible" (docs/contract.md#dead-letters). `dead` takes
+ * the place of the customer in other window names.
+ */
 const list = "dead:letters";
 
-/** Longer than the records that it names stay. Milliseconds. */
+/** Longer than the lifetime of the listed records. Milliseconds. */
 const listed = 8 * day;
 
-/** Records read at a time. */
+/** Records read in parallel. */
 const parallel = 32;
 
-/** Enters an event that was given up into the list. */
+/** The claim that adds a given-up event to the list. */
 export function listing({ customer, id }: Authentication, { sequence, nextAt: now }: OutboxEvent): MemberClaim {
   return { window: list, member: `${customer}/${id}/${sequence}`, now, since: now - listed, keepUntil: now + listed };
 }
 
-/** How many the list names, up to `limit`; those whose record is gone by now included. */
+/** Counts the list's entries, up to `limit`, including those whose record has ended. */
 export async function countDeadLetters(store: Store, deadline: () => StoreDeadline, limit: number): Promise<number> {
   return (await deadline().call(() => store.members(list, limit))).length;
 }
 
-/** The newest `limit` of the list, as far as they are still there. Every read has a deadline of its own. */
+/** Returns the newest `limit` entries whose records still exist. Each read has its own deadline. */
 export async function readDeadLetters(store: Store, records: Records, deadline: () => StoreDeadline, limit: number): Promise<DeadLetter[]> {
   const members = await deadline().call(() => store.members(list, limit));
   const letters: DeadLetter[] = [];
@@ -50,7 +53,7 @@ export async function readDeadLetters(store: Store, records: Records, deadline: 
 
 async function readLetter(records: Records, deadline: StoreDeadline, member: string): Promise<DeadLetter | undefined> {
   const [customer = "", id = "", sequence] = member.split("/");
-  // A record that cannot be read was reported; it hides no other.
+  // An unreadable record was already reported; the others are still returned.
   const held = await records.find(deadline, customer, id).catch(() => undefined);
   const event = held && deadEvent(held.auth, Number(sequence));
   if (held === undefined || event?.dead === undefined) return undefined;

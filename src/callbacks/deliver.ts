@@ -10,21 +10,23 @@ import { toWebhook } from "./webhook.js";
 
 export interface DeliveryParts extends Observed {
   readonly callbackSender: CallbackSender;
-  /** Secrets that sign a customer's callbacks, the current one first. */
+  /** Secrets that sign a customer's callbacks, current first. */
   readonly webhookSecrets: (customer: string) => Promise<readonly string[]>;
 }
 
-/** Characters that are kept of why a delivery failed: a receiver's certificate alone can make an error of many thousands. */
+/** Characters stored of a failure reason: a receiver's certificate alone can add many thousands to an error. */
 const longestReason = 500;
 
-/** What a delivery came to; `failed`: it will be tried again, `dead`: it was given up. */
+/** The outcome of a delivery. `failed`: it will be retried; `dead`: it was given up. */
 export interface Delivery {
   readonly outcome: "delivered" | "failed" | "dead";
-  /** The record after it. */
+  /** The record after the delivery. */
   readonly auth: Authentication;
 }
 
-/** Delivers one event and settles what came of it; `undefined` where that was no longer this worker's to settle. Rejects with `unavailable`. */
+/**
+ * Delivers one event and stores the outcome; `undefined` if this worker no longer owned it. Rejects with `unavailable`.
+ */
 export async function deliver(parts: DeliveryParts, deadline: () => StoreDeadline, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
   const { clock, records, logger, monitor } = parts;
   const answer = await post(parts, auth, event);
@@ -66,14 +68,14 @@ async function post({ clock, settings, callbackSender, webhookSecrets }: Deliver
   }
 }
 
-/** Why a delivery broke off, for the operator: of a fault of ours, what lies behind it. */
+/** Why a delivery failed, for the operator: for one of our own errors, its cause. */
 function reasonOf(error: unknown): string {
   const thrown = (error instanceof VerifierError ? error.cause : undefined) ?? error;
   const { message } = (typeof thrown === "object" && thrown !== null ? thrown : { message: thrown }) as { message?: unknown };
   return typeof message === "string" ? message.slice(0, longestReason) : "no error was thrown, but something else";
 }
 
-/** What a callback sender answered, if it is an answer. */
+/** The response of a callback sender, as a failure if it is invalid. */
 function soundAnswer(answer: unknown): DeliveryAnswer {
   const { status, retryAfter, failed } = (typeof answer === "object" && answer !== null ? answer : {}) as {
     status?: unknown;

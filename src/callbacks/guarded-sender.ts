@@ -6,27 +6,27 @@ import type { CallbackAnswer, CallbackRequest, CallbackSender } from "../ports/c
 import { nameResolver, type Resolve } from "./names.js";
 import { inWorker } from "./workers.js";
 
-/** Bytes of an answer that are read; its status is all that matters. */
+/** Bytes read of a response; only its status matters. */
 const answerLimit = 16 * 1024;
 
-/** Connections kept for the next callback, in all, and for how many milliseconds. */
+/** Idle connections kept in total, and for how long in milliseconds. */
 const keptConnections = 128;
 const keptFor = 10_000;
 
-/** Parameters for tests. */
+/** Overrides for tests. */
 export interface GuardOptions {
-  /** How names become addresses. */
+  /** Resolves host names to addresses. */
   readonly resolve?: Resolve;
-  /** Which addresses may be connected to. */
+  /** Whether connections to an address are allowed. */
   readonly isPublic?: (address: string) => boolean;
 }
 
 /**
- * "https only, no redirects, no address outside the public internet (decided on the address actually connected to, literals in every spelling included), exact origins can be allowed for development"
- * (docs/contract.md#callback-url).
+ * "https only, no redirects, no address outside the public internet (decided on the address actually connected to, …),
+ * exact origins can be allowed for development" (docs/contract.md#callback-url).
  *
- * The URL is judged for literals; names are resolved here, every address they have must be public, and those very addresses are connected to. Connections are kept for the next callback: those of allowed origins apart, so that
- * each of the others was made under the guard. Where the runtime has no sockets, `fetch` posts without following redirects, and the platform's own walls stand in for the look at addresses.
+ * Every address of a name must be public, and only those addresses are connected to. Allowed origins keep separate
+ * connections. Runtimes without sockets use `fetch` without redirects; there the platform must block private addresses.
  */
 export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAddress }: GuardOptions = {}): Required<CallbackSender> {
   const agents = new Map<string, Agent>();
@@ -65,7 +65,7 @@ export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAdd
 type Client = Pick<typeof import("node:http"), "Agent" | "request">;
 
 async function socketClient(protocol: string): Promise<Client | undefined> {
-  // A Worker has node:https all the same, which fetches, and refuses `lookup`.
+  // Workers do have node:https, but it uses fetch and rejects `lookup`.
   if (inWorker) return undefined;
   try {
     return protocol === "https:" ? await import("node:https") : await import("node:http");
@@ -74,10 +74,12 @@ async function socketClient(protocol: string): Promise<Client | undefined> {
   }
 }
 
-/** An agent that keeps a connection after its request while `hasRoom`. It opens as many as it is asked for. */
+/**
+ * An agent that keeps a connection after its request while `hasRoom` returns true. It does not limit new connections.
+ */
 function keepingAgent({ Agent }: Client, hasRoom: () => boolean): Agent {
   const agent = new Agent({ keepAlive: true, timeout: keptFor, maxFreeSockets: keptConnections });
-  // Documented to be overridden; the types know it on the class alone.
+  // Documented as overridable, but declared on the class only.
   const keeping = agent as Agent & { keepSocketAlive(socket: unknown): boolean };
   const keep = keeping.keepSocketAlive;
   keeping.keepSocketAlive = (socket) => hasRoom() && keep.call(agent, socket);
@@ -88,7 +90,7 @@ function idle(agent: Agent): number {
   return Object.values(agent.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
 }
 
-/** What is called in place of the system's own look-up, right before the connection is made. */
+/** Replaces the system's lookup, right before the connection is made. */
 function guardedLookup(resolve: (hostname: string) => ReturnType<Resolve>, isPublic: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname).then(
@@ -127,7 +129,7 @@ function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup
       one?.destroy();
     };
     const read = (response: IncomingMessage) => {
-      // The status is the answer; the body is read, up to a limit, so that the receiver can finish.
+      // Only the status matters; the body is read up to a limit so that the receiver can finish.
       const answer = { status: response.statusCode ?? 0, retryAfter: retryAfterOf(response.headers["retry-after"]) };
       let length = 0;
       ended = () => cut(answer);
@@ -135,7 +137,7 @@ function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup
         length += chunk.length;
         if (length > answerLimit) ended();
       });
-      // The connection is free for the next.
+      // The connection can be reused.
       response.on("end", () => finish(answer));
       response.on("error", () => ended());
     };
@@ -144,14 +146,14 @@ function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup
       const options: RequestOptions = { method: "POST", headers, agent: by, ...(lookup !== undefined && { lookup }) };
       const one = client.request(url, options, read);
       sent = one;
-      // Node tells of a 101 in this way, or not at all.
+      // Node reports a 101 only through this event.
       one.on("upgrade", ({ statusCode = 0 }, socket) => {
         socket.destroy();
         finish({ status: statusCode });
       });
       one.on("error", (error) => {
         if (sent !== one) return;
-        // The receiver may have closed a kept connection just then: a fresh one tells.
+        // The receiver may have closed the kept connection: try a new one.
         if (one.reusedSocket) post(false);
         else finish({ failed: error.message });
       });
@@ -177,7 +179,7 @@ async function postByFetch(request: CallbackRequest): Promise<CallbackAnswer> {
   }
 }
 
-/** `Retry-After` in seconds or as a date, in milliseconds from now. */
+/** Parses `Retry-After`, in seconds or as a date, into milliseconds from now. */
 function retryAfterOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000;

@@ -1,27 +1,27 @@
 import type { LookupAddress } from "node:dns";
 import { deliveryTimeout } from "../domain/delivery.js";
 
-/** Parameters for tests. */
+/** Overrides for tests. */
 export interface NamesOptions {
-  /** Addresses of name servers. Default: those of the system. */
+  /** Addresses of name servers. Default: the system's. */
   readonly servers?: readonly string[];
-  /** Milliseconds that a look-up may take. Default 5,000. */
+  /** Timeout of a lookup in milliseconds. Default 5,000. */
   readonly timeout?: number;
-  /** Look-ups at a time for one customer; others of its wait. Default 8. */
+  /** Concurrent lookups per customer; further ones wait. Default 8. */
   readonly perCustomer?: number;
-  /** Milliseconds for which a name without an address is remembered. Default 5,000. */
+  /** How long a failed lookup is cached, in milliseconds. Default 5,000. */
   readonly remembered?: number;
 }
 
-/** Looks a name up for a customer; rejects where it has no address. */
+/** Looks up a name for a customer. Rejects if it has no address. */
 export type Resolve = (hostname: string, customer: string) => Promise<readonly LookupAddress[]>;
 
-/** Failed names that are remembered. */
+/** Failed names cached. */
 const mostFailed = 1_000;
 
 /**
- * Looks up names that others chose, by a resolver of our own: the system's holds one of the process's few threads until it gives up, minutes later, and with it every other look-up.
- * Where the runtime has none, the system's looks up one name at a time.
+ * Looks up names chosen by others. A separate resolver is used because each system lookup can block one of the
+ * process's few threads for minutes. Without one, the system's resolver looks up one name at a time.
  */
 export function nameResolver({ servers, timeout = 5_000, perCustomer = 8, remembered = 5_000 }: NamesOptions = {}): Resolve {
   const underWay = new Map<string, Promise<readonly LookupAddress[]>>();
@@ -41,7 +41,7 @@ export function nameResolver({ servers, timeout = 5_000, perCustomer = 8, rememb
     const [four, six] = await Promise.allSettled([Promise.race([resolver.resolve4(hostname), late]), Promise.race([resolver.resolve6(hostname), late])]);
     clearTimeout(timer);
     resolver.cancel();
-    // Of both families; one that fails or is silent is as good as none, unless both are.
+    // Both families are asked; one may fail or time out.
     if (four.status === "rejected" && six.status === "rejected") throw four.reason;
     return [...found(four, 4), ...found(six, 6)];
   };
@@ -53,7 +53,7 @@ export function nameResolver({ servers, timeout = 5_000, perCustomer = 8, rememb
   };
 
   return (hostname, customer) => {
-    // Not shared between customers: who waits for a turn waits behind what is the customer's own.
+    // Not shared between customers, so that no customer waits for another's lookups.
     const key = `${customer} ${hostname}`;
     let one = underWay.get(key);
     if (one === undefined) {
@@ -74,7 +74,7 @@ function found(answer: PromiseSettledResult<string[]>, family: number): LookupAd
   return answer.status === "fulfilled" ? answer.value.map((address) => ({ address, family })) : [];
 }
 
-/** Runs at most `most` works of one key at a time, in their order. */
+/** Runs up to `most` jobs per key at a time, in order. */
 function takeTurns(most: number): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
   return async (key, work) => {
@@ -86,7 +86,7 @@ function takeTurns(most: number): <T>(key: string, work: () => Promise<T>) => Pr
       return await work();
     } finally {
       const next = line.waiting.shift();
-      // A turn is handed on as it is.
+      // The slot passes directly to the next job.
       if (next !== undefined) next();
       else if (--line.running === 0) lines.delete(key);
     }

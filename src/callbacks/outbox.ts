@@ -8,50 +8,53 @@ import { createSchedule, type Job } from "./schedule.js";
 
 export type { DeadLetter };
 
-/** What a flush did, in events. */
+/** The events that a flush handled, by outcome. */
 export interface FlushReport {
   readonly delivered: number;
-  /** Will be tried again. */
+  /** Will be retried. */
   readonly failed: number;
-  /** Given up: see `deadLetters`. */
+  /** Given up; see `deadLetters`. */
   readonly dead: number;
 }
 
-/** Delivers the outboxes of the records. */
+/** Delivers the events in the records' outboxes. */
 export interface Outbox {
-  /** Starts on a record's events in the background, where this process delivers at all. `auth`: as it was just written. */
+  /** Starts delivering a record's events in the background, if this process delivers. `auth`: as just written. */
   deliverSoon(auth: Authentication): void;
-  /** Delivers everything that is due now, and settles sends that a crash left over. Counts what this process delivers meanwhile. */
+  /**
+   * Delivers everything due now, and settles sends left over by a crash. The report includes all deliveries of this
+   * process until it ends.
+   */
   flush(): Promise<FlushReport>;
-  /** Polls for due records, until `stop`. */
+  /** Polls for due records until `stop`. */
   start(): void;
-  /** Stops polling, waits for the deliveries under way, and lets go of the connections. */
+  /** Stops polling, waits for deliveries in progress and closes the connections. */
   stop(): Promise<void>;
-  /** Records that this process has in line, or works on. */
+  /** Records that this process has queued or is working on. */
   waiting(): number;
-  /** What was given up, the newest first. */
+  /** Returns given-up events, newest first. */
   deadLetters(limit: number): Promise<readonly DeadLetter[]>;
-  /** How many were given up, up to `limit`. */
+  /** Counts given-up events, up to `limit`. */
   dead(limit: number): Promise<number>;
-  /** Puts a given-up event back on its way; false when there is none. */
+  /** Queues a given-up event again. Returns false if it does not exist. */
   redeliver(customer: string, id: string, sequence: number): Promise<boolean>;
 }
 
-/** Records leased at once, and how often in one look. */
+/** Records per lease, and leases per poll. */
 const batch = 256;
 const batchesPerLook = 16;
 
-/** Records that may wait for their turn. */
+/** Records that may be queued. */
 const waitingRoom = 10_000;
 
-/** A record that this process holds: in line, or being worked on. */
+/** A record that this process holds, queued or being processed. */
 interface Work extends Job {
   auth: Authentication;
   leaseUntil: number;
   running: boolean;
-  /** Whether it was handed to this process once more while it was being worked on: nobody else has it then. */
+  /** Whether this process received it again while working on it; no other process holds it then. */
   again: boolean;
-  /** Settles when it is let go of. */
+  /** Settles when the record is released. */
   readonly over: Promise<void>;
   readonly finish: () => void;
 }
@@ -60,7 +63,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   const { records, store, clock, logger, settings, monitor } = parts;
   const schedule = createSchedule<Work>({ ...settings.callbackConcurrency, waiting: waitingRoom });
   const works = new Map<string, Work>();
-  /** Reports of the flushes under way. */
+  /** Reports of the flushes in progress. */
   const reports = new Set<Record<Delivery["outcome"], number>>();
   let stopPolling: (() => void) | undefined;
   let looking: Promise<unknown> | undefined;
@@ -68,7 +71,10 @@ export function createOutbox(parts: DeliveryParts): Outbox {
 
   const deadline = () => parts.newDeadline();
 
-  /** One step on a record: settles what is overdue, and delivers one event. The record after it, if this worker may go on. */
+  /**
+   * One step on a record: settles what is overdue and delivers one event. Returns the record if this worker may
+   * continue.
+   */
   const step = async (auth: Authentication): Promise<Authentication | undefined> => {
     const now = clock.now();
     const settled = await withoutOverdue(auth, now);
@@ -79,7 +85,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     return delivery.auth;
   };
 
-  /** The record with its overdue send settled; as it is where there is none. */
+  /** Settles the record's overdue send, if any. */
   const withoutOverdue = async (auth: Authentication, now: number): Promise<Authentication | undefined> => {
     if (settleOverdue(auth, settings.policy, now) === auth) return auth;
     return update(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication> => {
@@ -88,12 +94,15 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     });
   };
 
-  /** Takes a record that this process holds until `leaseUntil`. Without room for it nothing happens: it comes back when the lease ends. */
+  /**
+   * Takes a record that this process holds until `leaseUntil`. If the queue is full, the record returns when its lease
+   * ends.
+   */
   const take = (auth: Authentication, leaseUntil: number): Work | undefined => {
     const key = keyOf(auth);
     const known = works.get(key);
     if (known !== undefined) {
-      // Events are numbered: whichever has had more is the later.
+      // Events are numbered: the record with more events is the newer one.
       if (known.running ? auth.events > known.auth.events : auth.events >= known.auth.events) known.auth = auth;
       known.leaseUntil = Math.max(known.leaseUntil, leaseUntil);
       known.again = known.running;
@@ -113,7 +122,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     work.finish();
   };
 
-  /** Starts what may start. */
+  /** Starts as many jobs as the limits allow. */
   const advance = (): void => {
     for (let work = schedule.next(); work !== undefined; work = schedule.next()) {
       if (!stopped && work.leaseUntil - clock.now() >= deliveryMargin) {
@@ -139,7 +148,8 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     work.running = false;
     const latest = after !== undefined && after.events >= work.auth.events ? after : work.auth;
     const now = clock.now();
-    // A process that delivers what it writes holds the record by the write that settled this event. Any other takes what is left by its next lease, which may have come meanwhile.
+    // A process that delivers holds the record through the write that settled this event. Any other process continues
+    // with its next lease, which may already have arrived.
     if (after !== undefined && (settings.deliver || work.again) && !stopped && needsWork(latest, now)) {
       work.auth = latest;
       if (settings.deliver) work.leaseUntil = now + leaseTime;
@@ -148,7 +158,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     letGo(work);
   };
 
-  /** Leases what is due at `until`, batch after batch, and starts on it. How many records the store handed out. */
+  /** Leases records due at `until` in batches and starts on them. Returns how many records the store handed out. */
   const look = async (until: number): Promise<number> => {
     let all = 0;
     for (let round = 0; round < batchesPerLook && !stopped && schedule.waiting() < waitingRoom; round++) {

@@ -1,37 +1,39 @@
-/** What is fair to whom: the customer it is for, and the host it goes to. */
+/** A job, and what it is scheduled by: its customer and its host. */
 export interface Job {
   readonly customer: string;
   readonly host: string;
 }
 
-/** How much may run and wait. */
+/** Limits for running and queued jobs. */
 export interface Bounds {
-  /** Jobs that run at a time, and those of them that go to one host. */
+  /** Jobs that run at a time: in total, and per host. */
   readonly total: number;
   readonly perHost: number;
-  /** Jobs that wait. */
+  /** Jobs that may be queued. */
   readonly waiting: number;
 }
 
-/** Decides what runs next. It knows no time and does nothing itself. */
+/** Decides which job runs next. It has no clock and runs nothing itself. */
 export interface Schedule<J extends Job> {
-  /** Puts a job in line; false when there is no room for it: of the places left, one customer may hold half, and one host. */
+  /** Queues a job; false if there is no room. One customer may hold half of the places left, and so may one host. */
   add(job: J): boolean;
-  /** The next job that may run, which from now on does; `undefined` while none may. */
+  /** Returns the next job and counts it as running; `undefined` if none may run. */
   next(): J | undefined;
-  /** A job that ran is over. */
+  /** Ends a running job. */
   end(job: J): void;
-  /** How many wait. */
+  /** The number of queued jobs. */
   waiting(): number;
 }
 
 /**
- * "a scheduler that is fair by customer, then by host" (docs/contract.md#leases): customers take turns, the hosts of a customer take turns, and the jobs of a customer for one host go in their order.
+ * "a scheduler that is fair by customer, then by host" (docs/contract.md#leases): customers take turns, then their
+ * hosts, and jobs of one customer for one host run in order.
  *
- * A customer may run as many jobs as slots are free, so alone it comes to half of them, and the last free slot goes to a customer who has none: whatever others do, there is room for one more.
+ * A customer may run as many jobs as slots are free, so one alone uses half of them. The last free slot goes to a
+ * customer with no running job.
  */
 export function createSchedule<J extends Job>({ total, perHost, waiting: room }: Bounds): Schedule<J> {
-  /** The lines of each customer, by host; customers and hosts stand in the order of their turns. */
+  /** The queues of each customer by host. Customers and hosts are ordered by turn. */
   const lines = new Map<string, Map<string, J[]>>();
   const waiting = counts();
   const running = counts();
@@ -79,7 +81,7 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
   };
 }
 
-/** Numbers of jobs: in all, of a customer, to a host. */
+/** Running jobs: in total, by customer and by host. */
 function counts() {
   let all = 0;
   const customers = new Map<string, number>();

@@ -5,21 +5,22 @@ import { maskNumber } from "../domain/phone-number.js";
 import { base36, timestamp } from "../domain/time.js";
 import { isWebhookSecret, webhookSecretForm } from "../options/webhook-secret.js";
 
-/** A delivery as it goes over the wire. */
+/** A signed delivery, ready to post. */
 export interface Webhook {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /**
- * "signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`, several secrets while rotating), the id constant over redeliveries" (docs/contract.md#callback-signature).
- * `secrets` in the form `whsec_<base64>`; `now` in milliseconds since the epoch. Throws unless there is one, and each is fit to sign with: nothing goes out that anyone could have signed.
+ * "signed after Standard Webhooks (… several secrets while rotating), the id constant over redeliveries"
+ * (docs/contract.md#callback-signature). `secrets`: `whsec_<base64>`. `now`: milliseconds since the epoch. Throws if
+ * there is no secret, or if one is too weak: nothing is sent that anyone could have signed.
  */
 export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number): Webhook {
   if (secrets.length === 0 || !secrets.every(isWebhookSecret))
     throw new Error(`every secret that signs a callback must be ${webhookSecretForm}, and there must be one`);
   const body = JSON.stringify(toPayload(auth, event, fullNumber));
-  // An idempotency key makes the id of an authentication, so that an id may live again: it is told apart by its creation.
+  // With an idempotency key, an id can be reused after its record ends: the creation time makes it unique.
   const id = `msg_${auth.id}_${base36(auth.createdAt)}_${event.sequence}`;
   const seconds = String(Math.floor(now / 1000));
   const signatures = secrets.map(
@@ -56,7 +57,9 @@ function toPayload(auth: Authentication, event: OutboxEvent, fullNumber: boolean
   };
 }
 
-/** The secret that signs a customer's callbacks where none is configured: made of the verifier's own, so that every process makes the same. */
+/**
+ * The default secret for a customer's callbacks, derived from the verifier's own so that every process gets the same.
+ */
 export function derivedWebhookSecret(secret: string, customer: string): string {
   return `whsec_${createHmac("sha256", secret).update(`webhook\0${customer}`).digest("base64")}`;
 }

@@ -1,2 +1,5 @@
-/** Whether this is a Worker of Cloudflare's: there a request must not wait for what another began, for that ends with the other, and a socket has nothing below it. */
+/**
+ * Whether this is a Cloudflare Worker. There, requests cannot share I/O, since it ends with the request that started
+ * it, and sockets expose nothing below them.
+ */
 export const inWorker = (globalThis as { readonly navigator?: { readonly userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";

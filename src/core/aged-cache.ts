@@ -1,6 +1,6 @@
 import type { Clock } from "../ports/clock.js";
 
-/** What was set last, by key. */
+/** A cache by key. */
 export interface AgedCache<T> {
   get(key: string): T | undefined;
   set(key: string, value: T): void;
@@ -8,7 +8,8 @@ export interface AgedCache<T> {
 }
 
 /**
- * A cache of two generations: an entry is dropped between `age` and twice `age` milliseconds after it was set, even if nothing else happens, and earlier where `most` others were set since.
+ * A cache of two generations: an entry is dropped between `age` and twice `age` milliseconds after it was set, even if
+ * nothing else happens. It is dropped earlier if `most` others were set since.
  */
 export function agedCache<T>(clock: Clock, most: number, age: number): AgedCache<T> {
   let young = new Map<string, T>();

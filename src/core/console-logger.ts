@@ -1,6 +1,6 @@
 import type { Logger } from "../ports/logger.js";
 
-/** Where things are reported unless the host has a logger. */
+/** The default logger. */
 export const consoleLogger: Logger = {
   info: () => undefined,
   warn: (fields, message) => console.warn(`phoneproof: ${message}`, fields),

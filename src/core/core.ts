@@ -7,7 +7,7 @@ import type { Keyring } from "./keyring.js";
 import type { Records } from "./records/records.js";
 import type { TestOverrides } from "./test-overrides.js";
 
-/** What every floor above is made of. */
+/** The parts that everything else uses. */
 export interface Core {
   readonly settings: Settings;
   readonly overrides: TestOverrides;
@@ -16,8 +16,8 @@ export interface Core {
   readonly logger: Logger;
   readonly keyring: Keyring;
   readonly records: Records;
-  /** The deadline of one request. */
+  /** Starts the deadline of one request. */
   readonly newDeadline: () => StoreDeadline;
-  /** Lets work go on after the response, also on platforms that would stop the process then. */
+  /** Lets work continue after the response, even on platforms that would stop the process then. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }

@@ -1,28 +1,34 @@
 import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 
-/** "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503" (docs/contract.md#store-deadline). Time in which no store call is under way is not charged. */
+/**
+ * "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503"
+ * (docs/contract.md#store-deadline). Only time during store calls counts.
+ */
 export interface StoreDeadline {
-  /** The answer of a store call; rejects with `unavailable` when the call fails or the time is used up. */
+  /** Returns the result of a store call. Rejects with `unavailable` if the call fails or the time is used up. */
   call<T>(ask: () => Promise<T>): Promise<T>;
 }
 
-/** Where calls report how the store does. */
+/** Receives the results of store calls. */
 export interface CallHealth {
-  /** Whether it fails at the moment: only then a call that worked need be reported. */
+  /** Whether the store is failing; only then are successful calls reported. */
   readonly on: boolean;
   failed(fields: Readonly<Record<string, unknown>>): void;
   worked(): void;
 }
 
-/** A deadline for one request. `store`: learns whether the store works. `timeout` in milliseconds. */
+/** A deadline for one request. `store`: is notified of failures and recovery. `timeout`: milliseconds. */
 export function storeDeadline(clock: Clock, store: CallHealth, timeout: number): StoreDeadline {
   const elapsed = () => clock.elapsed?.() ?? clock.now();
   let left = timeout;
   let underWay = 0;
   let busySince = 0;
 
-  /** Charges the time since calls began, once none is under way. `answered`: a clock that jumped past the limit says nothing about how long the call took. */
+  /**
+   * Adds the elapsed time once no call is in progress. `answered`: a call that returned is not late because a clock
+   * jumped past the limit.
+   */
   const over = (answered: boolean) => {
     if (--underWay > 0) return;
     const took = elapsed() - busySince;
@@ -48,23 +54,24 @@ export function storeDeadline(clock: Clock, store: CallHealth, timeout: number):
   };
 }
 
-/** The answer to every store fault: nothing internal in the message. */
+/** The error for every store failure. The message holds nothing internal. */
 export function unavailable(cause?: unknown): VerifierError {
   return new VerifierError("unavailable", "The service cannot reach its data at the moment; try again in a few seconds.", { cause });
 }
 
-/** A time limit that ran out. */
+/** A time limit was exceeded. */
 export class TimedOut extends Error {
   override readonly name = "TimedOut";
 }
 
-/** Runs what it is given when what has arrived meanwhile was read. */
+/** Runs a callback after pending input was read. */
 const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
 
 /**
- * Runs `late` after `ms` and one turn of the event loop. The function returned cancels it.
+ * Runs `late` after `ms` and one turn of the event loop. The returned function cancels it.
  *
- * Where the clock jumps, in a test or because the process stood still, an answer may be there that has not been read yet: it is read in that turn, and is not late.
+ * If the clock jumps, in a test or because the process stalled, a response may be waiting unread. It is read in that
+ * turn and is not late.
  */
 export function afterTurn(clock: Clock, ms: number, late: () => void): () => void {
   let isOff = false;
@@ -75,7 +82,7 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
   };
 }
 
-/** The result of `ask`; rejects with `TimedOut` after `ms`. What `ask` does later is ignored. */
+/** Returns the result of `ask`, or rejects with `TimedOut` after `ms`. Later results of `ask` are ignored. */
 export function withTimeout<T>(clock: Clock, ms: number, ask: () => PromiseLike<T> | T): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const cancel = afterTurn(clock, ms, () => reject(new TimedOut(`no answer within ${ms} ms`)));

@@ -1,22 +1,22 @@
 import * as crypto from "node:crypto";
 
-/** A text's SHA-256, in hexadecimal digits. In one shot, where the platform can: an object for each hash costs more than its work. */
+/** SHA-256 of a text, in hexadecimal. One-shot where the platform allows it, which is cheaper than a hash object. */
 export const sha256 = (text: string): string =>
   crypto.hash === undefined ? crypto.createHash("sha256").update(text).digest("hex") : crypto.hash("sha256", text);
 
 /** HMAC-SHA-256 of texts under one key, as base64url. */
 export type Hmac = (text: string) => string;
 
-/** Bytes that SHA-256 takes at a time, and that it answers. */
+/** The block and output sizes of SHA-256, in bytes. */
 const blockSize = 64;
 const digestSize = 32;
 
-/** Texts that are longer get a buffer of their own. Bytes. */
+/** Longer texts get their own buffer. Bytes. */
 const usualText = 1_024;
 
 /**
- * HMAC-SHA-256 as RFC 2104 defines it, from two one-shot hashes, or the platform's where `crypto.hash` is missing.
- * The platform's everywhere costs 8 % more CPU for a create and its check (Fastify, Redis, default rules): each Hmac is a native object.
+ * HMAC-SHA-256 (RFC 2104) from two one-shot hashes, or the platform's if `crypto.hash` is missing. Using the platform's
+ * everywhere costs 8 % more CPU per create and check (Fastify, Redis, default rules): each Hmac is a native object.
  */
 export function hmacOf(secret: string, hash: typeof crypto.hash | null = crypto.hash ?? null): Hmac {
   if (hash === null) {
@@ -28,7 +28,7 @@ export function hmacOf(secret: string, hash: typeof crypto.hash | null = crypto.
   const pad = (byte: number) => Buffer.alloc(blockSize, byte).map((value, at) => value ^ (key[at] ?? 0));
   const inner = Buffer.concat([pad(0x36), Buffer.alloc(usualText)]);
   const outer = Buffer.concat([pad(0x5c), Buffer.alloc(digestSize)]);
-  /** What `inner` begins with, by its length: most texts are of a few lengths. */
+  /** The start of `inner`, by its length: most texts share a few lengths. */
   const beginnings: Buffer[] = [];
   const innerOf = (text: string): Buffer => {
     if (text.length * 3 > usualText) return Buffer.concat([inner.subarray(0, blockSize), Buffer.from(text, "utf8")]);

@@ -1,42 +1,54 @@
 import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { type Hmac, hmacOf } from "./hash.js";
 
-/** Everything that is drawn at random or keyed with a secret. */
+/** Random values, and values keyed with a secret. */
 export interface Keyring {
-  /** "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
+  /** Draws a code: "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
   draw(length: number): string;
-  /** "stored only as HMAC-SHA-256 under a secret from the options, over authentication and code" (docs/contract.md#code), the first 132 bits of it. */
+  /**
+   * "stored only as HMAC-SHA-256 under a secret from the options, over authentication and code"
+   * (docs/contract.md#code); the first 132 bits.
+   */
   digest(id: string, code: string): string;
-  /** The last of what holds a digest that was made of `code`, under any secret (docs/contract.md#secret-rotation). "compared in constant time" (docs/contract.md#code). */
+  /**
+   * The last item whose digest matches `code` under any secret (docs/contract.md#secret-rotation), "compared in
+   * constant time" (docs/contract.md#code).
+   */
   matching<T extends { readonly digest: string }>(id: string, code: string, held: readonly T[]): T | undefined;
-  /** Digests of a text under each secret, the current one first; `purpose` keeps the uses apart. */
+  /** Digests of a text under each secret, current first. `purpose` separates uses. */
   fingerprints(purpose: string, text: string): readonly string[];
-  /** "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)" (docs/contract.md#keyed-id): the id under each secret. The order is the same in whatever order the secrets are given. */
+  /**
+   * "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)"
+   * (docs/contract.md#keyed-id): the id under each secret. The order does not depend on the order of the secrets.
+   */
   idsFor(customer: string, name: string): readonly string[];
-  /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names), the first 96 bits of it. */
+  /**
+   * "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names); the first
+   * 96 bits.
+   */
   pseudonym(text: string): string;
-  /** A number as records keep it: its middle digits can be read by those who hold a secret alone. */
+  /** Encrypts the middle digits of a number for storage; a secret is needed to read them. */
   encryptNumber(id: string, number: string): string;
-  /** The number that was sealed under any secret; `undefined`: under none of these. */
+  /** Decrypts a number under any of the secrets; `undefined` if none fits. */
   decryptNumber(id: string, encrypted: string): string | undefined;
-  /** A new random UUID. */
+  /** Returns a new random UUID. */
   newId(): string;
-  /** A token for one write: 64 random bits. */
+  /** Returns a token for one write: 64 random bits. */
   newToken(): string;
 }
 
-/** Characters of a base64url digest that are kept: 132 bits, more than the half that RFC 2104, section 5, asks for. */
+/** Characters kept of a base64url digest: 132 bits, more than the half required by RFC 2104, section 5. */
 const digestLength = 22;
 
-/** Characters that are kept where chance alone could give two texts one digest. */
+/** Characters kept where collisions could only happen by chance. */
 const pseudonymLength = 16;
 
-/** `secrets`: the current one first. `pepper`: keys the names of windows. Default: one of the secrets. */
+/** `secrets`: current first. `pepper`: keys the names of windows. Default: one of the secrets. */
 export function createKeyring(secrets: readonly string[], pepper?: string): Keyring {
   const random = randomPool();
   const keys = secrets.map((secret) => hmacOf(secret));
   const current = keys[0] as Hmac;
-  // Names must be the same in every process, also where two processes list the secrets in another order.
+  // Names must be the same in every process, even if processes list the secrets in a different order.
   const digestOf = (secret: string) => createHash("sha256").update(secret).digest("hex");
   const ordered = [...secrets].sort((a, b) => (digestOf(a) < digestOf(b) ? -1 : 1));
   const namingKeys = ordered.map((secret) => hmacOf(secret));
@@ -76,12 +88,15 @@ export function createKeyring(secrets: readonly string[], pepper?: string): Keyr
   };
 }
 
-/** Whether two digests are the same, compared in constant time. */
+/** Compares two digests in constant time. */
 function isSame(one: string, other: string): boolean {
   return one.length === digestLength && other.length === digestLength && timingSafeEqual(Buffer.from(one, "latin1"), Buffer.from(other, "latin1"));
 }
 
-/** Random bytes from the platform, fetched 4 KiB at a time: a call into the CSPRNG costs more than its bytes. No byte is handed out twice. */
+/**
+ * Random bytes, fetched from the platform 4 KiB at a time: a CSPRNG call costs more than its bytes. No byte is used
+ * twice.
+ */
 function randomPool(): <T>(size: number, read: (pool: Buffer, from: number, to: number) => T) => T {
   let pool = Buffer.alloc(0);
   let at = 0;
@@ -97,19 +112,19 @@ function randomPool(): <T>(size: number, read: (pool: Buffer, from: number, to: 
 
 const toToken = (bytes: Buffer, from: number, to: number): string => bytes.toString("base64url", from, to);
 
-/** Sixteen bytes in the form of a version 4 UUID, which they are made into. */
+/** Turns sixteen bytes into a version 4 UUID. */
 function toUuid(bytes: Buffer, from: number, to: number): string {
   bytes[from + 6] = ((bytes[from + 6] as number) & 0x0f) | 0x40;
   bytes[from + 8] = ((bytes[from + 8] as number) & 0x3f) | 0x80;
   const hex = bytes.toString("hex", from, to);
-  // Joined it is one piece; a template would keep its five alive wherever it is held.
+  // `join` makes one flat string; a template would keep its five parts in memory.
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 }
 
-/** A sealed number: what people may see of it, and in the place of its middle digits a star and six characters. */
+/** An encrypted number: its visible digits, with a star and six characters replacing the middle ones. */
 export const encryptedNumber = /^(\+\d*)\*([\w-]{6})(\d{0,2})$/;
 
-/** Where the digits begin and end that are not to be seen: those that `maskNumber` leaves out. */
+/** The range of the hidden digits: those that `maskNumber` hides. */
 function middleOf(number: string): { readonly from: number; readonly to: number } {
   const from = Math.min(number.length, Math.max(3, number.length - 6));
   return { from, to: Math.max(from, number.length - 2) };
@@ -117,7 +132,10 @@ function middleOf(number: string): { readonly from: number; readonly to: number 
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/** Up to four digits under a pad: three characters of its digest, which tell the secret, and three that hold the digits, a 1 before them. */
+/**
+ * Encrypts up to four digits with a pad: three characters of the pad's digest, which identify the secret, and three for
+ * the digits with a 1 before them.
+ */
 function encryptedDigits(digits: string, pad: string): string {
   const value = Number(`1${digits}`);
   let sealed = pad.slice(0, 3);

@@ -1,18 +1,21 @@
 import type { Clock } from "../ports/clock.js";
 
-/** Milliseconds between the attempts. */
+/** Milliseconds between attempts. */
 const waits = [0, 1_000, 4_000, 10_000, 30_000];
 
-/** Attempts that are under way at a time, in this process; the others wait for their turn. */
+/** Concurrent attempts in this process; others wait. */
 const atOnce = 64;
 
-/** What may wait; beyond that work is given up at once. */
+/** Retries that may wait; beyond that, work is given up at once. */
 const mostWaiting = 50_000;
 
 let underWay = 0;
 const waiting: (() => void)[] = [];
 
-/** Repeats work in the background until it succeeds, for 45 s and as long as it waits for its turn. Rejects with the last failure. `first`: how many attempts were made before. */
+/**
+ * Retries work in the background until it succeeds, for 45 s plus queueing time. Rejects with the last error. `first`:
+ * attempts already made.
+ */
 export async function retryInBackground(clock: Clock, work: () => Promise<unknown>, first = 0): Promise<void> {
   let failed: unknown;
   for (const wait of waits.slice(first)) {

@@ -1,7 +1,10 @@
 import type { Logger } from "../ports/logger.js";
 import { consoleLogger } from "./console-logger.js";
 
-/** A logger as the engine uses it: it never throws (docs/contract.md#listeners). What the host's own does not take, because it throws or rejects, goes to the console. */
+/**
+ * Wraps the host's logger so that it never throws (docs/contract.md#listeners). Entries that it fails to log go to the
+ * console.
+ */
 export function safeLogger(host: Logger): Logger {
   const level =
     (name: keyof Logger): Logger[typeof name] =>
@@ -17,7 +20,7 @@ export function safeLogger(host: Logger): Logger {
   return { info: level("info"), warn: level("warn"), error: level("error") };
 }
 
-/** A console may have been made to throw as well, by a test runner for one. */
+/** The console can throw as well, for example in a test runner. */
 function quietly(work: () => void): void {
   try {
     work();

@@ -1,9 +1,9 @@
 import type { Clock } from "../ports/clock.js";
 
-/** The longest that the platform's timers wait, in milliseconds; they run at once what is to wait longer. */
+/** The longest delay of the platform's timers, in milliseconds; longer ones would fire at once. */
 const longestWait = 2 ** 31 - 1;
 
-/** The system's clock, with the platform's timers. */
+/** The system clock, with the platform's timers. */
 export function systemClock(): Clock {
   return {
     now: () => Date.now(),

@@ -1,12 +1,15 @@
-/** What `createTestVerifier` turns in a verifier that no option can. */
+/** What `createTestVerifier` can change beyond the options. */
 export interface TestOverrides {
-  /** The code of the next message to a number; `undefined`: drawn as always. */
+  /** Returns the code of the next message to a number; `undefined`: a random one. */
   readonly codeFor?: ((number: string) => string | undefined) | undefined;
-  /** UUID of the customer of direct calls that name none, although there are customers. */
+  /** UUID of the customer for direct calls without one, although `customers` is set. */
   readonly unnamed?: string;
 }
 
-/** Stored with the options under a symbol, which no written configuration can hold. The symbol is registered: the package has several bundles. */
+/**
+ * Stored in the options under a symbol, which no configuration file can contain. It is registered because the package
+ * has several bundles.
+ */
 const overrides: unique symbol = Symbol.for("phoneproof.test-overrides") as never;
 
 export function withTestOverrides<T extends object>(options: T, how: TestOverrides): T {

@@ -2,10 +2,13 @@ import { minute } from "../domain/time.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 
-/** Messages remembered; beyond, all are forgotten. */
+/** Messages remembered; beyond that, all are forgotten. */
 const most = 1_000;
 
-/** For what an outage brings about in each request: every message is logged once a minute at most, the next time with how many were left out (`left_out`). */
+/**
+ * For errors that an outage causes in every request: each message is logged up to once a minute, with the number of
+ * omitted ones (`left_out`).
+ */
 export function throttledLogger(clock: Clock, logger: Logger): Logger {
   const known = new Map<string, { at: number; leftOut: number }>();
   const at = (level: "info" | "warn" | "error") => (fields: Record<string, unknown>, message: string) => {

@@ -1,6 +1,6 @@
 import type { Clock } from "../ports/clock.js";
 
-/** A clock as the engine reads it: it returns whole milliseconds, as everything that is stored must be. */
+/** Wraps a clock so that it returns whole milliseconds, as stored times require. */
 export function wholeMilliseconds(clock: Clock): Clock {
   return {
     now: () => Math.floor(clock.now()),

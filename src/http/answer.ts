@@ -2,14 +2,14 @@ import { faultBody, VerifierError } from "../errors.js";
 import type { Logger } from "../ports/logger.js";
 import type { HttpResponse } from "./message.js";
 
-/** Of a 503 (docs/contract.md#other-faults). Seconds. */
+/** The Retry-After of a 503 (docs/contract.md#other-faults). Seconds. */
 const retryAfter = "2";
 
 export function answer(status: number, body: unknown, headers?: Record<string, string>): HttpResponse {
   return { status, headers: { "content-type": "application/json", "cache-control": "no-store", ...headers }, body: JSON.stringify(body) };
 }
 
-/** The answer to a fault: "same body shape, nothing internal in `message`" (docs/contract.md#other-faults). */
+/** The response to an error: "same body shape, nothing internal in `message`" (docs/contract.md#other-faults). */
 export function toFault(logger: Logger, docUrl: string, error: unknown): HttpResponse {
   const fault = error instanceof VerifierError && error.status !== 500 ? error : internal(logger, error);
   return answer(fault.status, faultBody(fault, docUrl), fault.code === "unavailable" ? { "retry-after": retryAfter } : undefined);

@@ -6,18 +6,21 @@ import type { HttpBody, HttpRequest } from "./message.js";
 /** "the body is over 16 KiB" (docs/contract.md#other-faults). Bytes. */
 export const bodyLimit = 16 * 1024;
 
-/** How long a body may take, from the moment it is asked for to its last byte, on every route. Milliseconds. */
+/** Milliseconds from the request for a body to its last byte, on every route. */
 const bodyTime = 10_000;
 
 /** Levels of nesting; the known fields need one. */
 const depthLimit = 32;
 
-/** application/json, its relatives, and what clients send that do not say. */
+/** application/json, its variants, and what clients send by default. */
 const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** What `read` makes of the body, which comes within 10 s or is answered 408: hosts may set no limit, and twenty slow uploads would hold twenty connections for ever. */
+/**
+ * Reads a body and passes it to `read`. Without a body after 10 s the response is 408: hosts may set no limit, and
+ * twenty slow uploads would otherwise hold twenty connections forever.
+ */
 export async function bodyOf<T>(clock: Clock, request: HttpRequest, limit: number, read: (body: HttpBody, request: HttpRequest) => T): Promise<T> {
   try {
     return read(await withTimeout(clock, bodyTime, () => request.body(limit)), request);
@@ -26,7 +29,7 @@ export async function bodyOf<T>(clock: Clock, request: HttpRequest, limit: numbe
   }
 }
 
-/** The JSON value in the body of a request. Throws `bad_request` and `payload_too_large`. */
+/** The JSON value of a request body. Throws `bad_request` and `payload_too_large`. */
 export function readJson(clock: Clock, request: HttpRequest): Promise<unknown> {
   if (!isJson(request.header("content-type"))) throw new VerifierError("bad_request", "The content-type must be application/json.");
   return bodyOf(clock, request, bodyLimit, toValue);
@@ -45,11 +48,11 @@ function toValue(body: HttpBody, request: HttpRequest): unknown {
       return sound(parseText(decode(body.bytes, encoding), encoding));
     case "text":
       if (Buffer.byteLength(body.text) > bodyLimit) throw tooLarge();
-      // A host's parser leaves the byte order mark that a decoder takes off.
+      // A host's parser keeps the byte order mark, which a decoder removes.
       return sound(parseText(body.text.replace(/^\ufeff/, ""), encoding));
     case "parsed":
       sound(body.value);
-      // Content-length told the size of what came; of what was unpacked, or came in pieces, its size as JSON tells.
+      // Content-length gives the received size. For compressed or chunked bodies, the size is measured on the JSON.
       if ((encoding !== undefined || request.header("content-length") === undefined) && Buffer.byteLength(JSON.stringify(body.value) ?? "") > bodyLimit)
         throw tooLarge();
       return body.value;
@@ -59,7 +62,7 @@ function toValue(body: HttpBody, request: HttpRequest): unknown {
   }
 }
 
-/** What the body is packed in, if anything: only a parser of the host's may unpack it. */
+/** The content encoding, if any: only the host's parser may decompress the body. */
 function encodingOf(request: HttpRequest): string | undefined {
   const encoding = (request.header("content-encoding") ?? "").trim().toLowerCase();
   return encoding === "" || encoding === "identity" ? undefined : encoding;
@@ -86,7 +89,10 @@ function sound(value: unknown): unknown {
   throw new VerifierError("bad_request", `The body must not nest deeper than ${depthLimit} levels or hold a key named __proto__.`);
 }
 
-/** No `__proto__` key at any level, and no deep nesting (docs/contract.md#sound-bodies): neither has a place in a request, and both are made to trip programs. */
+/**
+ * No `__proto__` key at any level, and no deep nesting (docs/contract.md#sound-bodies): no request needs them, and both
+ * are used to attack parsers.
+ */
 function isSound(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (depth >= depthLimit || Object.hasOwn(value, "__proto__")) return false;
@@ -94,7 +100,7 @@ function isSound(value: unknown, depth: number): boolean {
   return true;
 }
 
-/** `encoding`: what the body may be packed in, and is not read for that. */
+/** `encoding`: the content encoding that may have prevented reading. */
 function malformed(encoding: string | undefined): VerifierError {
   if (encoding === undefined) return new VerifierError("bad_request", "The body is not valid JSON.");
   return new VerifierError(

@@ -11,7 +11,7 @@ import type { HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
 import { matchRoute, type Route } from "./routes.js";
 
-/** What the request handler needs. */
+/** The parts of the request handler. */
 export interface HandlerParts {
   readonly operations: Operations;
   readonly accounts: Accounts;
@@ -22,7 +22,8 @@ export interface HandlerParts {
 }
 
 /**
- * Answers a request: route (404), method (405), API key (403, "decided before the body is read"), body (413, 400), then the operation. Never rejects.
+ * Handles a request: route (404), method (405), API key (403, "decided before the body is read"), body (413, 400), then
+ * the operation. Never rejects.
  */
 export function createHandler(parts: HandlerParts): (request: HttpRequest) => Promise<HttpResponse> {
   const { operations, accounts, clock } = parts;
@@ -62,7 +63,10 @@ function noMethod({ docUrl }: HandlerParts, route: Route): HttpResponse {
   return answer(fault.status, faultBody(fault, docUrl), { allow: route.method });
 }
 
-/** The body holds exactly the fields of its operation (docs/contract.md#exact-fields): what else is known stands in headers (docs/contract.md#facts). */
+/**
+ * The body holds exactly the fields of its operation (docs/contract.md#exact-fields); headers carry the rest
+ * (docs/contract.md#facts).
+ */
 function told({ response, facts }: Route, answered: object): HttpResponse {
   const known = answered as Readonly<Record<string, unknown>>;
   const body: Record<string, unknown> = {};

@@ -1,22 +1,26 @@
 import type { Clock } from "../ports/clock.js";
 
 /**
- * The HTTP shape inside the library. Adapters build it from their framework's request and write the response out; none of them decides anything.
+ * The library's internal HTTP request. Adapters build it from their framework's request and write the response; they
+ * contain no logic of their own.
  */
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string;
-  /** The path after the mount prefix, as it came (still percent-encoded), without the query. */
+  /** The path after the mount prefix, still percent-encoded, without the query. */
   readonly path: string;
-  /** What the host was asked for, and the prefix that the handler was mounted under, for the words of a 404; absent where the framework sees to prefixes. `canStrip`: where it has an option for what a framework takes off. */
+  /**
+   * The full path and the handler's mount prefix, for the message of a 404; absent if the framework handles prefixes.
+   * `canStrip`: the adapter has an option for prefixes that a framework removes.
+   */
   readonly asked?: { readonly path: string; readonly prefix: string; readonly canStrip?: boolean };
-  /** The query as it came, with its `?`; absent or empty when there is none. */
+  /** The raw query with its `?`; absent or empty without one. */
   readonly query?: string;
-  /** A header's value by its lower-case name; several values are joined by `, `. */
+  /** Returns a header by its lower-case name; several values are joined by `, `. */
   header(name: string): string | undefined;
   /**
-   * The body, asked for only after route and API key are known to be good: bytes or text as they came, or the value a body parser of the host has made of them.
-   * Answers `refused` with `too_large` past `limit` bytes. Rejects where the host is mounted or made in a way that leaves no body to read.
+   * Reads the body, once route and API key are valid: raw bytes or text, or the value from the host's parser. Returns
+   * `refused` with `too_large` past `limit` bytes. Rejects if the host's setup leaves no body to read.
    */
   body(limit: number): Promise<HttpBody>;
 }
@@ -26,28 +30,28 @@ export type HttpBody =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "parsed"; readonly value: unknown }
   /**
-   * There is no body to judge: it is too large, the client went away in the middle of it (`cut_off`), or the host's parser refused it before it came to us
-   * (`encoded`: its content-encoding is unknown there, or it is not in it).
+   * The body is unavailable: it is too large, the client disconnected (`cut_off`), or the host's parser rejected it
+   * first (`encoded`: the content encoding is unknown, or the body does not match it).
    */
   | { readonly kind: "refused"; readonly reason: "malformed" | "encoded" | "too_large" | "cut_off" };
 
 export interface HttpResponse {
   readonly status: number;
-  /** Lower-case names. `content-type` is always there. */
+  /** Lower-case names. Always includes `content-type`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** What every framework adapter needs of a verifier. A `Verifier` is one. */
+/** What framework adapters need of a verifier. Every `Verifier` is an `HttpHandler`. */
 export interface HttpHandler {
-  /** What its paths start with: `/v1` or `/receipts`. */
+  /** The start of its paths: `/v1` or `/receipts`. */
   readonly root: string;
-  /** Why it cannot be mounted, and the mend: adapters throw it. Absent: it can. */
+  /** Why it cannot be mounted, and how to fix it; adapters throw it. Absent: it can be mounted. */
   readonly unmountable?: string;
-  /** Answers every request, faults included; never rejects. */
+  /** Handles every request, errors included; never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse>;
-  /** The verifier's own, by which an adapter closes a connection whose body has no end. */
+  /** The verifier's clock. Adapters use it to close connections whose body never ends. */
   readonly clock: Clock;
-  /** Logs what an operator should mend (a mounting mistake) through the verifier's logger. */
+  /** Logs a mistake that the operator should fix, such as wrong mounting, to the verifier's logger. */
   warn(message: string): void;
 }

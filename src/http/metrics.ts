@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from "./message.js";
 /** Prometheus, Text-based format: "text/plain; version=0.0.4". */
 const textFormat = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Answers `GET /metrics` with what was counted; other paths with 404, other methods with 405. Never rejects. */
+/** Serves `GET /metrics`; other paths return 404, other methods 405. Never rejects. */
 export function createMetricsHandler(metrics: Metrics, docUrl: string): (request: HttpRequest) => Promise<HttpResponse> {
   const refused = (fault: VerifierError, headers?: Record<string, string>) => answer(fault.status, faultBody(fault, docUrl), headers);
   return async ({ method, path }) => {

@@ -2,9 +2,8 @@ import { VerifierError } from "../errors.js";
 import type { HttpRequest } from "./message.js";
 
 /**
- * 404. Where the path that the host was asked for has a route of ours further in, or nearer the start, than the prefix that the handler is mounted under, the message says what to mount it under.
- *
- * @param routeOf The route that a path from the handler's root on is, as its template: numbers do not go into messages.
+ * Returns a 404. If another mount prefix would make the requested path a route, the message names that prefix.
+ * @param routeOf Returns the template of a path's route, from the handler's root on: messages must not contain numbers.
  */
 export function notFound({ path, asked }: HttpRequest, root: string, words: string, routeOf: (path: string) => string | undefined): VerifierError {
   return new VerifierError("not_found", words + (asked === undefined ? "" : misplaced(path, asked, root, routeOf)));
@@ -19,7 +18,7 @@ function misplaced(path: string, asked: NonNullable<HttpRequest["asked"]>, root:
     return ` The path asked for is ${prefix}${route}, and the handler is mounted under ${JSON.stringify(asked.prefix)}: ${mend}.`;
   }
   const whole = routeOf(root + path);
-  // Any word could be a route's parameter.
+  // A route parameter would match any word.
   if (whole === undefined || whole.includes("{")) return "";
   const taken =
     asked.canStrip === true ? `where a framework takes that off, as Hono's app.mount does, say { stripped: "${root}" }` : `ask for ${asked.prefix}${whole}`;

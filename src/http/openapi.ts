@@ -8,7 +8,7 @@ import { type Route, routes } from "./routes.js";
 
 type Json = Record<string, unknown>;
 
-/** A JSON Schema without zod's own marks. */
+/** A JSON Schema without zod's own fields. */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", metadata: descriptions }) as Json;
   return rest;
@@ -24,7 +24,7 @@ const fault = (description: string, headers?: Json): Json => ({
 });
 const stringHeader = (description: string): Json => ({ description, schema: { type: "string" } });
 
-/** Names of the schemas by operation, as the specification names the resources. */
+/** Schema names by operation, as the specification names the resources. */
 const names: Readonly<Record<Route["operation"], { readonly request: string; readonly response: string }>> = {
   createAuthentication: { request: "CreateAuthenticationRequest", response: "Authentication" },
   retry: { request: "RetryRequest", response: "RetryResult" },
@@ -51,7 +51,7 @@ function parametersOf(route: Route): Json[] {
   return list;
 }
 
-/** A header that tells what the body does not. */
+/** A header with information that is not in the body. */
 function factHeader(fact: Fact): [name: string, header: Json] {
   const { description, ...schema } = schemaOf(facts[fact], "output");
   return [factHeaders[fact], { description, schema }];
@@ -83,7 +83,7 @@ function operationOf(route: Route): Json {
   };
 }
 
-/** What is posted to `callback_url` (docs/contract.md#callback-body). */
+/** The body posted to `callback_url` (docs/contract.md#callback-body). */
 function deliveryStatusWebhook(): Json {
   const header = (name: string, description: string): Json => ({ name, in: "header", required: true, description, schema: { type: "string" } });
   return {
@@ -108,7 +108,10 @@ function deliveryStatusWebhook(): Json {
   };
 }
 
-/** The OpenAPI 3.1 document of the four routes, made of the schemas that parse the requests. `version` is the package's. */
+/**
+ * The OpenAPI 3.1 document of the four routes, generated from the schemas that parse the requests. `version`: the
+ * package's.
+ */
 export function openApiDocument(version: string): Json {
   const schemas: Record<string, Json> = { Fault: schemaOf(Fault, "output"), DeliveryStatusEvent: schemaOf(DeliveryStatusEvent, "output") };
   const paths: Record<string, Json> = {};

@@ -8,22 +8,23 @@ import { bodyOf } from "./body.js";
 import type { HttpBody, HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
 
-/** Bytes of a carrier's request; some report a hundred messages at once. */
+/** Bytes of a carrier's request; some carriers report a hundred messages at once. */
 const bodyLimit = 256 * 1024;
 
-/** Most carriers post; some put their report into the query of a GET. */
+/** Most carriers post; some send their report in the query of a GET. */
 const methods: readonly string[] = ["POST", "GET"];
 
 export interface ReceiptParts {
   readonly messages: Messages;
   readonly sources: readonly ReceiptSource[];
-  /** Public address up to the mount prefix, without a slash at its end: signatures are over the exact URL. */
+  /** Public address up to the mount prefix, without a trailing slash: signatures cover the exact URL. */
   readonly base: string;
 }
 
 /**
- * Answers carriers' requests to `/receipts/{provider}` (docs/contract.md#receipt-answers): 2xx for everything authentic, unknown messages included, so that no carrier repeats it for ever; 403 for bad and old signatures, and for what only a reference of ours could vouch for; 400 for what is not in the carrier's form, 503
- * when the store cannot answer, so that the carrier tries again. Never rejects.
+ * Handles `/receipts/{provider}` (docs/contract.md#receipt-answers): 2xx if authentic, even for unknown messages, so
+ * that carriers stop repeating; 403 for bad or old signatures, and unsigned receipts without our reference; 400 for
+ * malformed requests; 503 if the store fails, so that carriers retry. Never rejects.
  */
 export function createReceiptHandler({ messages, sources, base }: ReceiptParts): (request: HttpRequest) => Promise<HttpResponse> {
   const { docUrl } = messages.settings;
@@ -31,12 +32,12 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
   return async (request) => {
     try {
       const source = byProvider.get(request.path.replace(/^\/receipts\/|\/$/g, ""));
-      // A stranger is not told whose receipts we take.
+      // Do not reveal which providers are configured.
       if (source === undefined)
         throw notFound(request, "/receipts", "There is no such receipts route.", (path) =>
           /^\/receipts\/[^/]/.test(path) ? "/receipts/{provider}" : undefined,
         );
-      // A link preview's HEAD or a browser's OPTIONS is no carrier's word.
+      // HEAD from link previews and OPTIONS from browsers are not receipts.
       if (!methods.includes(request.method)) {
         const fault = new VerifierError("method_not_allowed", `This route answers ${methods.join(" and ")} only.`);
         return answer(fault.status, faultBody(fault, docUrl), { allow: methods.join(", ") });

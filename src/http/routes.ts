@@ -9,14 +9,14 @@ import type { Operations, OperatorsOwn } from "../operations/operations.js";
 /** One of the four routes (docs/contract.md#routes). */
 export interface Route {
   readonly method: "GET" | "POST";
-  /** A last segment in braces stands for one path parameter. */
+  /** A last segment in braces is a path parameter. */
   readonly path: string;
   readonly operation: Exclude<keyof Operations, OperatorsOwn>;
   readonly summary: string;
   readonly request: z.ZodObject;
-  /** What the body holds, to the letter. */
+  /** The exact fields of the body. */
   readonly response: z.ZodObject;
-  /** What else is told, in headers. */
+  /** Further information, in headers. */
   readonly facts: readonly Fact[];
   /** Whether the Idempotency-Key header is read. */
   readonly idempotent: boolean;
@@ -25,7 +25,7 @@ export interface Route {
 const standing: readonly Fact[] = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks"];
 const sent: readonly Fact[] = [...standing, "retry_after", "carrier_refused"];
 
-/** The routes: for the router, the OpenAPI document and the tests. */
+/** The routes, for the router, the OpenAPI document and the tests. */
 export const routes: readonly Route[] = [
   {
     method: "POST",
@@ -71,7 +71,7 @@ export const routes: readonly Route[] = [
 
 export interface Match {
   readonly route: Route;
-  /** The path parameter as it came, still percent-encoded. */
+  /** The path parameter, still percent-encoded. */
   readonly parameter: string;
 }
 
@@ -79,7 +79,7 @@ const isWhole = ({ path }: Route) => !path.includes("{");
 const whole = new Map<string, Match>(routes.filter(isWhole).map((route) => [route.path, { route, parameter: "" }]));
 const withParameter = routes.filter((route) => !isWhole(route)).map((route) => ({ route, stem: route.path.slice(0, route.path.indexOf("{")) }));
 
-/** The route of a path, which matches to the letter; one slash at its end is none. */
+/** Returns the route of a path. It must match exactly, but one trailing slash is allowed. */
 export function matchRoute(asked: string): Match | undefined {
   const path = asked.endsWith("/") ? asked.slice(0, -1) : asked;
   const match = whole.get(path);

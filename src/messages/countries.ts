@@ -8,37 +8,41 @@ import { day, hour, minute } from "../domain/time.js";
 import type { Observed } from "../observability/observed.js";
 import type { Tally } from "../ports/store.js";
 
-/** What the rules know of a country before a message is claimed. */
+/** A country's state before a message is claimed. */
 export interface CountryState {
-  /** Fewer than `newCountries.provenAt` verified there in 7 days. */
+  /** Fewer than `newCountries.provenAt` verifications in 7 days. */
   readonly isNew: boolean;
-  /** Its alarm is on. */
+  /** Present while the country's alarm is on. */
   readonly alarm?: { readonly value: number; readonly threshold: number } | undefined;
 }
 
 /**
- * What a customer's countries have had lately. Every process counts by itself, adds that to the store's tallies every few seconds and reads what all have counted:
- * "Only the state of a country may lag by some seconds between processes" (docs/contract.md#cells-may-lag).
+ * Recent counts of a customer's countries. Every few seconds each process adds its own counts to the store's tallies
+ * and reads the totals: "Only the state of a country may lag by some seconds between processes"
+ * (docs/contract.md#cells-may-lag).
  */
 export interface Countries {
-  /** The alarm of a country that this process has heard of; asks nothing. */
+  /** The country's alarm as cached in this process; does not ask the store. */
   alarmOf(account: Account, country: string): CountryState["alarm"];
-  /** Asks the store where this process has not heard of the country for some minutes. Where the store rejects, the country is not new and has no alarm; rejects with `unavailable` when the time is used up. */
+  /**
+   * Asks the store if nothing was read within some minutes. If the store call fails, the country is not new and has no
+   * alarm. Rejects with `unavailable` when the time is used up.
+   */
   stateOf(deadline: StoreDeadline, account: Account, country: string): Promise<CountryState>;
-  /** Whether someone verified in the country from a network within 7 days. Where the store rejects, the network is known. */
+  /** Whether someone verified from the network in this country within 7 days. If the store call fails, returns true. */
   knowsNetwork(deadline: StoreDeadline, customer: string, country: string, network: string): Promise<boolean>;
   sent(account: Account, country: string): void;
   refused(account: Account, country: string): void;
-  /** `messages`: of the authentication. `network`: where it came from. */
+  /** `messages`: those of the authentication. `network`: its origin. */
   verified(account: Account, country: string, messages: number, network: string | undefined): void;
-  /** Adds to the store what it does not have yet. */
+  /** Writes pending counts to the store. */
   close(): Promise<void>;
 }
 
-/** Milliseconds from the first count until the store has it. */
+/** Milliseconds from the first count until it is written to the store. */
 const batchFor = 3_000;
 
-/** How long what the store said holds where nothing happens, in milliseconds; and where the alarm is on. */
+/** How long the store's state is cached without new events, usually and while the alarm is on. Milliseconds. */
 const heardFor = { usual: 5 * minute, alarm: 10_000 };
 
 /** Countries and networks remembered. */
@@ -47,13 +51,13 @@ const most = 20_000;
 /** Countries in one call. */
 const atATime = 25;
 
-/** Counts of an hour stand in parts of five minutes, those of a week in days: the current part, and those before it. */
+/** Hourly counts use parts of five minutes, weekly ones parts of a day: the current part and those before it. */
 const hourly = { long: 5 * minute, parts: 13, keptFor: 2 * hour };
 const weekly = { long: day, parts: 8, keptFor: 9 * day };
 
-/** What is counted. */
+/** The counts of a country. */
 interface Counts {
-  /** Messages sent, less those of the verified. */
+  /** Messages sent, minus those of verified authentications. */
   open: number;
   verified: number;
   refused: number;
@@ -62,12 +66,12 @@ interface Counts {
 interface Country {
   readonly customer: string;
   readonly country: string;
-  /** What all processes have counted, as of `at`. */
+  /** The totals of all processes, as of `at`. */
   all: CountryCounts;
   at: number;
-  /** What the store does not have yet. */
+  /** Counts not yet in the store. */
   own: Counts;
-  /** Networks that it does not have yet. */
+  /** Networks not yet in the store. */
   networks: Set<string>;
   asking: Promise<void> | undefined;
 }
@@ -76,7 +80,9 @@ const nothing = (): Counts => ({ open: 0, verified: 0, refused: 0 });
 
 export function createCountries({ store, clock, monitor, alarms, settings, inBackground }: Observed): Countries {
   const countries = new Map<string, Country>();
-  /** Networks that someone verified from, and the part of the week in which this process reported that to the store; 0 if it did not. */
+  /**
+   * Networks with a verification, and the part of the week in which this process reported them; 0: not reported here.
+   */
   const known = agedCache<number>(clock, most, heardFor.usual);
   let cancel: (() => void) | undefined;
 
@@ -92,7 +98,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     return found;
   };
 
-  /** Adds what this process has counted, and reads what all have. */
+  /** Adds this process's counts and reads the totals. */
   const exchange = async (some: readonly Country[]): Promise<void> => {
     const now = clock.now();
     const adds: Tally[] = [];
@@ -105,7 +111,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       const refusals = partsOf(`${sums}r`, hourly, now);
       const days = partsOf(`${sums}d`, weekly, now);
       const add = (counter: string | undefined, by: number, { long, keptFor }: typeof hourly) => {
-        // The same for a whole part: its counter's end then has to be set only once.
+        // Constant for a whole part, so that each counter's end is set only once.
         const keepUntil = (Math.floor(now / long) + 1) * long + keptFor;
         if (counter !== undefined && by !== 0) adds.push({ counter, by, now, keepUntil });
       };
@@ -117,7 +123,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       reads.push(...hours, ...refusals, ...days);
     }
     const told = some.map(({ networks }) => [...networks]);
-    // The commit that follows needs the rest of the request's time.
+    // Leaves time for the commit that follows.
     const read = await withTimeout(clock, settings.storeTimeout / 4, () => store.tally(adds, reads));
     let from = 0;
     const sum = ({ parts }: { readonly parts: number }) => read.slice(from, (from += parts)).reduce((all, part) => all + part, 0);
@@ -134,7 +140,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
   const refresh = (some: readonly Country[]): Promise<void> => {
     const asking = exchange(some)
       .catch((err: unknown) => {
-        // Not asked again at once.
+        // Avoids asking again at once.
         for (const one of some) one.at = clock.now() - heardFor.usual + heardFor.alarm;
         monitor.throttledLog.warn({ err }, "the messages of countries could not be counted; their alarms, and whether they are new, may lag");
       })
@@ -226,7 +232,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
         if (known.get(key) !== today) one.networks.add(network);
         known.set(key, today);
       }
-      // What proves a country is not lost with the process.
+      // Written early, so that a crash does not lose a country's proof.
       if (one.all.week.verified < account.policy.spam.newCountries.provenAt) inBackground(refresh([one]));
     },
 
@@ -238,7 +244,7 @@ function plus(one: Counts, other: Counts): Counts {
   return { open: one.open + other.open, verified: one.verified + other.verified, refused: one.refused + other.refused };
 }
 
-/** Counters of the parts of a time that count, the newest first. */
+/** Counter names for the parts of a period, newest first. */
 function partsOf(name: string, { long, parts }: { readonly long: number; readonly parts: number }, now: number): string[] {
   const newest = Math.floor(now / long);
   return Array.from({ length: parts }, (_, back) => `${name}${(newest - back).toString(36)}`);

@@ -5,14 +5,17 @@ import { addressKey, networkOf } from "../domain/ip.js";
 import type { CountryState } from "./countries.js";
 import type { Messages } from "./messages.js";
 
-/** What a country's state says of a message before it is claimed. */
+/** Results of the country rules before a message is claimed. */
 export interface CountryRules {
-  /** The message counts in the pot of new countries. */
+  /** The message counts towards the budget for new countries. */
   readonly isNew: boolean;
   readonly decided: readonly Decision[];
 }
 
-/** The rules `newCountries` and `strangeNetwork` (docs/contract.md#spam-strange-network), as far as they are known before the commit of a create. */
+/**
+ * The rules `newCountries` and `strangeNetwork` (docs/contract.md#spam-strange-network), as far as they are known
+ * before a create's commit.
+ */
 export async function countryRules(
   parts: Messages,
   account: Account,
@@ -27,7 +30,7 @@ export async function countryRules(
   return { isNew, decided: await strangeNetwork(parts, account, deadline, country, network, alarm, now) };
 }
 
-/** What the rule `strangeNetwork` says of a message, by its country's alarm and the network it came from. */
+/** Evaluates `strangeNetwork` by the country's alarm and the network of origin. */
 export async function strangeNetwork(
   { countries }: Messages,
   { customer, policy }: Account,

@@ -2,7 +2,7 @@ import type { Authentication } from "../domain/authentication.js";
 import type { Feedback } from "../ports/sms-sender.js";
 import type { Messages } from "./messages.js";
 
-/** Tells the sender what became of a message, beside the request, where its route or the carrier's id is known. */
+/** Reports a message's outcome to the sender in the background, if its route or the carrier's id is known. */
 export function sendFeedback(
   { sender, monitor, inBackground }: Messages,
   { id, country, sends }: Authentication,

@@ -21,17 +21,17 @@ import { settleOne } from "./receipts.js";
 
 const none: readonly never[] = [];
 
-/** What came of a message, and its record afterwards. */
+/** The outcome of a message, and its record afterwards. */
 export interface HandedOver {
   readonly result: SendResult;
   readonly auth: Authentication;
 }
 
 /**
- * Hands a message to the carrier and settles what happened to it. The write that holds it precedes it; the record after it comes back.
- *
- * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time).
- * "Once a message may have been handed over, no store fault turns the answer into an error" (docs/contract.md#no-error-after-hand-over).
+ * Hands a message to the carrier and settles its outcome. The message was written before; returns the record after it.
+ * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time). "Once a
+ * message may have been handed over, no store fault turns the answer into an error"
+ * (docs/contract.md#no-error-after-hand-over).
  */
 export async function handOver(messages: Messages, account: Account, deadline: StoreDeadline, commit: MessageCommit): Promise<HandedOver> {
   const { clock, monitor, settings, statistics } = messages;
@@ -47,7 +47,7 @@ export async function handOver(messages: Messages, account: Account, deadline: S
   return settle(messages, account, deadline, commit, report);
 }
 
-/** Writes what came of a message, where there is something to write. */
+/** Writes the outcome of a message, if anything changes. */
 async function settle(
   messages: Messages,
   { policy }: Account,
@@ -61,7 +61,7 @@ async function settle(
   const attempt = auth.attempts;
   const now = messages.clock.now();
   const returned = returnedClaims(messages, policy.limits.spend, commit, report, true);
-  // An unlocking in the meantime has taken the message out of its cells already.
+  // An unlock in the meantime has already removed the message from its cells.
   const returnedBy = ({ sent, uncounted }: Authentication) =>
     uncounted >= sent ? returnedClaims(messages, policy.limits.spend, commit, report, false) : returned;
   const marked = returned.length > 0 ? { ...report, marks: true } : report;
@@ -70,20 +70,23 @@ async function settle(
     const known = settleSend(current, attempt, marked, policy, now);
     const next =
       test?.outcome === "undeliverable" ? (settleReceipt(known ?? current, attempt, { status: "undeliverable", error: "test number" }, now) ?? known) : known;
-    // A store that writes in two steps may have written the record alone: then the same write completes it.
+    // A store that writes in two steps may have written only the record: the same write completes it.
     if (known === undefined && tokens.includes(token)) return { result: current, next: current, claims: returned, token };
     return { result: next ?? current, next, claims: known === undefined ? [] : returnedBy(current), token };
   };
   const local = settled(auth, []);
   if (local.next === undefined && indexed === undefined) return { result, auth };
-  // The id first: a process that dies in between leaves a message that its receipts find.
+  // The id is stored first: if the process dies in between, receipts still find the message.
   const listening = indexed === undefined ? undefined : listen(messages, deadline, indexed, { customer: auth.customer, id: auth.id, attempt });
   const after = local.next === undefined ? auth : await store(messages, deadline, auth, local.result, settled);
   await listening;
   return { result, auth: after };
 }
 
-/** What a message known not to have been sent gives back to its cells, and what it did not cost: "goes back with the write that settles it" (docs/contract.md#spend-ceiling). */
+/**
+ * The claims and cost that a message returns if it is known not to have been sent: "goes back with the write that
+ * settles it" (docs/contract.md#spend-ceiling).
+ */
 function returnedClaims(
   { settings }: Messages,
   ceilings: readonly SpendCeiling[],
@@ -98,7 +101,10 @@ function returnedClaims(
   return [...counted, ...spendCorrection(next.customer, maxPrice, spent, ceilings, { at: next.lastSendAt, skew: settings.clockSkew })];
 }
 
-/** Keeps the carrier's id for the receipts to come, and settles those that were quicker. A store fault costs the request nothing: it is retried in the background. */
+/**
+ * Stores the carrier's id for later receipts and settles those that arrived early. A store failure does not affect the
+ * request: it is retried in the background.
+ */
 async function listen(parts: Messages, deadline: StoreDeadline, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const { clock, logger } = parts;
   const work = async (within: StoreDeadline) => {
@@ -116,13 +122,16 @@ async function listen(parts: Messages, deadline: StoreDeadline, id: CarrierId, t
   }
 }
 
-/** Lists a kept id in its record, so that an erasure finds it; where the record was erased meanwhile, the id goes too. */
+/**
+ * Adds a stored id to its record, so that an erasure finds it. If the record was erased in the meantime, the id is
+ * deleted.
+ */
 async function list(parts: Messages, id: CarrierId, target: ReceiptTarget): Promise<void> {
   const listed = listedId(id);
   try {
     await retryInBackground(parts.clock, async () => {
       const isListed = await update(parts.records, parts.newDeadline(), target.customer, target.id, (auth): Decided<boolean> => {
-        // One that is being erased is void.
+        // A record being erased is void.
         if (isVoid(auth)) return { result: false };
         return { result: true, next: auth.keptIds.includes(listed) ? undefined : { ...auth, keptIds: [...auth.keptIds, listed] } };
       });
@@ -136,7 +145,10 @@ async function list(parts: Messages, id: CarrierId, target: ReceiptTarget): Prom
   }
 }
 
-/** Settles on what is stored. A store fault costs the request nothing: the record as it should be comes back all the same, and the write is retried in the background. */
+/**
+ * Settles the stored record. A store failure does not affect the request: the updated record is returned anyway, and
+ * the write is retried in the background.
+ */
 async function store(
   parts: Messages,
   deadline: StoreDeadline,
@@ -147,7 +159,7 @@ async function store(
   const { clock, monitor, records, outbox } = parts;
   const write = async (within: StoreDeadline) => {
     const stored = await update(records, within, auth.customer, auth.id, (current, { tokens }) => settled(current, tokens));
-    // Nothing is told of a message whose record was erased meanwhile.
+    // Sends no callback if the record was erased in the meantime.
     if (stored !== undefined) outbox.deliverSoon(stored);
     return stored;
   };
@@ -162,30 +174,33 @@ async function store(
   }
 }
 
-/** What a sender answered. */
+/** The parsed result of a sender. */
 interface SentReport extends SendReport {
-  /** The carrier's id of the message, where its receipts name nothing else. */
+  /** The carrier's message id, if its receipts contain no other reference. */
   readonly indexed?: CarrierId | undefined;
-  /** What the message costs; absent: as planned. */
+  /** The price of the message; absent: as planned. */
   readonly price?: number | undefined;
   /** Why it was not accepted. */
   readonly reason?: string;
 }
 
-/** A test number's: never sent (docs/contract.md#test-numbers). */
+/** A test number's message is never sent (docs/contract.md#test-numbers). */
 async function pretend({ clock, settings }: Messages, { outcome = "accepted" }: TestNumber): Promise<SentReport> {
   if (outcome === "slow") await new Promise<void>((resolve) => clock.after(settings.sendTimeout, resolve));
   return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted" };
 }
 
-/** "accepted, rejected (known not to have been sent), unknown (timeout, crash; a sender that throws or answers nonsense, unless it says rejected)" (docs/contract.md#send-outcome). */
+/**
+ * "accepted, rejected (known not to have been sent), unknown (timeout, crash; a sender that throws or answers nonsense,
+ * unless it says rejected)" (docs/contract.md#send-outcome).
+ */
 async function send(parts: Messages, message: SmsMessage, now: number): Promise<SentReport> {
   const { sender, clock, monitor, settings } = parts;
   const timeout = new AbortController();
   const context = { signal: timeout.signal, deadline: now + settings.sendTimeout, timeLeft: settings.sendTimeout };
   try {
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
-    // An answer may be an object that throws when it is read.
+    // The result may be an object that throws when it is read.
     const outcome = outcomeOf(answer);
     const report = reportOf(outcome ?? "unknown", answer, clock);
     if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
@@ -197,7 +212,7 @@ async function send(parts: Messages, message: SmsMessage, now: number): Promise<
   }
 }
 
-/** With the reason, told to the operator, and kept where the sender gives no steps of its own. */
+/** Adds the reason and logs it. It is stored if the sender returns no steps of its own. */
 function notAccepted({ monitor, clock }: Messages, message: SmsMessage, answer: unknown, report: SentReport): SentReport {
   const { result, route, decisions } = report;
   const reason = reasonOf(answer, message);
@@ -210,7 +225,7 @@ function notAccepted({ monitor, clock }: Messages, message: SmsMessage, answer: 
   return { ...report, reason, decisions: [failure] };
 }
 
-/** The route, price and id of a sender's answer, and the steps of a router as decisions. */
+/** The route, price and id from a sender's result, and a router's steps as decisions. */
 function reportOf(result: SendResult, answer: unknown, clock: Clock): SentReport {
   if (typeof answer !== "object" || answer === null) return { result };
   const { messageId, idSpace, keepId, route, price, steps } = answer as Readonly<Record<string, unknown>>;
@@ -231,7 +246,7 @@ function outcomeOf(answer: unknown): SendResult | undefined {
   return outcome === "accepted" || outcome === "rejected" || outcome === "unknown" ? outcome : undefined;
 }
 
-/** A reason for the log, without the code or the whole number that a carrier's answer may repeat. */
+/** A reason for the log, without the code or the whole number, which a carrier's response may repeat. */
 function reasonOf(answer: unknown, message: SmsMessage): string {
   const { reason, message: text } = (typeof answer === "object" && answer !== null ? answer : {}) as { reason?: unknown; message?: unknown };
   const said = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";

@@ -6,17 +6,17 @@ import type { Charge } from "../domain/quota.js";
 import { isSpamCharge, type SpamCharge } from "../domain/spam-rules.js";
 import type { PlannedMessage } from "./plan.js";
 
-/** A message, with the commit that writes it down. */
+/** A message and the commit that stores it. */
 export interface MessageCommit {
   readonly token: string;
-  /** What was stored when it was decided. */
+  /** The stored record that the decision was based on. */
   readonly held: Held | undefined;
   /** The authentication without the message. */
   readonly before: Authentication;
   readonly message: PlannedMessage;
-  /** What caps, ceilings and rules claim, in the order in which they refuse. */
+  /** Claims of caps, ceilings and rules, in the order in which they reject. */
   readonly charges: readonly (Charge | SpamCharge)[];
-  /** What is claimed so that the number's history finds it. */
+  /** Claims that list the message in the number's history. */
   readonly listed: readonly Claim[];
   readonly moment: Moment;
   readonly policy: Policy;
@@ -27,7 +27,7 @@ export function claimsOf({ charges, listed }: MessageCommit): Claim[] {
   return [...charges.map(({ claim }) => claim), ...listed];
 }
 
-/** Those of them that fill cells of the spam rules. */
+/** The claims that fill cells of the spam rules. */
 export function cellsOf({ charges }: MessageCommit): SumClaim[] {
   return charges.flatMap((charge) => (isSpamCharge(charge) && charge.decided === undefined && "sum" in charge.claim ? charge.claim : []));
 }

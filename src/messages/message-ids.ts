@@ -5,40 +5,48 @@ import type { Receipt } from "../ports/receipts.js";
 import type { Messages } from "./messages.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 
-/** A carrier's id of a message, and what it is unique in: two carriers may both have a message 1001. */
+/** A carrier's message id and the space it is unique in: two carriers may both have a message 1001. */
 export interface CarrierId {
   readonly messageId: string;
   readonly idSpace: string;
 }
 
-/** How long a carrier's id is kept (docs/contract.md#receipt-ids), for the carriers whose receipts name nothing else. Milliseconds. */
+/**
+ * How long a carrier's id is stored (docs/contract.md#receipt-ids), for carriers whose receipts contain no other
+ * reference. Milliseconds.
+ */
 const keptIds = 3 * day;
 
-/** How long a receipt waits for a message of its id: it may be here before the answer that tells the id is stored. Milliseconds. */
+/**
+ * How long an early receipt is stored: it may arrive before the send's response with the id is stored. Milliseconds.
+ */
 const keptEarly = 2 * minute;
 
-/** An id as its record lists it. Either part may hold any character. */
+/** An id as listed in its record. Both parts may contain any character. */
 export const listedId = ({ messageId, idSpace }: CarrierId) => `${idSpace.length}:${idSpace}/${messageId}`;
 
 const keyOf = (listed: string) => `receipt:${listed}`;
 
-/** A final word has a place of its own: one that came before it cannot take it. */
+/** Final receipts have their own key, so that an earlier one cannot displace them. */
 const earlyKeyOf = (listed: string, final: boolean) => `early:${final ? "final" : "progress"}:${keyOf(listed)}`;
 
-/** What the store keeps under an id that a record lists. */
+/** The store's keys for an id that a record lists. */
 export function keysOfListedId(listed: string): string[] {
   return [keyOf(listed), earlyKeyOf(listed, true), earlyKeyOf(listed, false)];
 }
 
-/** Keeps the id of a message, and answers the receipts that were here before it. Rejects with `unavailable`. */
+/** Stores the id of a message and returns the receipts that arrived before it. Rejects with `unavailable`. */
 export async function keepId(parts: Messages, deadline: StoreDeadline, id: CarrierId, target: ReceiptTarget): Promise<readonly Receipt[]> {
   await keep(parts, deadline, keyOf(listedId(id)), target, keptIds);
-  // After the id is there: a receipt that did not find it is kept by now, or will look once more.
+  // After the id is stored: a receipt that missed it is stored by now, or will look once more.
   const early = await Promise.all([false, true].map((final) => find<Receipt>(parts, deadline, earlyKeyOf(listedId(id), final))));
   return early.filter((receipt) => receipt !== undefined);
 }
 
-/** The message that had this id. A receipt of none is kept for a while, for the message that may be on its way here. Rejects with `unavailable`. */
+/**
+ * Finds the message with this id. A receipt without one is stored for a while, as the message may not be stored yet.
+ * Rejects with `unavailable`.
+ */
 export async function findById(parts: Messages, deadline: StoreDeadline, id: CarrierId, receipt: Receipt): Promise<ReceiptTarget | undefined> {
   const look = () => find<ReceiptTarget>(parts, deadline, keyOf(listedId(id)));
   const found = await look();
@@ -47,7 +55,7 @@ export async function findById(parts: Messages, deadline: StoreDeadline, id: Car
   return look();
 }
 
-/** A value and its end: a store forgets when it likes, by a clock of its own. */
+/** A value and its end: stores delete at times of their own, by their own clock. */
 interface Kept<T> {
   readonly value: T;
   readonly until: number;

@@ -3,21 +3,24 @@ import type { Decision } from "../domain/decision.js";
 import type { Network } from "../ports/sms-sender.js";
 import type { MessageCommit } from "./message-commit.js";
 
-/** What is known of a message from elsewhere than its record. */
+/** Facts about a message that are not in its record. */
 export interface Outside {
-  /** The create's address and device; a retry counts in the cells of its create. */
+  /** The address and device of the create; a retry counts in the cells of its create. */
   readonly ip?: string | undefined;
   readonly deviceId?: string | undefined;
   readonly network?: Network | undefined;
-  /** "Safe beats rules, never caps" (docs/contract.md#lists): the message is in no cell. */
+  /** "Safe beats rules, never caps" (docs/contract.md#lists): the message counts in no cell. */
   readonly safe: boolean;
-  /** A challenge was met: it "waives the spam rules for that request, never the caps and never the crowd rule" (docs/contract.md#challenge). */
+  /**
+   * A challenge was passed: it "waives the spam rules for that request, never the caps and never the crowd rule"
+   * (docs/contract.md#challenge).
+   */
   readonly proof: boolean;
-  /** What our rules decided that need no count. */
+  /** Decisions of the built-in rules that need no count. */
   readonly decided: readonly Decision[];
 }
 
-/** A message that a request wants to send. */
+/** A message that a request asks to send. */
 export interface MessageRequest<Status extends string> {
   readonly id: string;
   /** A create: no record is expected. */
@@ -34,7 +37,7 @@ export interface Refusal {
   readonly auth: Authentication;
 }
 
-/** What a request comes to: what the record alone says, a refusal, or a message that is written down and must now be handed over. */
+/** The result for a request: a status from the record alone, a refusal, or a stored message to hand over. */
 export type Reserved<Status extends string> =
   | Exclude<SendDecision<Status>, { readonly send: unknown }>
   | { readonly refusal: Refusal }

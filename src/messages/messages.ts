@@ -4,11 +4,11 @@ import type { Observed } from "../observability/observed.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { Countries } from "./countries.js";
 
-/** What sends messages and follows them. */
+/** The parts that send and track messages. */
 export interface Messages extends Observed {
   readonly sender: SmsSender;
   readonly outbox: Outbox;
   readonly countries: Countries;
-  /** Sums of a country or a range in which enough verified, as this process has seen within some minutes. */
+  /** Sums of countries and ranges with enough verifications, as seen by this process within some minutes. */
   readonly proven: AgedCache<true>;
 }

@@ -10,13 +10,16 @@ import { type NumberNames, namesOfNumber, nobody, readMember } from "../domain/q
 import type { Store } from "../ports/store.js";
 import type { Messages } from "./messages.js";
 
-/** A number of a customer, and all that is named after it. */
+/** A customer's number, and the keys derived from it. */
 export interface OwnNumber {
   readonly phone: PhoneNumber;
   readonly names: NumberNames;
 }
 
-/** The number, also one that could be sent to by an older numbering plan alone. Throws `invalid_phone_number`. */
+/**
+ * Parses the number. Numbers that were valid only in an older numbering plan are accepted. Throws
+ * `invalid_phone_number`.
+ */
 export function ownNumber(parts: Messages, { customer, policy }: Account, phoneNumber: string): OwnNumber {
   const { clock, keyring, settings } = parts;
   const phone: PhoneNumber = readAgain(parts, phoneNumber) ?? readNumber(parts, phoneNumber);
@@ -27,23 +30,23 @@ export function namesOf({ pseudonym }: Keyring, customer: string, number: string
   return namesOfNumber(customer, pseudonym(number), policy, moment);
 }
 
-/** "the window may keep its newest 10,000 only" (domain/claim.ts); one with limits keeps fewer. */
+/** "the window may keep its newest 10,000 only" (domain/claim.ts); a window with limits keeps fewer. */
 const mostMembers = 10_000;
 
-/** What stands in a window, the newest first. */
+/** The members of a window, newest first. */
 export function membersOf(parts: Messages, window: string): Promise<string[]> {
   return membersWithin(parts.newDeadline(), parts.store, window);
 }
 
-/** The same within the time of a request. */
+/** The same within a request's deadline. */
 export function membersWithin(deadline: StoreDeadline, store: Store, window: string): Promise<string[]> {
   return deadline.call(() => store.members(window, mostMembers));
 }
 
-/** What the windows of a number hold. */
+/** The members of a number's windows. */
 export interface NumberMembers {
   readonly listed: readonly string[];
-  /** Authentications, the newest first. */
+  /** Authentications, newest first. */
   readonly ids: readonly string[];
 }
 
@@ -55,10 +58,13 @@ export async function membersOfNumber(parts: Messages, { names }: OwnNumber): Pr
   return { listed, ids };
 }
 
-/** Records read at a time. */
+/** Records read in parallel. */
 const parallel = 32;
 
-/** The records of authentications, in their order, as far as they are there, until `enough`. Every read has a deadline of its own. Rejects with `unavailable`. */
+/**
+ * Returns the existing records of authentications in order, up to `enough`. Each read has its own deadline. Rejects
+ * with `unavailable`.
+ */
 export async function recordsOf(parts: Messages, { customer }: Account, ids: readonly string[], enough = ids.length): Promise<Held[]> {
   const found: Held[] = [];
   for (let at = 0; at < ids.length && found.length < enough; at += parallel) {

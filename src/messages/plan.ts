@@ -13,28 +13,29 @@ import { receiptUrl, referenceOf } from "./receipt-reference.js";
 
 /** A message that is about to be sent. */
 export interface PlannedMessage {
-  /** The record that holds it; it must be written before the message goes out. */
+  /** The record with the message; it must be written before the message is sent. */
   readonly next: Authentication;
   readonly code: string;
   readonly network?: Network | undefined;
-  /** What its planned route asks for it, where the sender tells prices. */
+  /** The price of the planned route, if the sender gives prices. */
   readonly price?: number | undefined;
-  /** What the message may cost at most; absent: no ceiling holds it. */
+  /** The highest price allowed; absent: no ceiling applies. */
   readonly maxPrice?: number | undefined;
-  /** What spend ceilings claim for it. */
+  /** The claims of spend ceilings. */
   readonly charges: readonly Charge[];
-  /** There is a ceiling, and the sender told no price. */
+  /** Present if there is a ceiling, but the sender gave no price. */
   readonly unpriced?: Decision | undefined;
 }
 
-/** The next message of an authentication: its code, its route and what it may cost. */
+/** Plans the next message of an authentication: its code, route and maximum price. */
 export function planMessage(messages: Messages, auth: Authentication, policy: Policy, now: number, network?: Network): PlannedMessage {
   const { keyring, settings, overrides, logger } = messages;
   const test = settings.testNumbers.get(auth.number);
   const code = test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(policy.codeLength);
-  // When a send that nobody settled counts as `unknown`: a crash took its process. By then its own process has settled it, also where the clock that looks is ahead.
+  // When an unsettled send counts as `unknown` because its process crashed. By then a running process has settled it,
+  // even if the reader's clock is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
-  // "never sent": no route, and no cost.
+  // "never sent": no route and no cost.
   const route = test === undefined ? planRoute(messages, auth, network) : undefined;
   const cost: Cost = test === undefined ? parsePrice(route?.price) : "free";
   const ceilings = policy.limits.spend;
@@ -51,7 +52,9 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
   };
 }
 
-/** The route that the next send would take. "The first write names the planned route" (docs/contract.md#round-trips). */
+/**
+ * The route that the next send would take. "The first write names the planned route" (docs/contract.md#round-trips).
+ */
 function planRoute({ sender, logger }: Messages, auth: Authentication, network: Network | undefined): Plan | undefined {
   try {
     return sender.plan?.({
@@ -69,7 +72,7 @@ function planRoute({ sender, logger }: Messages, auth: Authentication, network: 
   }
 }
 
-/** The message of a send. */
+/** The message of a send, as passed to the sender. */
 export function toMessage(messages: Messages, { next: auth, code, maxPrice, network }: PlannedMessage): SmsMessage {
   const { settings, keyring } = messages;
   const { receiptBase } = settings;
@@ -82,7 +85,7 @@ export function toMessage(messages: Messages, { next: auth, code, maxPrice, netw
     country: auth.country,
     network,
     routes_tried: routesOf(auth.sends, auth.sends.length - 1),
-    // A record that came to its end makes way for another under the same id.
+    // After a record has ended, another one may use the same id.
     idempotency_key: `${auth.id}/${base36(auth.createdAt)}/${auth.attempts}`,
     text: writeText(messages, auth, code),
     code,
@@ -95,14 +98,14 @@ export function toMessage(messages: Messages, { next: auth, code, maxPrice, netw
   };
 }
 
-/** Under which ids its text is registered, where it is. */
+/** The registered ids of its text, if any. */
 function registeredAs({ settings }: Messages, auth: Authentication): RegisteredIds | undefined {
   const { entity, template } = registeredText(settings.message, auth)?.ids ?? {};
   if (entity === undefined && template === undefined) return undefined;
   return { ...(entity !== undefined && { entity }), ...(template !== undefined && { template }) };
 }
 
-/** The text; the default one where a template function fails, so that its fault costs no verification. */
+/** The text. If a template function fails, the default text is used, so that no verification fails. */
 function writeText({ settings, logger }: Messages, auth: Authentication, code: string): string {
   const template = settings.message;
   const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer };
@@ -118,7 +121,7 @@ function writeText({ settings, logger }: Messages, auth: Authentication, code: s
   return messageText({ ...template, text: defaultText }, code, recipient);
 }
 
-/** The routes of the first `count` sends; absent where none names one. */
+/** The routes of the first `count` sends; absent if no send has a route. */
 function routesOf(sends: readonly Send[], count: number): readonly string[] | undefined {
   if (count <= 0) return undefined;
   const tried = sends.slice(0, count).flatMap((send) => send.route ?? []);

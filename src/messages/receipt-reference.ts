@@ -1,25 +1,28 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Keyring } from "../core/keyring.js";
 
-/** Which message a receipt is about. */
+/** The message that a receipt belongs to. */
 export interface ReceiptTarget {
   readonly customer: string;
   readonly id: string;
   readonly attempt: number;
 }
 
-/** Two UUIDs and an attempt, as bytes. */
+/** Two UUIDs and an attempt, in bytes. */
 const nameBytes = 34;
-/** The same in base64url. */
+/** The same in base64url characters. */
 const nameLength = Math.ceil((nameBytes * 4) / 3);
 
-/** The signed name of a message: customer, authentication and attempt, and their keyed digest; 68 letters, digits, `-` and `_`. Whoever shows it was told it by us. */
+/**
+ * The signed reference of a message: customer, authentication and attempt with their keyed digest, as 68 letters,
+ * digits, `-` and `_`. Only this library can create one.
+ */
 export function referenceOf(keyring: Keyring, target: ReceiptTarget): string {
   const name = nameOf(target);
   return name + keyring.fingerprints("receipt", name)[0];
 }
 
-/** The message that a reference names; `undefined` when it is not one of ours. */
+/** The message of a reference; `undefined` if it is not one of ours. */
 export function readReference(keyring: Keyring, reference: string): ReceiptTarget | undefined {
   const name = reference.slice(0, nameLength);
   const theirs = Buffer.from(reference.slice(nameLength));
@@ -29,12 +32,12 @@ export function readReference(keyring: Keyring, reference: string): ReceiptTarge
   return { customer: uuidAt(bytes, 0), id: uuidAt(bytes, 16), attempt: bytes.readUInt16BE(32) };
 }
 
-/** The URL that a carrier may post the message's receipts to. The sender puts its provider's name in the place of `{provider}`. */
+/** The URL for the message's receipts. The sender replaces `{provider}` with the name of its provider. */
 export function receiptUrl(base: string, reference: string): string {
   return `${base}/receipts/{provider}?r=${reference}`;
 }
 
-/** The message that a receipt's URL names: `undefined` when it names none, `"forged"` when its reference is not ours. */
+/** The message of a receipt's URL: `undefined` without a reference, `"forged"` if the reference is not ours. */
 export function readReceiptUrl(keyring: Keyring, query: string): ReceiptTarget | "forged" | undefined {
   const reference = new URLSearchParams(query).get("r");
   return reference === null ? undefined : (readReference(keyring, reference) ?? "forged");

@@ -10,20 +10,25 @@ import { findById } from "./message-ids.js";
 import type { Messages } from "./messages.js";
 import { type ReceiptTarget, readReference } from "./receipt-reference.js";
 
-/** What a request with receipts says beside them. */
+/** Further information from a request with receipts. */
 export interface ReceiptRound {
-  /** The message whose own URL they came to. */
+  /** The message whose own URL received them. */
   readonly url?: ReceiptTarget | undefined;
-  /** The provider that nothing vouches for, so that only our signed reference does, and only where that provider is the message's. Absent: the receipts are vouched for. */
+  /**
+   * The provider of unsigned receipts: only our signed reference authenticates them, and only if the message went
+   * through that provider. Absent: the receipts are authenticated.
+   */
   readonly unvouched?: string | undefined;
 }
 
-/** Messages whose receipts are settled at a time; those of one message are settled one after another. */
+/** Messages settled in parallel; receipts of one message are settled one after another. */
 const atOnce = 16;
 
 /**
- * Settles carriers' receipts: "one signed reference, carried in whichever field a carrier offers, and an index of message ids only where a carrier offers none" (docs/contract.md#receipt-reference). Those of unknown messages are ignored.
- * The URL of one message speaks for one receipt, so that two of one post never settle one message twice. Answers how many were vouched for. All store calls together have one deadline; rejects with `unavailable`.
+ * Settles carriers' receipts: "one signed reference, carried in whichever field a carrier offers, and an index of
+ * message ids only where a carrier offers none" (docs/contract.md#receipt-reference). Unknown messages are ignored. A
+ * message's URL authenticates one receipt, so that one post cannot settle it twice. Returns how many were
+ * authenticated. All store calls share one deadline; rejects with `unavailable`.
  */
 export async function settleReceipts(parts: Messages, receipts: readonly Receipt[], { url, unvouched }: ReceiptRound = {}): Promise<number> {
   const deadline = parts.newDeadline();
@@ -49,7 +54,10 @@ export async function settleReceipts(parts: Messages, receipts: readonly Receipt
   return trusted;
 }
 
-/** Receipts that the host takes on another way than HTTP. Rejects with `bad_request` for what is none, or names no message. */
+/**
+ * Settles receipts that the host received by other means than HTTP. Rejects with `bad_request` for an invalid receipt,
+ * or one without a message.
+ */
 export async function settleForeign(parts: Messages, receipts: readonly Receipt[]): Promise<void> {
   if (!Array.isArray(receipts)) throw new VerifierError("bad_request", "settleReceipts takes a list of receipts.");
   const sound = receipts.map((receipt: unknown, index) => {
@@ -65,7 +73,7 @@ export async function settleForeign(parts: Messages, receipts: readonly Receipt[
   await settleReceipts(parts, sound);
 }
 
-/** A receipt in its form, with words that are short and hold no number anybody has; or what is wrong with it. */
+/** Validates a receipt, shortening texts and removing numbers; returns an error text if it is invalid. */
 export function parseReceipt(receipt: unknown): Receipt | string {
   if (typeof receipt !== "object" || receipt === null) return "is no receipt: { reference, status }.";
   const { reference, messageId, idSpace, status, at, error } = receipt as Readonly<Record<string, unknown>>;
@@ -84,7 +92,10 @@ export function parseReceipt(receipt: unknown): Receipt | string {
   };
 }
 
-/** Settles one receipt of a message. `unvouched`: the provider that said it, without more than our reference. Rejects with `unavailable`. */
+/**
+ * Settles one receipt of a message. `unvouched`: the provider, if only our reference authenticates it. Rejects with
+ * `unavailable`.
+ */
 export async function settleOne(
   parts: Messages,
   deadline: StoreDeadline,
@@ -103,7 +114,10 @@ export async function settleOne(
   if (status === "delivered" || status === "undeliverable") sendFeedback(parts, settled, attempt, status);
 }
 
-/** A reference that somebody read in a log is no carrier's word where the message's carrier signs: only a provider of the message's own route is believed without a signature. */
+/**
+ * A reference may leak through a log. So unsigned receipts are accepted only from a provider of the message's own
+ * route.
+ */
 function mayReport({ sender }: Messages, { sends }: Authentication, attempt: number, unvouched: string | undefined): boolean {
   if (unvouched === undefined) return true;
   const route = sends.find((send) => send.attempt === attempt)?.route;

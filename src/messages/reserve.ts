@@ -17,15 +17,15 @@ import { rollBack, takeBack } from "./roll-back.js";
 import { lookAgain, shadowDecisions, trustCharges } from "./second-look.js";
 import { isWatched, warnOfCap, warnOfCrowd } from "./warnings.js";
 
-/** How often a commit is made once more without a rule that does not stand. */
+/** How often a commit is repeated without a rule that does not apply. */
 const mostLooks = 4;
 
-/** How often a message that was written down too long ago is written down again. */
+/** How often a message that was stored too long ago is stored again. */
 const mostDelays = 10;
 
 /**
- * Writes a message down, with all that caps, ceilings and rules claim for it, in one commit (docs/contract.md#one-commit).
- * A process that stood still after it would send outside the windows that were claimed: it takes the write back and decides again
+ * Stores a message in one commit with all claims of caps, ceilings and rules (docs/contract.md#one-commit). After a
+ * stall, the send would fall outside the claimed windows: the write is taken back and the message is decided again
  * (docs/contract.md#late-hand-over).
  */
 export async function reserve<Status extends string>(
@@ -51,7 +51,10 @@ export async function reserve<Status extends string>(
   throw unavailable(new Error(`a message could not be handed over within ${settings.storeTimeout} ms of the decision to send it`));
 }
 
-/** What a spam rule refuses is looked at once more: where the rule does not stand, the commit is made without its limit (docs/contract.md#second-look). */
+/**
+ * A message blocked by a spam rule is reviewed: if the rule does not apply, the commit is made without its limit
+ * (docs/contract.md#second-look).
+ */
 async function commitOrLookAgain<Status extends string>(
   messages: Messages,
   account: Account,
@@ -77,7 +80,7 @@ async function commitOrLookAgain<Status extends string>(
   }
 }
 
-/** One commit. Where its answer is lost or late, it is rolled back in the background. */
+/** Makes one commit. If its response is lost or late, the commit is rolled back in the background. */
 async function commitMessage<Status extends string>(
   messages: Messages,
   account: Account,
@@ -108,7 +111,9 @@ async function commitMessage<Status extends string>(
   }
 }
 
-/** A message with all that its commit claims, in the order in which it is refused: caps and ceilings, our rules, trust. */
+/**
+ * A message with all claims of its commit, in the order in which they reject: caps and ceilings, built-in rules, trust.
+ */
 function toCommit(
   { keyring, proven, settings }: Messages,
   policy: Policy,
@@ -122,7 +127,7 @@ function toCommit(
 ): MessageCommit {
   const safe = outside.safe || before.origin?.s === 1;
   const { next } = planned;
-  // Its cells do not hold it, although they hold the messages before it.
+  // Its cells do not count this message, but do count the earlier ones.
   const message = safe && !isNew ? { ...planned, next: { ...next, uncounted: next.uncounted + 1 } } : planned;
   const isCapped = !isTestNumber(settings, next.number);
   const caps = isCapped ? capCharges({ ...next, attempt: next.attempts, deviceId, ip }, policy, moment, keyring.pseudonym) : [];
@@ -145,12 +150,15 @@ function toCommit(
   };
 }
 
-/** Whether the count of a message is read where it is granted: by a rule in shadow, and by the alarms of those who listen. */
+/** Whether the count of a granted claim is needed: by a rule in shadow mode, or by alarms with listeners. */
 function isRead({ monitor }: Messages, charge: Charge | SpamCharge): boolean {
   return isSpamCharge(charge) ? charge.mode === "shadow" : monitor.watched() && isWatched(charge);
 }
 
-/** The commit of a message that was granted. What rules that only watch say of it is written with the next write of its record, which most never have. */
+/**
+ * The commit of a granted message. Results of shadow rules are stored with the next write of the record, which most
+ * records never have.
+ */
 async function granted(
   messages: Messages,
   account: Account,

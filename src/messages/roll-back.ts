@@ -8,7 +8,7 @@ import { cellsOf, claimsOf, type MessageCommit } from "./message-commit.js";
 import type { Messages } from "./messages.js";
 
 /**
- * Takes a commit back in the background whose answer was lost or late, whether it landed, never will, or lands later:
+ * Takes a commit back in the background if its response was lost or late, whether it landed, lands later or never does:
  * "no send that never was may cost a retry or push a live code out" (docs/contract.md#take-back).
  */
 export function rollBack(messages: Messages, commit: MessageCommit, token = messages.keyring.newToken()): void {
@@ -21,7 +21,10 @@ export function rollBack(messages: Messages, commit: MessageCommit, token = mess
   inBackground(retryInBackground(clock, () => takeBack(messages, commit, token)).catch(failed));
 }
 
-/** One write after which the commit has no effect. `token`: of every attempt at it, so that only one counts. Rejects with `unavailable`. */
+/**
+ * Makes one write after which the commit has no effect. `token`: shared by all attempts, so that only one counts.
+ * Rejects with `unavailable`.
+ */
 export async function takeBack(messages: Messages, commit: MessageCommit, token: string): Promise<void> {
   const { records, store } = messages;
   const { held: before, message } = commit;
@@ -33,23 +36,27 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
     // Erased in the meantime.
     if (held === undefined && before !== undefined) return { result: "lost" };
     if (held === undefined) return written(messages, commit, blankOf(next), claims, token);
-    // Others have written since: it did not land, and cannot any more. Its claims may have been made all the same, where they are a step of their own.
+    // Others have written since: the commit did not land and no longer can. Its claims may still have been made, in
+    // stores where they are a separate step.
     const isLost = ![commit.token, token].some((one) => held.tokens.includes(one)) && held.tokens[0] !== before?.tokens[0];
     if (isLost) return { result: "lost" };
     const { auth } = held;
     if (!holdsMessage(auth, next)) return written(messages, commit, { ...auth }, claims, token);
-    // A right code, or an unlocking, has taken the message out of its cells already.
+    // A correct code, or an unlock, has already removed the message from its cells.
     const isUncounted = auth.validated || auth.uncounted >= auth.sent;
     const without = withoutTriedSend(auth, next.attempts, before?.auth ?? blankOf(next));
     return written(messages, commit, without, isUncounted ? claims.filter((claim) => !cells.includes(claim)) : claims, token);
   };
   const { result } = await transact(records, deadline, next.customer, next.id, decide, before === undefined);
-  // What an attempt before this one wrote may not be what is stored now.
+  // The stored record may differ from what an earlier attempt wrote.
   records.forget(next.id);
   if (result === "lost") await deadline.call(() => store.commit({ revoke: { token: commit.token, claims }, counts: [] }));
 }
 
-/** What is written instead of a commit. A create that is void stays no longer than its end, and is listed, so that an erasure finds it. */
+/**
+ * The record that replaces a commit. A void create lasts no longer than its end, and is listed so that an erasure finds
+ * it.
+ */
 function written({ keyring, settings }: Messages, commit: MessageCommit, auth: Authentication, claims: readonly Claim[], token: string): Decided<"revoked"> {
   const next = isVoid(auth) ? { ...auth, keepUntil: auth.expiresAt } : auth;
   const moment = { now: next.createdAt, skew: settings.clockSkew };
@@ -57,7 +64,10 @@ function written({ keyring, settings }: Messages, commit: MessageCommit, auth: A
   return { result: "revoked", next, claims: listed, revoke: { token: commit.token, claims }, token };
 }
 
-/** Whether the record has the message that was tried. A later one of the same attempt has another code; none is kept of one that is over. */
+/**
+ * Whether the record holds the message that was tried. A later message of the same attempt has another code; an ended
+ * record has no code.
+ */
 function holdsMessage(auth: Authentication, next: Authentication): boolean {
   const tried = next.sends.at(-1);
   return auth.sends.some(({ attempt, digest, at }) => attempt === next.attempts && at === next.lastSendAt && (digest === tried?.digest || digest === ""));

@@ -22,8 +22,8 @@ import type { Messages } from "./messages.js";
 import { membersWithin, namesOf } from "./number-windows.js";
 
 /**
- * What is asked only where a rule refuses: whether the number is trusted, and how many verified in its million.
- * Returns with what to commit again; `undefined`: the rule stands.
+ * Reads what is needed only after a rule blocks: whether the number is trusted, and how many verified in its million.
+ * Returns the exemptions for the next commit; `undefined`: the rule applies.
  */
 export async function lookAgain(
   { keyring, proven, store }: Messages,
@@ -54,14 +54,17 @@ export async function lookAgain(
   return exemptedBy({ sends: [...sends, ...listed], verified, million }, decision, held, exempt, policy.spam);
 }
 
-/** What holds a trusted number to its open messages, where its sends are counted one by one. */
+/** Limits a trusted number's open messages, if its sends are counted individually. */
 export function trustCharges(caps: readonly Charge[], { trusted }: Exemptions, moment: Moment): SpamCharge[] {
   if (trusted === undefined) return [];
   const sends = caps.map(({ rule, claim }) => (rule.startsWith("perNumber") ? claim : undefined)).find((claim) => claim !== undefined && "member" in claim);
   return sends !== undefined && "member" in sends ? [trustCharge(sends, trusted, moment)] : [];
 }
 
-/** What rules in shadow would have refused a message for: they claim without a limit, and are judged by what comes back (docs/contract.md#store-counts). */
+/**
+ * The decisions of shadow rules: they claim without a limit, and are evaluated by the returned counts
+ * (docs/contract.md#store-counts).
+ */
 export async function shadowDecisions(
   messages: Messages,
   account: Account,

@@ -6,32 +6,32 @@ import type { Alarm } from "../ports/events.js";
 import type { Store } from "../ports/store.js";
 import type { Monitor } from "./monitor.js";
 
-/** Tells the operator what to look at. Nothing here makes a request wait, or fail. */
+/** Alarms for the operator. Nothing here delays a request or makes it fail. */
 export interface Alarms {
   raise(customer: string, alarm: Alarm, value: number, threshold: number): void;
-  /** A message went, or would have gone, past the rules that only watch. */
+  /** A message exceeded a rule in shadow mode. */
   watched(customer: string, shadow: readonly Decision[]): void;
-  /** A code was judged. */
+  /** A code was checked. */
   judged(customer: string, right: boolean, codeLength: number): void;
 }
 
 export interface AlarmParts {
   readonly store: Store;
   readonly clock: Clock;
-  /** Whom they are told to; where nobody watches, nothing is looked for. */
+  /** Receives the alarms; without listeners, nothing is checked. */
   readonly monitor: Pick<Monitor, "watched" | "alarm" | "throttledLog">;
-  /** Lets work go on after an answer. */
+  /** Lets work continue after the response. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }
 
-/** Between two looks at what all processes have counted, in milliseconds. */
+/** Milliseconds between reads of the counts of all processes. */
 const lookEvery = 10_000;
 
-/** Customers, alarms and rules remembered; beyond, all are forgotten. */
+/** Customers, alarms and rules remembered; beyond that, all are forgotten. */
 const most = 10_000;
 
 export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts): Alarms {
-  /** When each was told last. */
+  /** When each alarm was last raised. */
   const told = new Map<string, number>();
   const watching = new Map<string, { since: number; messages: number; flagged: Map<string, number> }>();
   const judged = new Map<string, { lookedAt: number; wrong: number; right: number }>();
@@ -52,7 +52,7 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
     monitor.alarm({ type: "alarm", ...alarm, customer_uuid: customer, at: now, value, threshold });
   };
 
-  /** Adds what was judged here to what all have judged today, and reads that. */
+  /** Adds this process's counts to today's total, and reads the total. */
   const look = async (customer: string, wrong: number, right: number, codeLength: number): Promise<void> => {
     const now = clock.now();
     const today = Math.floor(now / day);

@@ -1,13 +1,13 @@
-/** Values of a label; all later ones become `other` (docs/contract.md#metric-labels). */
+/** Values of a label; further ones become `other` (docs/contract.md#metric-labels). */
 export const mostValues = 300;
 
-/** Rows of a family; all later ones share the row of `other`. */
+/** Rows of a family; further ones share the row `other`. */
 export const mostRows = 5_000;
 
 const other = "other";
 const longestValue = 64;
 
-/** Numbers, ids and addresses, whatever a sender calls its routes (docs/contract.md#metric-labels). */
+/** Numbers, ids and addresses, which route names may contain (docs/contract.md#metric-labels). */
 const personal = /\d{6}|@|\d+\.\d+\.\d+\.\d+|[0-9a-f]{4}:[0-9a-f]{0,4}:|[0-9a-f]{8}-[0-9a-f]{4}/i;
 
 interface Row {
@@ -15,7 +15,7 @@ interface Row {
   readonly numbers: number[];
 }
 
-/** Rows of `width` numbers, all 0 at first, by the values of their labels. */
+/** Rows of `width` numbers, initially 0, by label values. */
 export function createFamily(width: number) {
   const rows = new Map<string, Row>();
   const seen: Set<string>[] = [];
@@ -38,7 +38,7 @@ export function createFamily(width: number) {
 
   return {
     rows: rows as ReadonlyMap<string, Readonly<Row>>,
-    /** Adds to the number at `column`, in a row that is made if it is missing. */
+    /** Adds to the number at `column`. Creates the row if it is missing. */
     add(values: readonly string[], column = 0, by = 1): void {
       const { numbers } = rows.get(values.join("\0")) ?? boundedRow(values);
       numbers[column] = (numbers[column] as number) + by;

@@ -12,10 +12,10 @@ const modes = ["enforce", "shadow"] as const;
 const deliveries = ["delivered", "failed", "dead"] as const;
 const alarms = ["country", "crowd", "customer_cap", "spend", "wrong_codes", "shadow"] as const satisfies readonly Alarm["alarm"][];
 
-/** What this process has counted since it started. */
+/** Counts since the process started. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** The value of a label that is unknown, or does not apply. */
+/** The value of a label that is unknown or does not apply. */
 const none = "none";
 
 /** `waiting`: callbacks in this process's queue. */
@@ -55,12 +55,12 @@ export function createMetrics(outages: Outages, waiting: () => number) {
     http: (route: string, status: number): void => http.add([route, String(status)]),
     message(country = none, route = none, outcome: (typeof outcomes)[number], ms: number): void {
       messages.add([country, route], outcome);
-      // A country in which no one verifies needs a 0, for the share of right codes.
+      // Countries without verifications need a 0, so that the share of correct codes can be computed.
       verified.touch([country, route]);
       sendTimes.observe(route, ms);
     },
     verified: (country = none, route = none): void => verified.add([country, route]),
-    // `perNumber` of `perNumber 5/600s`: customers may have figures of their own.
+    // Only `perNumber` of `perNumber 5/600s`: customers may have their own limits.
     fired: (rule: string, mode: (typeof modes)[number]): void => rules.add([rule.replace(/ \d.*$/, "")], mode),
     receipt: (route = none, status: (typeof deliveryStatuses)[number]): void => receipts.add([route], status),
     callback: (outcome: (typeof deliveries)[number]): void => callbacks.add([], outcome),
@@ -72,7 +72,7 @@ export function createMetrics(outages: Outages, waiting: () => number) {
   };
 }
 
-/** `column`: a label whose values are known, so that a row has a number for each. */
+/** `column`: a label with known values; each row holds a number for each. */
 function counter<Column extends string = never>(name: string, help: string, labels: readonly string[], column?: string, columns: readonly Column[] = []) {
   const { rows, add } = createFamily(columns.length || 1);
   const labelsOf = (values: readonly string[], at: number) => ({
@@ -81,7 +81,7 @@ function counter<Column extends string = never>(name: string, help: string, labe
   });
   return {
     add: (values: readonly string[], value?: Column): void => add(values, value && columns.indexOf(value)),
-    /** Makes the row, so that it is there with 0. */
+    /** Creates the row with 0. */
     touch: (values: readonly string[]): void => add(values, 0, 0),
     reading(): MetricReading {
       const samples = [...rows.values()].flatMap(({ values, numbers }) => numbers.map((value, at) => ({ labels: labelsOf(values, at), value })));

@@ -15,7 +15,7 @@ import { createOutages, type Outages } from "./outages.js";
 
 export type Operation = "create" | "retry" | "check" | "lookup";
 
-/** What became of a hand-over. */
+/** The outcome of a hand-over. */
 export interface SendOutcomeEvent {
   readonly attempt: number;
   readonly outcome: "accepted" | "rejected" | "unknown";
@@ -25,22 +25,22 @@ export interface SendOutcomeEvent {
   readonly reason: string | undefined;
 }
 
-/** Where the engine tells what happens: it is counted, and told to whoever listens. Nothing here makes a request wait, or fail. */
+/** Receives what happens, counts it, and passes it to listeners. Nothing here delays a request or makes it fail. */
 export interface Monitor {
   readonly outages: Outages;
   readonly metrics: Metrics;
-  /** For what an outage brings about in each request. */
+  /** For errors that an outage causes in every request. */
   readonly throttledLog: Logger;
-  /** Whether somebody hears events or reads metrics. */
+  /** Whether anything listens to events or reads metrics. */
   watched(): boolean;
-  /** An operation was answered. `began`: when it began. */
+  /** An operation returned a result. `began`: when it started. */
   answered(operation: Operation, status: string, began: number): void;
   /** An operation failed. */
   failed(operation: Operation, fault: unknown): void;
   created(auth: Authentication): void;
   refused(operation: "create" | "retry", status: AuthenticationStatus | RetryStatus, auth: Authentication, decisions: readonly Decision[]): void;
   sent(auth: Authentication, word: SendOutcomeEvent): void;
-  /** `attempt`: the message whose code it was. */
+  /** `attempt`: the message that carried the code. */
   checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void;
   receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void;
   callback(auth: Authentication, event: OutboxEvent, outcome: "delivered" | "failed" | "dead", reason: string | undefined): void;
@@ -51,12 +51,15 @@ export interface MonitorOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly onEvent: ((event: VerifierEvent) => void | Promise<void>) | undefined;
-  /** Callbacks that this process has in line. */
+  /** Callbacks in this process's queue. */
   readonly waiting: () => number;
 }
 
 export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOptions): Monitor {
-  /** Handlers that throw, reject or hang never touch a request: nobody waits for them, and their faults are an outage of their own, which is only logged. */
+  /**
+   * Handlers that throw, reject or hang never affect a request: they are not awaited. Their errors count as a separate
+   * outage, which is only logged.
+   */
   const tell = (event: VerifierEvent): void => {
     if (onEvent === undefined) return;
     const { events } = outages;

@@ -3,20 +3,20 @@ import type { Clock } from "../ports/clock.js";
 import type { OutageEvent, OutsidePart } from "../ports/events.js";
 import type { Logger } from "../ports/logger.js";
 
-/** What one of the parts outside does, told by whoever calls it. */
+/** The health of one external part, reported by its callers. */
 export interface Outage {
-  /** Whether it fails at the moment: only then need anybody say that it worked. */
+  /** Whether it is failing; only then must a success be reported. */
   readonly on: boolean;
-  /** How often it failed since this process began. */
+  /** Failures since the process started. */
   readonly failures: number;
-  /** `fields`: for the log, when this failure is one that is told. */
+  /** `fields`: for the log, if this failure is logged. */
   failed(fields: Readonly<Record<string, unknown>>): void;
   worked(): void;
 }
 
 export type Outages = Readonly<Record<OutsidePart, Outage>>;
 
-/** What is logged when it begins, and of what it is said that it still fails, or works again. */
+/** The log message when an outage begins, and the name for the messages that follow. */
 const words: Readonly<Record<OutsidePart, readonly [began: string, name: string]>> = {
   store: ["the store failed", "the store"],
   sender: ["the sender failed", "the sender"],
@@ -25,17 +25,18 @@ const words: Readonly<Record<OutsidePart, readonly [began: string, name: string]
   events: ["onEvent failed", "onEvent"],
 };
 
-/** All of them. */
+/** The names of all external parts. */
 export const outsideParts = Object.keys(words) as readonly OutsidePart[];
 
-/** "once a minute while it lasts" (docs/contract.md#outages): milliseconds. */
+/** "once a minute while it lasts" (docs/contract.md#outages). Milliseconds. */
 const toldEvery = minute;
 
-/** So long nothing must have failed before it is over, in milliseconds: what fails every other time is one outage. */
+/** Milliseconds without a failure until an outage is over: alternating failures are one outage. */
 const calmAfter = 10 * second;
 
 /**
- * "An outage is logged when it begins, once a minute while it lasts, and when it is over, with counts" (docs/contract.md#outages). No timer runs: what happens next tells that a minute is over.
+ * "An outage is logged when it begins, once a minute while it lasts, and when it is over, with counts"
+ * (docs/contract.md#outages). No timer runs: the next call notices that a minute has passed.
  */
 export function createOutages(clock: Clock, logger: Logger, tell: (event: OutageEvent) => void): Outages {
   const outage = (part: OutsidePart): Outage => {
@@ -82,7 +83,7 @@ export function createOutages(clock: Clock, logger: Logger, tell: (event: Outage
   return Object.fromEntries(outsideParts.map((part) => [part, outage(part)])) as unknown as Outages;
 }
 
-/** Why it failed this time, in its words, without a stack. */
+/** The reason of a failure, without a stack. */
 function reasonOf({ err, reason }: Readonly<Record<string, unknown>>): string {
   const said = reason ?? (err instanceof Error ? err.message : undefined);
   return typeof said === "string" ? said.slice(0, 500) : "no error was thrown, but something else";

@@ -14,19 +14,19 @@ export interface StatsRow {
   readonly hour: string;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string;
-  /** Absent if the sender names none. */
+  /** Absent if the sender does not name routes. */
   readonly route?: string;
   /** Messages that were, or may have been, handed to a carrier. */
   readonly sends: number;
-  /** Right codes. */
+  /** Correct codes entered. */
   readonly verified: number;
-  /** What the messages cost, in the unit of the routes' prices; 0 if the sender names none. */
+  /** What the messages cost, in the unit of the routes' prices; 0 if the sender gives no prices. */
   readonly cost: number;
 }
 
-/** Messages that a rule refused, creates and retries. */
+/** Messages blocked by a rule, from creates and retries. */
 export interface RefusedRow extends Pick<StatsRow, "hour" | "country"> {
-  /** As `explain` names it. */
+  /** The rule's name, as in `explain`. */
   readonly rule: string;
   readonly refused: number;
 }
@@ -39,24 +39,26 @@ export interface Stats {
   readonly verified: number;
   readonly refused: number;
   readonly cost: number;
-  /** In the order of time, without rows of zeros. */
+  /** In chronological order, without rows of zeros. */
   readonly messages: readonly StatsRow[];
   readonly refusals: readonly RefusedRow[];
 }
 
-/** Counts in the background what a console shows. */
+/** Counts in the background for dashboards. */
 export interface Statistics {
   /** `price`: in the unit of the routes' prices. */
   sent(customer: string, country: string | undefined, route: string | undefined, price: number | undefined): void;
   verified(customer: string, country: string | undefined, route: string | undefined): void;
   refused(customer: string, country: string | undefined, rule: string): void;
-  /** The counts of all processes; those of others may lag by two seconds. Rejects with `unavailable`. */
+  /**
+   * Returns the counts of all processes; those of other processes may lag by two seconds. Rejects with `unavailable`.
+   */
   read(account: Account, request: z.output<typeof StatsRequest>): Promise<Stats>;
   /** Writes the last batch. */
   close(): Promise<void>;
 }
 
-/** From the first count of a batch until it is written, in milliseconds. */
+/** Milliseconds from the first count of a batch until it is written. */
 const batchFor = 2_000;
 
 /** Rows in a batch; further ones are not counted. */
@@ -69,24 +71,24 @@ const atATime = 1_000;
 type Row = Record<Field, number>;
 type Field = "sends" | "verified" | "cost" | "refused";
 
-/** How the counters of each field are named. */
+/** The letter of each field in counter names. */
 const letters: Readonly<Record<Field, string>> = { sends: "s", verified: "v", cost: "c", refused: "r" };
 const fields = Object.keys(letters) as readonly Field[];
 const fieldsOf = (label: string): readonly Field[] => (label.startsWith("r/") ? ["refused"] : ["sends", "verified", "cost"]);
 const newRow = (): Row => ({ sends: 0, verified: 0, cost: 0, refused: 0 });
 
-/** `m`: messages of a route. `r`: refused by a rule. Names hold no number, id or address but the customer's. */
+/** `m`: messages of a route. `r`: blocked by a rule. The customer's UUID is the only id in these names. */
 const labelOf = (kind: "m" | "r", country: string, name: string) => `${kind}/${country}/${encodeURIComponent(name)}`;
 const counterOf = (customer: string, hourAt: number, field: Field, label: string) => `${customer}:t:${(hourAt / hour).toString(36)}:${letters[field]}:${label}`;
 /** The window that lists the labels of a customer's day. */
 const labelsOf = (customer: string, dayAt: number) => `${customer}:t:${(dayAt / day).toString(36)}`;
 
-/** By customer and label. */
+/** By customer, then by label. */
 type Batch = Map<string, Map<string, Row>>;
 
 /**
- * Sends, verified, refused and cost by hour, as tallies (docs/contract.md#tallies), written in batches. The last batch of a
- * process that dies is lost, and so is one that the store does not take in time: written again, it might count twice.
+ * Sends, verifications, blocked messages and cost by hour, as tallies (docs/contract.md#tallies), written in batches. A
+ * batch is lost if its process dies or the store does not accept it in time: a repeated write might count twice.
  */
 export function createStatistics({ store, clock, logger, newDeadline, settings }: Core): Statistics {
   const { statisticsKept: keptFor, storeTimeout } = settings;
@@ -105,7 +107,7 @@ export function createStatistics({ store, clock, logger, newDeadline, settings }
     const now = clock.now();
     const dayAt = Math.floor(at / day) * day;
     if (dayAt !== listedDay) [listed, listedDay] = [new Set(), dayAt];
-    // The same for a whole hour, so that each counter's end is set only once.
+    // Constant for a whole hour, so that each counter's end is set only once.
     const keepUntil = at + hour + keptFor;
     const adds: Tally[] = [];
     for (const [customer, byLabel] of written) {

@@ -2,13 +2,11 @@ import type { SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
 import type { Telemetry } from "../ports/telemetry.js";
 
-/*
- * Put around a store, a sender and the operations where there is telemetry, and only there: without it nothing is between them.
- */
+/* Wrappers for the store, the sender and the operations. They are used only if there is telemetry. */
 
 const done = () => "done";
 
-/** A store whose calls are steps. */
+/** A store whose calls are traced as steps. */
 export function tracedStore(store: Store, telemetry: Telemetry): Store {
   const call = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string = done) =>
     telemetry.step({ kind: "store", name, facts: {} }, work, result);
@@ -31,7 +29,7 @@ export function tracedStore(store: Store, telemetry: Telemetry): Store {
   };
 }
 
-/** A sender whose sends are steps, as far as the engine asks it. */
+/** A sender whose sends are traced as steps. It has only what the engine calls. */
 export function tracedSender(sender: SmsSender, telemetry: Telemetry): SmsSender {
   return {
     send: (message, context) =>
@@ -48,7 +46,7 @@ export function tracedSender(sender: SmsSender, telemetry: Telemetry): SmsSender
   };
 }
 
-/** A sender of somebody's own may answer anything. */
+/** A custom sender may return anything. */
 function resultOf(answer: SendOutcome | undefined): string {
   const outcome: unknown = typeof answer === "object" && answer !== null ? answer.outcome : undefined;
   return outcome === "accepted" || outcome === "rejected" ? outcome : "unknown";

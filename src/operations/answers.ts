@@ -9,7 +9,7 @@ import { retryAfter } from "../domain/quota.js";
 import { retryResult, retryStatus } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 
-/** What create returns. `number`: of the request, since the record of one that is over no longer holds it. */
+/** The result of create. `number`: from the request, as the record of an ended authentication no longer holds it. */
 export function toAuthenticationAnswer(auth: Authentication, number: string, policy: Policy, now: number): AuthenticationAnswer {
   const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
   return {
@@ -23,7 +23,7 @@ export function toAuthenticationAnswer(auth: Authentication, number: string, pol
   };
 }
 
-/** What retry returns. `fired`: the rules that refused it. */
+/** The result of retry. `fired`: the rules that blocked it. */
 export function toRetryAnswer(auth: Authentication, status: RetryStatus, fired: readonly Decision[], policy: Policy, now: number): RetryAnswer {
   const { remaining, nextRetryAt } = retryResult(auth, status, policy);
   const phone_number = disclosedNumber(auth, status);
@@ -40,7 +40,7 @@ export function toRetryAnswer(auth: Authentication, status: RetryStatus, fired: 
   };
 }
 
-/** What check returns. `auth`: as it stands after it. */
+/** The result of check. `auth`: the authentication after it. */
 export function toCheckAnswer(auth: Authentication, status: CheckStatus, policy: Policy, now: number): CheckAnswer {
   const standing = standingOf(auth, policy, now);
   if (status === "valid") return { authentication_uuid: auth.id, status, phone_number: auth.number, ...standing };
@@ -48,7 +48,7 @@ export function toCheckAnswer(auth: Authentication, status: CheckStatus, policy:
   return { authentication_uuid: auth.id, status, ...(phone_number !== undefined && { phone_number }), ...standing };
 }
 
-/** What an authentication has left, as direct calls return it. */
+/** What an authentication has left, as returned by direct calls. */
 function standingOf(auth: Authentication, policy: Policy, now: number): Standing {
   const { remaining, nextRetryAt } = retryResult(auth, retryStatus(auth, now, policy), policy);
   return {
@@ -58,7 +58,10 @@ function standingOf(auth: Authentication, policy: Policy, now: number): Standing
   };
 }
 
-/** The number that a retry or a check returns: none once the authentication is over, whether its record still holds it or not. */
+/**
+ * The number in the result of a retry or check: none once the authentication is over, even if the record still holds
+ * it.
+ */
 function disclosedNumber(auth: Authentication, status: string): string | undefined {
   return hasNumber(auth) && status !== "already_validated" && status !== "expired_auth" ? auth.number : undefined;
 }

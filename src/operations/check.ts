@@ -15,18 +15,21 @@ import { toCheckAnswer } from "./answers.js";
 import type { Context } from "./context.js";
 import { type KeyedCheck, keyedCheck } from "./idempotency.js";
 
-/** What a check finds. */
+/** The result of a check. */
 interface Verdict {
   readonly status: CheckStatus;
-  /** As it was judged; absent where it had been, under the same key. */
+  /** The checked record; absent if an earlier check had the same key. */
   readonly auth?: Authentication;
-  /** As it stands after it, before its number is masked. */
+  /** The record after the check, before its number is masked. */
   readonly after: Authentication;
-  /** The attempt whose code it was, when this very check validates. */
+  /** The attempt that carried the code, if this check validates. */
   readonly attempt?: number | undefined;
 }
 
-/** Check: one commit that counts a wrong code or validates; "counted under any concurrency" (docs/contract.md#checks). */
+/**
+ * Checks a code in one commit that counts a wrong code or validates; "counted under any concurrency"
+ * (docs/contract.md#checks).
+ */
 export async function check(context: Context, account: Account, request: CheckRequest, key?: string): Promise<CheckAnswer> {
   const { clock, records } = context;
   const { customer, policy } = account;
@@ -39,7 +42,7 @@ export async function check(context: Context, account: Account, request: CheckRe
       return decide(context, account, held.auth, code, keyed, earns);
     });
   const first = await attempt(true);
-  // Two claims have a limit: the wrong codes of the number, and that it earns once a day.
+  // Two claims have a limit: the number's wrong codes, and its credit once a day.
   const isSpent = first.refused?.refusedBy === 0;
   const { result, refused } = first.refused === undefined || isSpent ? first : await attempt(false);
   const verdict: Verdict = refused === undefined || result.auth === undefined ? result : { status: "rate_limited", auth: result.auth, after: result.auth };
@@ -47,7 +50,10 @@ export async function check(context: Context, account: Account, request: CheckRe
   return toCheckAnswer(verdict.after, verdict.status, policy, clock.now());
 }
 
-/** What a check decides on a record, and what it claims: a guess of the number; of a right code also what the verification gives back. `earns`: with credit. */
+/**
+ * Decides a check on a record, with its claims: the guess, and for a correct code what the verification gives back.
+ * `earns`: with credit.
+ */
 function decide(
   { keyring, clock, settings }: Context,
   { customer, policy }: Account,
@@ -65,7 +71,7 @@ function decide(
   if (judged === undefined || (status !== "valid" && status !== "invalid")) return { result, next: judged };
   if (status === "valid") requireNumber(auth);
   const next = keyed === undefined ? judged : keyed.remember(judged, status);
-  // A wrong code under a number that cannot be read any more matches nothing, however often it is entered.
+  // If the number can no longer be decrypted, wrong codes match nothing, however often they are entered.
   const guesses = hasNumber(auth) ? [guessClaim(customer, auth.number, status === "valid" ? 0 : 1, policy, moment, keyring.pseudonym)] : [];
   const looksAgain = keyed !== undefined;
   if (proved === undefined || isTestNumber(settings, auth.number)) return { result, next, claims: guesses, looksAgain };
@@ -73,7 +79,7 @@ function decide(
   return { result, next, claims: [...guesses, ...credits, ...growthClaims(customer, policy, moment)], looksAgain };
 }
 
-/** Reports what a check found. */
+/** Reports the result of a check. */
 function report(context: Context, account: Account, { auth, status, attempt }: Verdict): void {
   const { monitor, alarms, countries, settings, statistics } = context;
   const { customer, policy } = account;

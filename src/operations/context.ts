@@ -1,5 +1,5 @@
 import type { Access } from "../access/access.js";
 import type { Messages } from "../messages/messages.js";
 
-/** What the operations are made of. */
+/** The parts of the operations. */
 export interface Context extends Access, Messages {}

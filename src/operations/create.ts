@@ -15,7 +15,8 @@ import { askAboutCreate, asksOthers, type OutsideAnswers } from "./outside.js";
 import { refuseCreate } from "./refusals.js";
 
 /**
- * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our spam rules → `spam_detected`, else the code is sent and the status is `pending`" (docs/contract.md#create-order).
+ * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our
+ * spam rules → `spam_detected`, else the code is sent and the status is `pending`" (docs/contract.md#create-order).
  * "The three outcomes all make an authentication with an id and `expires_at`" (docs/contract.md#create-outcomes).
  */
 export async function create(context: Context, account: Account, request: CreateAuthenticationRequest, key?: string): Promise<AuthenticationAnswer> {
@@ -50,7 +51,7 @@ export async function create(context: Context, account: Account, request: Create
   return toAuthenticationAnswer(keyed?.same(auth) ?? auth, phone.number, policy, clock.now());
 }
 
-/** The authentication that is stored under the id, or the new one, whose message was handed over or refused. */
+/** Returns the authentication stored under the id, or the new one after its message was handed over or blocked. */
 async function sendOrRefuse(
   context: Context,
   account: Account,

@@ -9,36 +9,42 @@ import { type Ping, ping } from "./ping.js";
 
 /** A problem to fix before users meet it. */
 export interface Finding {
-  /** `fault`: it does not work, or is not safe; `warning`: it works, but needs a decision; `note`: it was not checked, or is good to know. */
+  /**
+   * `fault`: it does not work, or is unsafe; `warning`: it works, but needs a decision; `note`: it was not checked, or
+   * is useful to know.
+   */
   readonly level: "fault" | "warning" | "note";
   /** The option or part, for example `countries`. */
   readonly about: string;
   readonly message: string;
-  /** What to do. */
+  /** How to fix it. */
   readonly fix: string;
 }
 
 export interface DiagnoseOptions {
-  /** Whether this verifier serves users: development values are faults then, and notes otherwise. Default true. */
+  /** Whether this verifier serves users: development values are then faults instead of notes. Default true. */
   readonly production?: boolean | undefined;
 }
 
-/** What is examined: the parts, and the options as they were given. */
+/** What is examined: the parts, and the original options. */
 export interface Examined {
   readonly context: Context;
   readonly accounts: Accounts;
   readonly sender: SmsSender;
-  /** As configured; `undefined`: a source of the caller's own. */
+  /** As configured; `undefined`: a custom source. */
   readonly customers: readonly CustomerConfig[] | undefined;
 }
 
 /** Whether it applies, and the finding. */
 type Check = readonly [applies: boolean, level: Finding["level"], about: string, message: string, fix: string];
 
-/** How long the carriers together may take, in milliseconds. */
+/** Timeout for all carriers together, in milliseconds. */
 const credentialTimeout = 10_000;
 
-/** Lists what does not work, or is not safe, each with its fix (docs/contract.md#ping). Sends nothing, writes nothing and never rejects. */
+/**
+ * Lists what does not work or is unsafe, with a fix for each (docs/contract.md#ping). Sends and writes nothing, and
+ * never rejects.
+ */
 export async function diagnose(examined: Examined, { production = true }: DiagnoseOptions = {}): Promise<readonly Finding[]> {
   const [answered, credentials, ofCustomers] = await Promise.all([ping(examined.context), credentialChecks(examined), customerChecks(examined)]);
   const development = production ? "fault" : "note";
@@ -188,7 +194,7 @@ function callbackChecks({ callbacks: { due = 0 } }: Ping, { context: { settings 
   ];
 }
 
-/** Whether customers, and with them the secrets that sign callbacks, can be read. */
+/** Whether customers, and with them their callback secrets, can be read. */
 async function customerChecks({ accounts, customers, context: { settings } }: Examined): Promise<Check[]> {
   const isAnswered = await accounts.webhookSecrets("00000000-0000-4000-8000-000000000000").then(
     () => true,
@@ -216,7 +222,7 @@ function receiptChecks({ sender: { receiptProviders = [] }, context: { settings 
   ];
 }
 
-/** Whether a host is this machine's or this network's own. */
+/** Whether a host is on this machine or its local network. */
 function isPrivate(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, "");
   const isAddress = /^[\d.]+$|:/.test(address);

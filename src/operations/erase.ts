@@ -15,26 +15,29 @@ import { keysOfListedId } from "../messages/message-ids.js";
 import { membersOf, membersOfNumber, ownNumber } from "../messages/number-windows.js";
 import type { Context } from "./context.js";
 
-/** What an erasure did. */
+/** The result of an erasure. */
 export interface Erasure {
-  /** Authentications that were erased; 0 when there were none, or none any more. */
+  /** Authentications that were erased; 0 if there were none left. */
   readonly erased: number;
-  /** By then what must outlast it has ended too: what the caps of the number, of devices, addresses and the customer count, under keyed hashes. ISO 8601 timestamp. */
+  /**
+   * When the remaining counts have ended too: caps of the number, devices, addresses and the customer, under keyed
+   * hashes. ISO 8601 timestamp.
+   */
   readonly counts_until: string;
 }
 
 /** Claims in one commit, and names in one call. */
 const atATime = 200;
 
-/** Records emptied side by side. */
+/** Records emptied in parallel. */
 const parallel = 32;
 
 /**
- * Erases a number of a customer (docs/contract.md#erase): its authentications with their codes, callbacks and given-up callbacks, kept ids of carriers, trust, and the windows that name them. Each step can be repeated, and names are let go of after what they name:
- * an erasure that broke off is completed by the next. Whatever is under way finds no record: a retry and a check answer `invalid_auth_uuid`, receipts and callbacks end.
- *
- * "Per-number caps and the check budget can be changed, never switched off" (docs/contract.md#guess-budget): were they erased, an erasure would be a way around them. So what they count stays until their windows end, `counts_until`: the number's own as so many times of the erasure
- * under its keyed hash, which nobody can tell the number from without the pepper; in those of a device or an address that hash, or the id of an authentication that is no more. Money and statistics name no number, and stay.
+ * Erases a customer's number (docs/contract.md#erase): authentications, callbacks, carriers' ids, trust and windows. A
+ * repeated call completes an interrupted erasure: names are deleted after what they name. Retries and checks in
+ * progress return `invalid_auth_uuid`; receipts and callbacks end. Counts of caps and wrong codes stay until
+ * `counts_until`, under keyed hashes and erased ids: erasing them would bypass the guess budget
+ * (docs/contract.md#guess-budget). Money and statistics hold no number, and stay.
  */
 export async function eraseNumber(parts: Context, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
   const { clock, keyring, records, store, settings } = parts;
@@ -53,10 +56,10 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
     for (const id of some) records.forget(id);
   }
 
-  // Read now that no retry can add to them; what a create has added meanwhile is left for the next erasure to find.
+  // Read once no retry can add to them; whatever a concurrent create adds is left to the next erasure.
   const gone = new Set(ids);
   const sends = (await membersOf(parts, own.names.sends)).filter((member) => gone.has(readMember(member).id));
-  // As late as another process may have claimed them.
+  // The latest time at which another process may have claimed them.
   const [now, keptFor] = [clock.now() + 2 * settings.clockSkew, longest(policy.limits.perNumber) + 2 * settings.clockSkew];
   for (const some of chunksOf(sends)) {
     await commit(movedClaims(own.names, some, now, keptFor));
@@ -71,7 +74,8 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
 }
 
 /**
- * Writes a record over with nothing in it but its kept ids, and takes its given-up callbacks from their list in the same step: what it told last comes back, and nothing under way adds to it any more. `undefined`: there is none, or none that can be read.
+ * Empties a record except for its carrier ids, and removes its given-up callbacks from their list in the same step. No
+ * work in progress can add to it. Returns its last content; `undefined` if it is missing or unreadable.
  */
 async function emptyRecord(parts: Context, customer: string, id: string): Promise<Authentication | undefined> {
   try {
@@ -86,16 +90,19 @@ async function emptyRecord(parts: Context, customer: string, id: string): Promis
   }
 }
 
-/** How long a wrong code counts at most, in milliseconds: a day, and a part of half a day. */
+/** The longest time that a wrong code counts, in milliseconds: a day, and a part of half a day. */
 const wrongCodes = (3 / 2) * day;
 
-/** Milliseconds for which something is counted under a number's hash, or with it: caps of numbers, devices and addresses, sums among them for twice their length, wrong codes, and when caps were lifted. */
+/**
+ * Milliseconds for which anything is counted under or with a number's hash: caps of numbers, devices and addresses
+ * (sums for twice their length), wrong codes, and the last unlock.
+ */
 function countedFor({ limits, lifetime, tombstone }: Policy): number {
   const caps = Math.max(longest(limits.numbersPerDevice), longest(limits.numbersPerIp), 2 * longest(limits.perNumber));
   return Math.max(wrongCodes, caps, milliseconds(lifetime) + milliseconds(tombstone));
 }
 
-/** The longest window of some caps, in milliseconds. */
+/** The longest window of the caps, in milliseconds. */
 function longest(caps: Policy["limits"]["perNumber"]): number {
   return Math.max(0, ...caps.map(({ window }) => milliseconds(window)));
 }

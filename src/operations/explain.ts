@@ -11,36 +11,39 @@ import type { Context } from "./context.js";
 
 /** A message that was, or may have been, handed to a carrier. */
 export interface ExplainedSend {
-  /** 1 for the first message tried; those that were rejected are missing here, and stand among the decisions. */
+  /** 1 for the first message tried. Rejected messages are not listed; see `decisions`. */
   readonly attempt: number;
   /** ISO 8601. */
   readonly at: string;
-  /** `undecided`: under way, or accepted without a word more. */
+  /** `undecided`: in progress, or accepted with no receipt yet. */
   readonly state: SendState;
   readonly route?: string;
-  /** What the carrier's receipts said last. */
+  /** The last status in the carrier's receipts. */
   readonly delivery?: DeliveryStatus;
 }
 
-/** Why an authentication was answered as it was, and how it stands: for the operator, never for the end user. */
+/** Why an authentication has its status, and its current state: for the operator, never for the end user. */
 export interface Explanation {
-  /** The authentication that is explained. */
+  /** The explained authentication. */
   readonly authentication_uuid: string;
-  /** As create answered. */
+  /** As returned by create. */
   readonly status: AuthenticationStatus;
   /** ISO 8601. */
   readonly created_at: string;
   /** ISO 8601. */
   readonly expires_at: string;
-  /** Whether its code was typed right. */
+  /** Whether its code was entered correctly. */
   readonly validated: boolean;
   /** Wrong codes so far. */
   readonly wrong_codes: number;
-  /** Checks, retries and seconds that it has left. */
+  /** Checks, retries and seconds left. */
   readonly left: Left;
   /** The last three messages that were not rejected, oldest first. */
   readonly sends: readonly ExplainedSend[];
-  /** Rules that fired, shadow rules included; routes that were tried, and sends that failed, with `mode` `route`; empty when there are none. `at`, and `until`, when a cap that refused has room again, are ISO 8601 timestamps. */
+  /**
+   * Rules that fired, shadow rules included; and, with `mode` `route`, routes tried and sends that failed. Empty
+   * without any. `at`, and `until` (when a blocking cap has room again), are ISO 8601 timestamps.
+   */
   readonly decisions: readonly (Omit<Decision, "at" | "until"> & { readonly at: string; readonly until?: string })[];
 }
 
@@ -51,7 +54,7 @@ export async function explain(parts: Context, account: Account, request: RetryRe
   return explanationOf(parts, account, held.auth);
 }
 
-/** What is known of an authentication, as operators read it. */
+/** An authentication, as operators see it. */
 export function explanationOf(parts: Pick<Context, "clock">, account: Account, auth: Authentication): Explanation {
   return {
     authentication_uuid: auth.id,

@@ -5,10 +5,14 @@ import { membersOfNumber, ownNumber, recordsOf } from "../messages/number-window
 import type { Context } from "./context.js";
 import { type Explanation, explanationOf } from "./explain.js";
 
-/** An authentication of a number, with why it was answered as it was. */
+/** An authentication of a number, and why it has its status. */
 export type HistoryEntry = Explanation;
 
-/** "Every decision … can be asked for by authentication id or by number (`explain`, `history`)" (docs/contract.md#explain): the newest first, refused ones too, out of the windows that are named after the number (docs/contract.md#history). Those whose record has ended are left out. */
+/**
+ * "Every decision … can be asked for by authentication id or by number (`explain`, `history`)"
+ * (docs/contract.md#explain): newest first, blocked ones included, from the number's windows
+ * (docs/contract.md#history). Ended records are omitted.
+ */
 export async function historyOf(parts: Context, account: Account, { phone_number, limit }: z.output<typeof HistoryRequest>): Promise<readonly HistoryEntry[]> {
   await parts.records.written();
   const { ids } = await membersOfNumber(parts, ownNumber(parts, account, phone_number));

@@ -7,18 +7,23 @@ import { type Authentication, isVoid } from "../domain/authentication.js";
 import { VerifierError } from "../errors.js";
 import type { Context } from "./context.js";
 
-/** A create under an idempotency key. */
+/** A create with an idempotency key. */
 export interface KeyedCreate {
   readonly id: string;
-  /** Digest of the request, which its record keeps. */
+  /** Digest of the request, stored in its record. */
   readonly fingerprint: string;
-  /** What is stored under the key, where that must be known first: under another secret, or where others are to be asked once only. */
+  /**
+   * Returns what is stored under the key if that must be known first: under another secret, or to ask others only once.
+   */
   find(deadline: StoreDeadline, askFirst: boolean): Promise<Authentication | undefined>;
-  /** The record of the same request. Throws `bad_request` for that of another. */
+  /** Returns the record if it is of the same request. Throws `bad_request` otherwise. */
   same(auth: Authentication): Authentication;
 }
 
-/** "An idempotency key makes the id of the authentication … and a create with a key is the same one commit: whoever is done sends, a twin or a repeat finds the record and answers what is stored" (docs/contract.md#keyed-id). */
+/**
+ * "An idempotency key makes the id of the authentication … and a create with a key is the same one commit: whoever is
+ * done sends, a twin or a repeat finds the record and answers what is stored" (docs/contract.md#keyed-id).
+ */
 export function keyedCreate({ keyring, records }: Context, { customer }: Account, request: CreateAuthenticationRequest, key: string): KeyedCreate {
   const [id, ...others] = keyring.idsFor(customer, key) as [string, ...string[]];
   const fingerprints = keyring.fingerprints("create", JSON.stringify({ ...request, proof: undefined }));
@@ -40,15 +45,18 @@ export function keyedCreate({ keyring, records }: Context, { customer }: Account
   };
 }
 
-/** A check under an idempotency key. */
+/** A check with an idempotency key. */
 export interface KeyedCheck {
-  /** What the same key was answered before. Throws `bad_request` when it came with another code. */
+  /** The status that the same key returned before. Throws `bad_request` if the code was different. */
   answered(auth: Authentication): CheckStatus | undefined;
-  /** The record with the answer under the key, in the same write that counts it. */
+  /** Adds the result under the key, in the write that counts it. */
   remember(next: Authentication, status: CheckStatus): Authentication;
 }
 
-/** "the same key and body answer the same result without … a second count" (docs/contract.md#idempotency). Answers that count nothing are decided again. */
+/**
+ * "the same key and body answer the same result without … a second count" (docs/contract.md#idempotency). Results that
+ * count nothing are decided again.
+ */
 export function keyedCheck({ keyring }: Context, { authentication_uuid: id, check_code: code }: CheckRequest, idempotencyKey: string): KeyedCheck {
   const keys = keyring.fingerprints("check-key", `${id}\0${idempotencyKey}`);
   const requests = keyring.fingerprints("check", `${id}\0${code}`);

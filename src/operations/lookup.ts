@@ -3,7 +3,10 @@ import type { LookupRequest, LookupResponse } from "../contract/lookup.js";
 import type { Account } from "../domain/account.js";
 import type { Context } from "./context.js";
 
-/** Lookup: what the numbering plan says, and over it what the provider knows. "Never `null`, never a guess" (docs/contract.md#lookup). */
+/**
+ * Looks a number up: the numbering plan, overridden by the provider's facts. "Never `null`, never a guess"
+ * (docs/contract.md#lookup).
+ */
 export async function lookup(context: Context, account: Account, request: LookupRequest): Promise<LookupResponse> {
   const phone = readNumber(context, request.phone_number);
   const facts = await context.facts.of(account, phone);

@@ -19,11 +19,17 @@ import { retry } from "./retry.js";
 import { type Unlocking, unlockNumber } from "./unlock.js";
 
 export interface CallOptions {
-  /** 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a second count" (docs/contract.md#idempotency). Read by create and check. */
+  /**
+   * 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a
+   * second count" (docs/contract.md#idempotency). Read by create and check.
+   */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** The operations, for input that nobody has looked at yet. `caller`: the account of the request's API key; absent in direct calls, where `customer_uuid` alone tells who calls. */
+/**
+ * The operations, for unchecked input. `caller`: the account of the request's API key; absent in direct calls, which
+ * are identified by `customer_uuid` alone.
+ */
 export interface Operations {
   createAuthentication(input: unknown, options: CallOptions, caller?: Account): Promise<AuthenticationAnswer>;
   retry(input: unknown, options: CallOptions, caller?: Account): Promise<RetryAnswer>;
@@ -36,7 +42,7 @@ export interface Operations {
   stats(input: unknown): Promise<Stats>;
 }
 
-/** What operators ask in direct calls alone: it has no route. */
+/** Operations for direct calls only; they have no route. */
 export type OperatorsOwn = "explain" | "history" | "erase" | "unlock" | "stats";
 
 export function createOperations(context: Context, accounts: Accounts): Operations {
@@ -47,14 +53,14 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
     return caller;
   };
 
-  /** What a direct call says, its customer named. */
+  /** The input of a direct call, with its customer filled in. */
   const named = (input: unknown): unknown => {
     if (typeof input !== "object" || input === null) return input;
     refuseMisspelt(input);
     return (input as { customer_uuid?: unknown }).customer_uuid === undefined ? { ...input, customer_uuid: accounts.unnamed() } : input;
   };
 
-  /** Parses the request, finds the account and runs the operation. Where it has a `name`, what came of it is counted. */
+  /** Parses the request, finds the account and runs the operation. With a `name`, the result is counted. */
   const run = async <Request extends { readonly customer_uuid: string }, R>(
     name: Operation | undefined,
     input: unknown,
@@ -91,7 +97,7 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
   };
 }
 
-/** By what an operation is counted: its status; a lookup has none. */
+/** The label that an operation is counted under: its status, if any. */
 function statusOf(answer: unknown): string {
   return (answer as { readonly status?: string }).status ?? "answered";
 }

@@ -14,22 +14,22 @@ import type { Outside } from "../messages/message-request.js";
 import { isTestNumber, type Settings } from "../options/options.js";
 import type { Context } from "./context.js";
 
-/** What others than the store say of a message, with what the caller's own rules and lists decided. */
+/** Facts from outside the store about a message, with decisions of the caller's own rules and lists. */
 export interface OutsideAnswers extends Outside {
   readonly fired: readonly Decision[];
 }
 
-/** Of a message that is not sent whatever they say. */
+/** For a message that is not sent in any case. */
 export const nothingAsked: OutsideAnswers = { safe: false, proof: false, decided: [], fired: [] };
 
-/** Whether a create asks others than the store, which it does once only. */
+/** Whether a create asks anything but the store; it must do that only once. */
 export function asksOthers({ spamRules, lists, lookupBeforeSend }: Settings, { proof }: CreateAuthenticationRequest): boolean {
   return spamRules.length > 0 || lists.block !== undefined || proof !== undefined || lookupBeforeSend;
 }
 
 /**
- * Asks of a create, each once: lists, the caller's own rules and resolver, the challenge, a lookup; then the state of the country.
- * `origin`: where it comes from, as its record keeps it. Throws `blocked_number` and `invalid_line`.
+ * Asks once about a create: lists, the caller's own rules and resolver, the challenge, a lookup; then the country's
+ * state. `origin`: as its record stores it. Throws `blocked_number` and `invalid_line`.
  */
 export async function askAboutCreate(
   context: Context,
@@ -72,7 +72,7 @@ export async function askAboutCreate(
   return { ip, deviceId, network, safe, proof, decided: [...decided, ...signals], fired: withListed(own, listed, now).decisions, origin };
 }
 
-/** Asks of a retry that its record allows: the state of its country; and lists, own rules and a lookup, where there are any. */
+/** Asks about a retry that its record allows: the country's state, and lists, own rules and a lookup, if configured. */
 export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication): Promise<OutsideAnswers> {
   const { clock, countries, lists, settings } = context;
   const { number, attempts, country, deviceType, origin } = auth;
@@ -97,7 +97,7 @@ export async function askAboutRetry(context: Context, account: Account, deadline
   return { network, safe: listed.safe, proof: false, decided, fired: withListed(own, listed, now).decisions };
 }
 
-/** Whether lists, own rules or a lookup are asked of a retry: then its record must be read first. */
+/** Whether retries use lists, own rules or a lookup: then the record must be read first. */
 export function asksAboutRetries({ spamRules, lists, lookupBeforeSend }: Settings): boolean {
   return spamRules.length > 0 || lists.block !== undefined || lists.safe !== undefined || lookupBeforeSend;
 }

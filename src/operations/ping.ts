@@ -1,44 +1,56 @@
 import type { StoreInspection } from "../ports/store.js";
 import type { Context } from "./context.js";
 
-/** How the verifier stands: for health pages and operators. */
+/** The state of the verifier, for health pages and operators. */
 export interface Ping {
-  /** Whether the store answers. */
+  /** Whether the store responds. */
   readonly ok: boolean;
   readonly store: {
-    /** What it is, where it tells. */
+    /** The kind of store, if it reports one. */
     readonly kind?: string;
-    /** Milliseconds that a read of one small value took, the quicker of two; absent where it was not answered. */
+    /** Milliseconds for a read of one small value, the faster of two; absent if the store did not respond. */
     readonly round_trip?: number;
-    /** Milliseconds by which the store's clock is ahead of this process's, to half a round trip; absent where the store does not tell its time. */
+    /**
+     * Milliseconds by which the store's clock is ahead of this process, within half a round trip; absent if the store
+     * does not report its time.
+     */
     readonly clock_difference?: number;
-    /** How it keeps what it acknowledged, where it tells, for example `{ appendonly: "yes", "maxmemory-policy": "noeviction" }`. */
+    /**
+     * Its durability settings, if it reports them, for example `{ appendonly: "yes", "maxmemory-policy": "noeviction"
+     * }`.
+     */
     readonly settings: Readonly<Record<string, string>>;
-    /** What it lacks, each with its mend. */
+    /** What it lacks, each with a fix. */
     readonly missing: readonly string[];
-    /** Why it could not be asked. */
+    /** Why it did not respond. */
     readonly fault?: string;
   };
   readonly callbacks: {
-    /** Records with callbacks, or with sends to be settled, that are due now, of all processes; absent where the store does not tell. A store may count up to 10,000. */
+    /**
+     * Records of all processes whose callbacks or unsettled sends are due now; absent if the store does not report it.
+     * A store may stop counting at 10,000.
+     */
     readonly due?: number;
-    /** Callbacks that were given up, up to 10,000: see `deadLetters`. Absent where the store did not answer. */
+    /** Callbacks that were given up, up to 10,000: see `deadLetters`. Absent if the store did not respond. */
     readonly dead?: number;
-    /** Records that this process has in line. */
+    /** Records queued in this process. */
     readonly waiting: number;
   };
 }
 
-/** How much `ping` asks. */
+/** How much `ping` checks. */
 export interface PingOptions {
-  /** One read alone, for probes that come every second: `settings`, `missing`, `due` and `dead` are left out. Default false. */
+  /** Makes only one read, for frequent probes: omits `settings`, `missing`, `due` and `dead`. Default false. */
   readonly brief?: boolean | undefined;
 }
 
-/** How many letters are counted. */
+/** The most dead letters counted. */
 const mostDead = 10_000;
 
-/** The store's round trip, clock and settings, and the callbacks that wait (docs/contract.md#ping). Writes nothing, and never rejects. */
+/**
+ * The store's round trip, clock and settings, and the pending callbacks (docs/contract.md#ping). Writes nothing, and
+ * never rejects.
+ */
 export async function ping(parts: Context, { brief = false }: PingOptions = {}): Promise<Ping> {
   const { clock, store, outbox } = parts;
   const timed = async <T>(work: () => Promise<T>) => {
@@ -64,7 +76,7 @@ export async function ping(parts: Context, { brief = false }: PingOptions = {}):
       callbacks: { dead, waiting: outbox.waiting(), ...(told.due !== undefined && { due: told.due }) },
     };
   } catch (error) {
-    // It may fail for want of what it can name.
+    // The store may fail because of something that it can name.
     const { missing = [] } = brief ? {} : (await inspection(parts, timed)).store;
     return { ok: false, store: { settings: {}, missing, fault: wordsOf(error) }, callbacks: { waiting: outbox.waiting() } };
   }
@@ -72,7 +84,7 @@ export async function ping(parts: Context, { brief = false }: PingOptions = {}):
 
 type Timed = <T>(work: () => Promise<T>) => Promise<{ readonly value: T; readonly middle: number }>;
 
-/** What the store tells; a store that cannot be asked says so, and works all the same. */
+/** What the store reports about itself. A failed inspection is reported, but does not make `ping` fail. */
 async function inspection({ clock, store }: Context, timed: Timed): Promise<{ readonly store: Partial<Ping["store"]>; readonly due?: number | undefined }> {
   const { inspect } = store;
   if (inspect === undefined) return { store: {} };
@@ -88,7 +100,7 @@ async function inspection({ clock, store }: Context, timed: Timed): Promise<{ re
   }
 }
 
-/** What lies behind a fault of ours. */
+/** The cause of one of our own errors. */
 function wordsOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return (cause instanceof Error ? cause.message : String(cause)).slice(0, 500);

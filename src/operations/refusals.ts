@@ -6,15 +6,15 @@ import { refusedClaims } from "../domain/quota.js";
 import type { Context } from "./context.js";
 
 /**
- * A refused create. It is stored in the background, as far as refusals are kept; under an idempotency key before it is answered,
- * since its repeats must be answered alike. Returns what is stored.
+ * Stores a blocked create and returns what is stored. This happens in the background, within the limit for stored
+ * refusals; with an idempotency key before the response, since repeats must return the same.
  */
 export async function refuseCreate(context: Context, account: Account, refused: Authentication): Promise<Authentication> {
   const { clock, inBackground, keyring, monitor, records, settings } = context;
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const decide = (held: { readonly auth: Authentication } | undefined): Decided<Authentication> => {
     if (held !== undefined && !isVoid(held.auth)) return { result: held.auth };
-    // Beyond what is kept the answer is the same, and is not written down: refusals must not fill a store.
+    // Beyond that limit the result is the same, but is not stored: blocked creates must not fill a store.
     return { result: refused, next: refused, claims: refusedClaims(refused, moment, keyring.pseudonym) };
   };
   const keep = transact(records, context.newDeadline(), account.customer, refused.id, decide, true);
@@ -31,7 +31,10 @@ export async function refuseCreate(context: Context, account: Account, refused: 
   return refused;
 }
 
-/** "A refusal writes nothing and consumes nothing" (docs/contract.md#refusal-consumes-nothing). What refused a retry is noted in the record, in the background. */
+/**
+ * "A refusal writes nothing and consumes nothing" (docs/contract.md#refusal-consumes-nothing). The rule that blocked a
+ * retry is noted in the record in the background.
+ */
 export function refuseRetry(context: Context, auth: Authentication, fired: readonly Decision[]): void {
   const { inBackground, monitor, records } = context;
   const { customer, id } = auth;

@@ -12,12 +12,15 @@ import type { Context } from "./context.js";
 import { askAboutRetry, asksAboutRetries, nothingAsked } from "./outside.js";
 import { refuseRetry } from "./refusals.js";
 
-/** Retry: the rows of `retryStatus`, then the caller's spam rules, caps, our spam rules, then the carrier (docs/contract.md#retry-order). */
+/**
+ * Retry: the rows of `retryStatus`, then the caller's spam rules, caps, built-in spam rules, then the carrier
+ * (docs/contract.md#retry-order).
+ */
 export async function retry(context: Context, account: Account, { authentication_uuid: id }: RetryRequest): Promise<RetryAnswer> {
   const { clock, records, settings } = context;
   const { customer, policy } = account;
   const deadline = context.newDeadline();
-  // What is remembered is good enough to ask about the country; everything else depends on what is stored.
+  // The cached record is good enough for the country's state; everything else depends on the stored one.
   const remembered = asksAboutRetries(settings) ? undefined : records.recall(customer, id);
   const { auth } = remembered ?? (await records.find(deadline, customer, id)) ?? {};
   const mayBeSent = auth !== undefined && retryStatus(auth, clock.now(), policy) === "approved";

@@ -1,7 +1,7 @@
 import type { Telemetry } from "../ports/telemetry.js";
 import type { Operations } from "./operations.js";
 
-/** The four operations as steps. */
+/** The four operations, traced as steps. */
 export function tracedOperations(operations: Operations, telemetry: Telemetry): Operations {
   const step = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string) => telemetry.step({ kind: "operation", name, facts: {} }, work, result);
   const statusOf = ({ status }: { readonly status: string }) => status;

@@ -11,25 +11,27 @@ import { day, timestamp } from "../domain/time.js";
 import { membersOf, membersOfNumber, ownNumber } from "../messages/number-windows.js";
 import type { Context } from "./context.js";
 
-/** What became of the caps of a number. */
+/** The result of an unlock. */
 export interface Unlocking {
-  /** Whether this very call lifted them. */
+  /** Whether this call lifted the caps. */
   readonly unlocked: boolean;
   /** When they can be lifted again. ISO 8601 timestamp. */
   readonly next_unlock_at: string;
 }
 
-/** How often the caps of one number can be lifted: once in so many milliseconds. */
+/** The caps of a number can be lifted once in this time. Milliseconds. */
 const onceIn = day;
 
-/** Records read and written at a time. */
+/** Records read and written in parallel. */
 const parallel = 16;
 
 /**
- * Lifts what `perNumber` has counted of a number, its wrong keyring, and its messages in the cells of the spam rules, for a user who is locked out (docs/contract.md#unlock): once in 24 hours, however many ask and however often an ask is repeated.
- * Where it breaks off, the claim that allows it once is taken back, and the next call lifts the rest. Wrong codes, retries and cool-downs of each authentication stay as they are, and so do the caps of devices, addresses and the customer.
+ * Lifts a number's `perNumber` counts, wrong codes and messages in spam-rule cells (docs/contract.md#unlock): once in
+ * 24 hours, however often it is called. If it fails, the next call lifts the rest. Limits of each authentication stay,
+ * and so do caps of devices, addresses and the customer.
  *
- * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (docs/contract.md#guess-budget): on a day on which it was lifted a number can get twice the sends, so the odds to guess one of its codes are at most twice `maxGuessOdds`.
+ * An unlocked number can get twice the sends in a day, so its guess odds are up to twice `maxGuessOdds`
+ * (docs/contract.md#guess-budget).
  */
 export async function unlockNumber(parts: Context, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Unlocking> {
   const { clock, keyring, logger, settings, store } = parts;
@@ -53,14 +55,14 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
       await Promise.all(ids.slice(at, at + parallel).map((id) => uncount(parts, account, id, own.phone.number)));
     const sends = await membersOf(parts, names.sends);
     if (sends.length > 0) {
-      // As late as another process may have claimed them.
+      // The latest time at which another process may have claimed them.
       const latest = now + 2 * moment.skew;
       await parts.newDeadline().call(() => store.commit({ claims: movedClaims(names, sends, latest, onceIn), counts: [] }));
       await parts.newDeadline().call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, { ...moment, now: latest }), counts: [] }));
     }
     await parts.newDeadline().call(() => store.delete({ sums: [...names.sendSums, names.guesses] }));
   } catch (err) {
-    // It may not have lifted all: the next call is to.
+    // It may have failed halfway: the next call must lift the rest.
     const takenBack = retryInBackground(clock, () => store.commit({ claims: [{ ...lift, out: true }], counts: [] }));
     parts.inBackground(
       takenBack.catch((cause) =>
@@ -72,7 +74,7 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
   return { unlocked: true, next_unlock_at: nextAfter(now) };
 }
 
-/** Takes the messages of an authentication out of its cells, in the commit that writes so down. */
+/** Removes an authentication's messages from its cells, in the commit that records the removal. */
 async function uncount(parts: Context, { customer, policy }: Account, id: string, number: string): Promise<void> {
   const { clock, keyring, records, settings } = parts;
   const token = keyring.newToken();

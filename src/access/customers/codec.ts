@@ -1,12 +1,12 @@
 import { CorruptRecord } from "../../core/records/codec.js";
 import type { CustomerKey, CustomerRecord } from "../../domain/customers.js";
 
-/** The stored text of a customer, JSON. Fields must never be renamed. */
+/** Encodes a customer as JSON for the store. Fields must never be renamed. */
 export function encodeCustomer({ uuid: _, ...stored }: CustomerRecord): string {
   return JSON.stringify(stored);
 }
 
-/** Throws `CorruptRecord` if the text is not what was written: keys that cannot be read let no one in. */
+/** Throws `CorruptRecord` if the text is invalid: unreadable keys grant no access. */
 export function decodeCustomer(uuid: string, data: string): CustomerRecord {
   try {
     const stored = JSON.parse(data) as Omit<CustomerRecord, "uuid">;

@@ -26,30 +26,30 @@ export interface StoredCustomer {
   readonly customer_uuid: string;
   readonly name?: string;
   readonly status: "active" | "suspended";
-  /** `YYYY-MM-DDTHH:MM:SS.sssZ`, as all times here. */
+  /** `YYYY-MM-DDTHH:MM:SS.sssZ`, like all times here. */
   readonly created_at: string;
   readonly suspended_at?: string;
-  /** What it changes of the verifier's policy. */
+  /** The customer's changes to the verifier's policy. */
   readonly policy?: PolicyOverride;
-  /** How many secrets of its own sign its callbacks; 0: those derived from the verifier's. `verifier.webhookSecrets` returns them. */
+  /** How many of its own secrets sign its callbacks; 0: derived ones do. `verifier.webhookSecrets` returns them. */
   readonly webhook_secrets: number;
 }
 
-/** A change of a customer. Omitted fields stay; `null` removes. */
+/** A change of a customer. Omitted fields stay unchanged; `null` removes. */
 export interface CustomerChange {
-  /** For people: 1 to 128 printable characters. */
+  /** For display: 1 to 128 printable characters. */
   readonly name?: string | null | undefined;
-  /** Checked by the rules of the options, the guess budget included; at most 16 KiB as JSON. */
+  /** Checked like the options, including the guess budget; up to 16 KiB as JSON. */
   readonly policy?: PolicyOverride | null | undefined;
-  /** `whsec_<base64>` of 24 to 64 bytes, at most 10, the current one first. Encrypted under the verifier's `secret`. */
+  /** Up to 10 of `whsec_<base64>` of 24 to 64 bytes, current first. Encrypted under the verifier's `secret`. */
   readonly webhookSecrets?: readonly string[] | null | undefined;
 }
 
-/** A new customer. Takes an entry of the option `customers` unchanged. */
+/** A new customer. Accepts an entry of the option `customers` unchanged. */
 export interface NewCustomer extends CustomerChange {
-  /** Default: a new one. */
+  /** Default: a new UUID. */
   readonly customer_uuid?: string | undefined;
-  /** Existing keys or their digests, at most two. Default: none. */
+  /** Existing keys or their digests, up to two. Default: none. */
   readonly keys?: readonly string[] | undefined;
   /** Default: false. */
   readonly suspended?: boolean | null | undefined;
@@ -71,7 +71,7 @@ export interface StoredKey {
 
 /** A new API key. */
 export interface IssuedKey extends StoredKey {
-  /** For the x-api-key header. Returned only this once: the store keeps its SHA-256. */
+  /** For the x-api-key header. Returned only once: the store keeps only its SHA-256. */
   readonly key: string;
 }
 
@@ -80,37 +80,41 @@ export interface OfCustomer {
   readonly customer_uuid: string;
 }
 
-/** API keys of the customers in the store, up to two in use each. */
+/** API keys of the customers in the store, up to two in use per customer. */
 export interface StoredKeys {
-  /** Adds a key. `bad_request`: two are in use. */
+  /** Adds a key. Rejects with `bad_request` if two are in use. */
   issue(of: OfCustomer & { readonly name?: string | null | undefined }): Promise<IssuedKey>;
   /**
-   * Replaces a key, which still works for `overlap` seconds: 0 to a year, default 86,400. `key_id` may be omitted if one
-   * key has no end yet. `bad_request`: a third key is in use.
+   * Replaces a key, which still works for `overlap` seconds: 0 to a year, default 86,400. `key_id` may be omitted if
+   * exactly one key has no end yet. Rejects with `bad_request` if a third key is in use.
    */
   rotate(
     of: OfCustomer & { readonly key_id?: string | undefined; readonly overlap?: number | undefined; readonly name?: string | null | undefined },
   ): Promise<IssuedKey>;
-  /** Revokes a key for good: here at once, everywhere within two seconds. May be repeated. `bad_request`: no such key. */
+  /**
+   * Revokes a key permanently: here at once, everywhere within two seconds. Can be repeated. Rejects with `bad_request`
+   * for an unknown key.
+   */
   revoke(of: OfCustomer & { readonly key_id: string }): Promise<StoredKey>;
-  /** The newest first: those in use, and the last eight that are not. */
+  /** Lists the keys in use and the last eight others, newest first. */
   list(of: OfCustomer): Promise<readonly StoredKey[]>;
 }
 
 /**
- * The customers of a verifier with `customers: "store"`; otherwise calls reject with `invalid_options`. `account_invalid`: no
- * such customer. `unavailable`: the store failed, and the change may have been made: look, then repeat it.
+ * The customers of a verifier with `customers: "store"`; otherwise calls reject with `invalid_options`.
+ * `account_invalid`: unknown customer. `unavailable`: the store failed, and the change may have been made; check before
+ * repeating it.
  */
 export interface CustomersOfStore {
-  /** `bad_request`: the UUID is taken, or a key is another customer's. */
+  /** Rejects with `bad_request` if the UUID is taken, or a key belongs to another customer. */
   create(customer?: NewCustomer): Promise<StoredCustomer>;
   get(of: OfCustomer): Promise<StoredCustomer>;
-  /** The newest first. `limit`: 1 to 1,000; default 100. `after`: the last UUID of the previous page. */
+  /** Lists customers, newest first. `limit`: 1 to 1,000; default 100. `after`: the last UUID of the previous page. */
   list(page?: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<readonly StoredCustomer[]>;
   update(change: OfCustomer & CustomerChange): Promise<StoredCustomer>;
   /**
-   * Rejects the customer's requests until `resume`: here at once, everywhere within two seconds. Its keys are answered like
-   * wrong ones, direct calls `account_invalid`. Callbacks still owed are delivered.
+   * Rejects the customer's requests until `resume`: here at once, everywhere within two seconds. Its keys are rejected
+   * like invalid ones, direct calls with `account_invalid`. Pending callbacks are still delivered.
    */
   suspend(of: OfCustomer): Promise<StoredCustomer>;
   resume(of: OfCustomer): Promise<StoredCustomer>;
@@ -118,14 +122,14 @@ export interface CustomersOfStore {
 }
 
 export interface CustomersParts extends StoredCustomersParts {
-  /** Whether the verifier has its customers in the store. */
+  /** Whether the verifier stores its customers. */
   readonly inUse: boolean;
   readonly sender: SmsSender;
-  /** Called after every change, and every attempt at one. */
+  /** Called after every change, even a failed one. */
   readonly invalidate: (customerUuid: string) => void;
 }
 
-/** Records read at a time. */
+/** Records read in parallel. */
 const parallel = 32;
 
 export function createCustomers(parts: CustomersParts): CustomersOfStore {
@@ -142,7 +146,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
     return found.auth;
   };
 
-  /** Changes a customer by one commit over what was decided on. */
+  /** Changes a customer in one commit, based on the record that `decide` received. */
   const change = async (uuid: string, deadline: StoreDeadline, decide: (customer: CustomerRecord) => Changed): Promise<CustomerRecord> => {
     try {
       const changed = await update<Changed, CustomerRecord>(records, deadline, uuid, customerRecordId, (customer) => {
@@ -156,7 +160,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
     }
   };
 
-  /** Writes whose key this is, before the customer has it: if the call breaks off here, the key lets no one in. */
+  /** Stores the key's owner before the customer has the key: if the call fails here, the key grants no access. */
   const writeOwner = async (uuid: string, digest: string, deadline: StoreDeadline): Promise<void> => {
     const owner = await deadline.call(() => store.get(ownerOf(digest)));
     const other = owner === undefined || owner === uuid ? undefined : await records.find(deadline, owner, customerRecordId);
@@ -168,7 +172,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
   const issue = async (uuid: string, name: string | null | undefined, decide: (customer: CustomerRecord, key: CustomerKey) => Changed): Promise<IssuedKey> => {
     const deadline = newDeadline();
-    // Nothing is stored for a key that cannot be issued.
+    // Check first: nothing is stored for a key that cannot be issued.
     accepted(decide(await find(uuid, deadline), newKey("")));
     const { key } = generateApiKey();
     const made = newKey(digestOf(key), name);
@@ -194,7 +198,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
       created_at: timestamp(createdAt),
       suspended_at: timestampOrNone(suspendedAt),
       policy,
-      // Of secrets that can no longer be decrypted, it is only known that there are some.
+      // Secrets that can no longer be decrypted count as one.
       webhook_secrets: sealed === undefined ? 0 : (seals.open(uuid, sealed)?.texts.length ?? 1),
     });
 
@@ -292,7 +296,7 @@ function shownKey(key: CustomerKey, now: number, lastUsedOn?: string): StoredKey
 
 const timestampOrNone = (ms: number | undefined) => (ms === undefined ? undefined : timestamp(ms));
 
-/** Leaves out what is undefined. */
+/** Omits undefined fields. */
 function defined<T extends object>(fields: { readonly [Field in keyof Required<T>]: T[Field] | undefined }): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }

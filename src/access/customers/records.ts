@@ -7,13 +7,13 @@ import { day } from "../../domain/time.js";
 import type { Expiry, Store, StoredRecord } from "../../ports/store.js";
 import { decodeCustomer, encodeCustomer } from "./codec.js";
 
-// A customer and its keys are one record, so that no change undoes another. The owner of a key is written under its
-// digest before that record: a write that breaks off leaves owners without the key, and only keys in the record let in.
+// A customer and its keys are one record, so that no change overwrites another. A key's owner is written under its
+// digest first: an interrupted write leaves owners without a key, and only keys in the record grant access.
 
-/** The id of a customer's record. It is no UUID, so no authentication has it. */
+/** The id of a customer's record. It is not a UUID, so no authentication can have it. */
 export const customerRecordId = "customer";
 
-/** Fifty years from the last write, in milliseconds: stores want an end, and customers have none. */
+/** Fifty years from the last write, in milliseconds: stores require an end, and customers have none. */
 const forGood = 50 * 365 * day;
 
 export function neverExpires(now: number): Expiry {
@@ -25,23 +25,25 @@ export const ownerOf = (digest: string) => `api-key:${digest}`;
 /** Where the day of a key's last use is stored. */
 export const lastUseOf = (digest: string) => `api-key-used:${digest}`;
 
-/** "the window may keep its newest 10,000 only" (domain/claim.ts), so the list of all customers takes sixteen windows. */
+/**
+ * "the window may keep its newest 10,000 only" (domain/claim.ts), so the list of all customers uses sixteen windows.
+ */
 const listWindows = Array.from("0123456789abcdef", (digit) => `customers:${digit}`);
 const mostListed = 10_000;
 
-/** Adds a customer to the list of all. */
+/** The claim that adds a customer to the list. */
 export function listing({ uuid, createdAt: now }: CustomerRecord): MemberClaim {
   return { window: `customers:${uuid.slice(-1)}`, member: `${now}/${uuid}`, since: 0, ...neverExpires(now) };
 }
 
-/** The UUIDs of all customers, the newest first. */
+/** The UUIDs of all customers, newest first. */
 export async function listedCustomers(store: Store, deadline: StoreDeadline): Promise<string[]> {
   const members = await deadline.call(() => Promise.all(listWindows.map((window) => store.members(window, mostListed))));
   const entries = members.flat().map((member) => member.split("/") as [createdAt: string, uuid: string]);
   return entries.sort(([a, one], [b, other]) => Number(b) - Number(a) || (one < other ? -1 : 1)).map(([, uuid]) => uuid);
 }
 
-/** Customers in the store. */
+/** Access to the customers' records. */
 export function createCustomerRecords({ store, keyring, clock }: Pick<Core, "store" | "keyring" | "clock">): RecordsOf<CustomerRecord> {
   return {
     find: (deadline, uuid, id) =>

@@ -4,14 +4,14 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 export interface Seals {
   /** Encrypts under the current secret, for this customer only. */
   seal(customer: string, texts: readonly string[]): string;
-  /** Decrypts. `current`: it was sealed under the current secret. `undefined`: no secret fits, or another customer's. */
+  /** Decrypts. `current`: sealed under the current secret. `undefined`: no secret fits, or it is another customer's. */
   open(customer: string, sealed: string): { readonly texts: readonly string[]; readonly current: boolean } | undefined;
 }
 
 const algorithm = "aes-256-gcm";
 const [nonceBytes, tagBytes] = [12, 16];
 
-/** `secrets`: the current one first. */
+/** `secrets`: current first. */
 export function createSeals(secrets: readonly string[]): Seals {
   const keyOf = (secret: string) => Buffer.from(hkdfSync("sha256", secret, "", "phoneproof: secrets of customers", 32));
   return {

@@ -11,26 +11,29 @@ import { decodeCustomer } from "./codec.js";
 import { customerRecordId, lastUseOf, neverExpires, ownerOf } from "./records.js";
 import type { Seals } from "./seal.js";
 
-/** Milliseconds from the start of a read until the next one is due: a revoked key stops working within two seconds. */
+/** Milliseconds between the starts of two reads: a revoked key stops working within two seconds. */
 const freshFor = 1_000;
 
 const mostCached = 4_096;
-/** Unknown keys have a cache of their own, so that they evict no others. */
+/** Unknown keys have their own cache, so that they cannot evict known ones. */
 const mostUnknownKeys = 1_024;
 
-/** How often a process writes the last use of a key, and re-encrypts the secrets of a customer, in milliseconds. */
+/**
+ * Minimum interval in milliseconds between writes of a key's last use, and between re-encryptions of a customer's
+ * secrets.
+ */
 const writeInterval = hour;
 
-/** A customer as it was read. */
+/** A customer as read from the store. */
 interface Snapshot {
   /** Identifies the write that was read. */
   readonly token: string | undefined;
-  /** The same object until the next write, so that its policy is judged once. */
+  /** The same object until the next write, so that its policy is evaluated only once. */
   readonly customer: Customer;
   readonly keys: readonly CustomerKey[];
 }
 
-/** The last read of a customer; a promise while it is under way. */
+/** The last read of a customer; a promise while it is in progress. */
 interface LastRead {
   readonly startedAt: number;
   snapshot: Snapshot | undefined | Promise<Snapshot | undefined>;
@@ -44,7 +47,7 @@ interface Owner {
 }
 
 export interface StoredCustomers extends Customers {
-  /** Drops what is cached of a customer that this process changed. */
+  /** Drops cached data of a customer that this process changed. */
   invalidate(customerUuid: string): void;
 }
 
@@ -53,7 +56,10 @@ export interface StoredCustomersParts extends Omit<Core, "records"> {
   readonly seals: Seals;
 }
 
-/** The customers in the store. If the store fails, no one is let in by data older than a second (docs/contract.md#customer-source-fails). */
+/**
+ * The customers in the store. If the store fails, no data older than a second grants access
+ * (docs/contract.md#customer-source-fails).
+ */
 export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
   const { store, clock, logger, settings, newDeadline, inBackground, records, seals } = parts;
   const reads = agedCache<LastRead>(clock, mostCached, day);
@@ -61,7 +67,7 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
   const unknownKeys = agedCache<number>(clock, mostUnknownKeys, day);
   const reencryptedAt = agedCache<number>(clock, mostCached, day);
 
-  /** A clock that is set back prolongs nothing. */
+  /** Setting the clock back does not extend the time. */
   const isWithin = (ms: number, since = Number.NEGATIVE_INFINITY) => {
     const age = clock.now() - since;
     return age >= 0 && age < ms;
@@ -70,7 +76,7 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
   const writeInBackground = (write: () => Promise<unknown>, failure: string, fields: Record<string, string>) =>
     inBackground(withTimeout(clock, settings.storeTimeout, write).catch((err: unknown) => logger.warn({ err, ...fields }, failure)));
 
-  /** Encrypts a customer's secrets under the current secret, so that the previous one can be dropped. */
+  /** Re-encrypts a customer's secrets under the current secret, so that the previous one can be removed. */
   const reencrypt = (uuid: string) =>
     update<void, CustomerRecord>(records, newDeadline(), uuid, customerRecordId, (customer) => {
       const opened = customer.sealed && seals.open(uuid, customer.sealed);
@@ -99,7 +105,7 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
     return { token, keys, customer: { customer_uuid: uuid, policy, webhookSecrets: secretsOf(record), suspended: suspendedAt !== undefined } };
   };
 
-  /** A customer as it was at most a second ago. Requests at the same time share one read. */
+  /** A customer no older than a second. Concurrent requests share one read. */
   const load = (uuid: string): LastRead["snapshot"] => {
     const before = reads.get(uuid);
     if (before !== undefined && isWithin(freshFor, before.startedAt)) return before.snapshot;
@@ -125,7 +131,7 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
     unknownKeys.set(digest, askedAt);
   };
 
-  /** The customer, if the key is usable. */
+  /** Returns the customer if the key is usable. */
   const admit = (digest: string, owner: Owner, snapshot: Snapshot | undefined, askedAt: number): Customer | undefined => {
     const key = keyIn(snapshot, digest);
     if (snapshot === undefined || key === undefined) return unknownKey(digest, askedAt);
@@ -141,12 +147,12 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
     return snapshot.customer;
   };
 
-  /** For a key that this process does not know. */
+  /** Looks up a key that is not cached. */
   const findOwner = async (digest: string): Promise<Customer | undefined> => {
     const askedAt = clock.now();
     const uuid = await store.get(ownerOf(digest));
     if (uuid === undefined) return unknownKey(digest, askedAt);
-    // A cached customer may be older than its key.
+    // The cached customer may be older than its key.
     if (keyIn(await load(uuid), digest) === undefined) reads.delete(uuid);
     return admit(digest, owners.get(digest) ?? { uuid }, await load(uuid), askedAt);
   };
@@ -163,7 +169,7 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
   };
 }
 
-/** At once for a cached snapshot. */
+/** Synchronous for a cached snapshot. */
 function whenLoaded<R>(snapshot: LastRead["snapshot"], use: (snapshot: Snapshot | undefined) => R): R | Promise<R> {
   return snapshot instanceof Promise ? snapshot.then(use) : use(snapshot);
 }

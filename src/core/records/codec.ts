@@ -7,17 +7,17 @@ import { base36 } from "../../domain/time.js";
 import type { StoredRecord } from "../../ports/store.js";
 import type { Keyring } from "../keyring.js";
 
-/** A stored record whose text the engine cannot read. It is left as it is. */
+/** A stored record that cannot be read. It is left unchanged. */
 export class CorruptRecord extends Error {
   override readonly name = "CorruptRecord";
 }
 
-/** How one field is kept. `base`: the creation, which other times are told from. */
+/** How one field is stored. `base`: the creation time, which other times are relative to. */
 interface Field<T> {
   readonly key: string;
-  /** `undefined`: left out, which `read` understands. */
+  /** `undefined`: omitted; `read` supplies the default. */
   readonly pack: (value: T, base: number) => unknown;
-  /** Throws where the stored value is none. */
+  /** Throws if the stored value is invalid. */
   readonly read: (stored: unknown, base: number) => T;
 }
 
@@ -30,11 +30,11 @@ const sound = <T>(holds: boolean, value: unknown): T => {
 
 const isText = (value: unknown) => typeof value === "string";
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
-/** The last time that a Date can hold. */
+/** Up to the latest time that a Date can hold. */
 const isTime = (value: unknown) => Number.isSafeInteger(value) && Math.abs(value as number) <= 8.64e15;
 
 const text = (key: string): Field<string> => ({ key, pack: (value) => value, read: (stored) => sound(isText(stored), stored) });
-/** `usual`: what is left out. */
+/** `usual`: the value that is omitted. */
 const count = (key: string, usual = 0): Field<number> => ({
   key,
   pack: (value) => (value === usual ? undefined : value),
@@ -45,7 +45,7 @@ const flag = (key: string): Field<boolean> => ({
   pack: (value) => (value ? 1 : undefined),
   read: (stored) => sound(stored === undefined || stored === 1, stored === 1),
 });
-/** Told from the creation; before it where clocks differ. */
+/** Relative to the creation time; negative if clocks differ. */
 const time = (key: string): Field<number> => ({
   key,
   pack: (value, base) => value - base || undefined,
@@ -61,13 +61,13 @@ const maybe = <T>(field: Field<T>, first = 0): Field<T | undefined> => ({
   pack: (value, base) => (value === undefined ? undefined : (field.pack(value, base) ?? first)),
   read: (stored, base) => (stored === undefined ? undefined : field.read(stored, base)),
 });
-/** Kept as they are. */
+/** Stored unchanged. */
 const objects = <T extends object>(key: string): Field<readonly T[]> => ({
   key,
   pack: (value) => (value.length === 0 ? undefined : value),
   read: (stored = []) => sound(Array.isArray(stored) && stored.every((one) => typeof one === "object" && one !== null), stored),
 });
-/** `alone`: the field that is kept by itself where all others are as usual. */
+/** `alone`: the field that is stored by itself if all others have their usual values. */
 const list = <T extends object>(key: string, table: Table<T>, alone: keyof T & string): Field<readonly T[]> => {
   const { [alone]: only, ...others } = table;
   const whole = packing(table);
@@ -81,7 +81,7 @@ const list = <T extends object>(key: string, table: Table<T>, alone: keyof T & s
   };
 };
 
-/** Kept as it is. */
+/** Stored unchanged. */
 const origin = (key: string): Field<Origin> => ({
   key,
   pack: (value) => value,
@@ -101,17 +101,20 @@ const sendFields: Table<Send> = {
   delivery: maybe(oneOf("y", deliveryStatuses)),
 };
 
-/** Kept as they are. */
+/** Stored unchanged. */
 const texts = (key: string): Field<readonly string[]> => ({
   key,
   pack: (value) => (value.length === 0 ? undefined : value),
   read: (stored = []) => sound(Array.isArray(stored) && stored.every(isText), stored),
 });
 
-/** What stands in the text; customer, id and end stand beside it, and a number that is sealed stands in the number's place. */
+/** The fields in the text. Customer, id and end are stored outside it, and an encrypted number replaces `number`. */
 type Kept = Omit<Authentication, "customer" | "id" | "keepUntil" | "sealed">;
 
-/** Every field of an authentication, once: its key in the text, how it is written, and how it is read and judged. A field added later reads as absent in what was written before. */
+/**
+ * Every field of an authentication: its key in the text, and how it is written, read and checked. A field added later
+ * reads as absent in older records.
+ */
 const fields: Table<Kept> = {
   createdAt: { key: "c", pack: (value) => base36(value), read: (_stored, base) => base },
   number: text("p"),
@@ -142,14 +145,14 @@ const fields: Table<Kept> = {
 
 const record = packing<Kept>(fields);
 
-/** Packs an authentication into the text that a store keeps: JSON, without what is empty. */
+/** Packs an authentication into the text that a store keeps: JSON without empty fields. */
 export function encodeRecord(auth: Authentication): string {
   const packed = record.pack(auth, auth.createdAt);
   if (auth.sealed !== undefined) packed[fields.number.key] = auth.sealed;
   return JSON.stringify(packed);
 }
 
-/** Reads what `encodeRecord` wrote. A number that cannot be decrypted stays as it is kept. Throws `CorruptRecord`. */
+/** Reads what `encodeRecord` wrote. A number that cannot be decrypted stays encrypted. Throws `CorruptRecord`. */
 export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, decryptNumber: Keyring["decryptNumber"]): Authentication {
   try {
     const stored: unknown = JSON.parse(data);
@@ -163,20 +166,20 @@ export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, de
   }
 }
 
-/** A field, under its name. */
+/** A field with its name. */
 type Row<T> = { readonly [K in keyof T]: Field<T[K]> & { readonly name: K } }[keyof T];
 
-/** How what a table tells is packed into an object, and read again. */
+/** Packs values into objects and reads them back. */
 interface Packing<T> {
   pack(value: T, base: number): Record<string, unknown>;
   read(stored: unknown, base: number): T;
-  /** Whether nothing is left to write of it. */
+  /** Whether nothing would be written. */
   isUsual(value: T, base: number): boolean;
 }
 
 function packing<T extends object>(table: Table<T>): Packing<T> {
   const rows = Object.entries<object>(table).map(([name, field]) => ({ name, ...field })) as unknown as readonly Row<T>[];
-  /** Every key, in the order of the table: its copy is filled in, where one that grew would take twice the room. */
+  /** Every key in the table's order. Filling a copy uses half the memory of an object that grows. */
   const blank: Readonly<Record<string, unknown>> = Object.fromEntries(rows.map(({ key }) => [key, undefined]));
   const packed = ({ name, pack }: Row<T>, value: T, base: number): unknown => {
     const held = value[name];

@@ -9,26 +9,26 @@ import { type StoreDeadline, unavailable } from "../deadline.js";
 import type { Keyring } from "../keyring.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
 
-/** An authentication, or what else is kept in a record, as it was read or written last, with the tokens that a commit needs. */
+/** A record as last read or written, usually an authentication, with the tokens that a commit needs. */
 export interface Held<T = Authentication> {
   readonly auth: T;
   readonly tokens: readonly string[];
 }
 
-/** What is to be written together. */
+/** A record and claims to write together. */
 export interface Writing<T = Authentication> {
   readonly next: T;
-  /** What `next` was decided on; absent: there was no record. */
+  /** The record that `next` was decided on; absent: no record existed. */
   readonly before?: Held<T> | undefined;
   readonly claims?: readonly Claim[] | undefined;
-  /** The indexes of the claims whose counts are read. Default: of none. */
+  /** The indexes of the claims whose counts are returned. Default: none. */
   readonly counts?: readonly number[] | undefined;
   readonly revoke?: Revocation | undefined;
   /** Identifies this write. Default: a new token. */
   readonly token?: string | undefined;
 }
 
-/** Which claim was refused, what is counted without it, and when there would be room for it. */
+/** Which claim was rejected, its count without the claim, and when there is room for it. */
 export type RefusedClaim = Extract<CommitResult, { readonly refusedBy: number }>;
 
 /** All claims were granted. */
@@ -37,30 +37,30 @@ export type Granted = Extract<CommitResult, { readonly done: true }>;
 export type Committed<T = Authentication> =
   | Granted
   | RefusedClaim
-  /** What is stored instead, if anything is. */
+  /** The stored record, if any. */
   | { readonly done: false; readonly refusedBy?: undefined; readonly held?: Held<T> | undefined };
 
-/** Records of one kind in the store: what the loop of `transition.ts` works on. */
+/** Records of one kind in the store; the loop in `transact.ts` works on these. */
 export interface RecordsOf<T> {
-  /** What is stored; a record past its end counts as none. */
+  /** Returns the stored record. A record past its end is treated as absent. */
   find(deadline: StoreDeadline, customer: string, id: string): Promise<Held<T> | undefined>;
-  /** Writes `next` in place of `before`, or where there is no record, with its claims: all or nothing. */
+  /** Replaces `before` with `next`, or creates the record, together with its claims: all or nothing. */
   commit(deadline: StoreDeadline, writing: Writing<T>): Promise<Committed<T>>;
-  /** What this process held last, if it still does: perhaps stale, so good only to start a commit from. */
+  /** Returns what this process last saw, if cached. It may be stale: use it only to start a commit from. */
   recall(customer: string, id: string): Held<T> | undefined;
 }
 
 /** Authentications in the store. */
 export interface Records extends RecordsOf<Authentication> {
-  /** Records that need work, as far as they can be read, held until `leaseUntil`; `all`: how many the store handed out. */
+  /** Leases readable records that need work until `leaseUntil`. `all`: how many the store handed out. */
   lease(deadline: StoreDeadline, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
-  /** Changes what this process holds of a record, for its next write: nothing is written for it alone. */
+  /** Changes this process's copy of a record. The change is stored with the record's next write. */
   note(from: Authentication, to: Authentication): void;
-  /** A write that goes on after the answer. Reads of that record by this process wait for it. */
+  /** Registers a write that continues after the response. Reads of that record by this process wait for it. */
   pending(id: string, write: Promise<unknown>): void;
-  /** Ends when all such writes have. */
+  /** Resolves when all such writes have ended. */
   written(): Promise<unknown>;
-  /** Drops what this process holds of a record. */
+  /** Drops this process's copy of a record. */
   forget(id: string): void;
 }
 
@@ -69,21 +69,23 @@ export interface RecordsOptions {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Whether this process delivers the events that it writes; then it holds them from the write on, for so many milliseconds. */
+  /**
+   * Milliseconds that this process leases the events it writes, from the write on; `undefined` if it does not deliver.
+   */
   readonly holdsEvents: number | undefined;
-  /** Milliseconds from a creation to its end: nothing is remembered for longer than twice that. */
+  /** Milliseconds from creation to end: nothing is cached for longer than twice that. */
   readonly lifetime: number;
-  /** Whether callbacks tell the whole number. */
+  /** Whether callbacks contain the whole number. */
   readonly fullNumber: boolean;
 }
 
 /** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
 export const keptTokens = 16;
 
-/** Records remembered, and up to as many again. */
+/** Records cached per generation; there are two. */
 const mostRemembered = 20_000;
 
-/** How often an ended record, or one that vanishes just then, is got out of the way of a new one. */
+/** Attempts to replace a record that has ended, or that disappears at that moment. */
 const maxRounds = 10;
 
 export function createRecords({ store, keyring, clock, logger, holdsEvents, lifetime, fullNumber }: RecordsOptions): Records {
@@ -95,7 +97,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     try {
       const { id, tokens } = record;
       const known = remembered.get(id);
-      // The same write, with what was noted since.
+      // The same write, with notes added since.
       if (known !== undefined && known.tokens[0] === tokens[0]) return known;
       const read = { auth: decodeRecord(record, keyring.decryptNumber), tokens };
       remembered.set(id, read);
@@ -111,12 +113,12 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     try {
       return isForgotten(record, now()) ? [] : [heldOf(record)];
     } catch {
-      // Reported, and left as it is.
+      // Already reported; the record is left unchanged.
       return [];
     }
   };
 
-  /** When the record wakes. A write that does not touch what it wakes for leaves that alone: a worker may hold it. */
+  /** When the record wakes. A write that does not change what it wakes for keeps the time: a worker may hold it. */
   const wakeOf = (next: Authentication, before: Held | undefined, now: number): RecordWrite["wakeAt"] => {
     if (before !== undefined && next.outbox === before.auth.outbox && next.settleBy === before.auth.settleBy) {
       return next.outbox.length === 0 && next.settleBy === undefined ? undefined : "unchanged";
@@ -129,7 +131,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
       await pending.get(id);
       const record = await deadline.call(() => store.find(customer, id));
       if (record !== undefined && !isForgotten(record, now())) return heldOf(record);
-      // It ended, or was erased by another process.
+      // It ended, or another process erased it.
       if (remembered.get(id)?.auth.customer === customer) remembered.delete(id);
       return undefined;
     },
@@ -151,7 +153,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
         const { current } = result;
         if (current !== undefined && !isForgotten(current, now())) return { done: false, held: heldOf(current) };
         if (before !== undefined || round === maxRounds) return { done: false };
-        // A record past its end that the store has not cleared away yet counts as none, so the new one takes its place; unless it is cleared away just then.
+        // A record past its end that the store has not deleted yet is treated as absent, so the new one replaces it.
         over = current?.tokens ?? [];
       }
     },
@@ -182,7 +184,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
   };
 }
 
-/** The number, where nothing can be done without it. Throws `unavailable`. */
+/** Returns the number, for work that requires it. Throws `unavailable`. */
 export function requireNumber(auth: Authentication): string {
   if (hasNumber(auth)) return auth.number;
   throw unavailable(new Error(`the number of authentication ${auth.id} is sealed under a secret that is no longer among the options`));

@@ -4,40 +4,40 @@ import type { Revocation } from "../../ports/store.js";
 import { type StoreDeadline, unavailable } from "../deadline.js";
 import type { Granted, Held, RecordsOf, RefusedClaim } from "./records.js";
 
-/** What a rule decided (docs/contract.md#pure-rules): the result, and what to write if it changes anything. */
+/** What a rule decided (docs/contract.md#pure-rules): the result, and what to write if anything changes. */
 export interface Decided<R, T = Authentication> {
   readonly result: R;
   readonly next?: T | undefined;
-  /** Granted together with the write, or nothing is written. */
+  /** Granted together with the write; otherwise nothing is written. */
   readonly claims?: readonly Claim[];
-  /** The indexes of the claims whose counts are read. */
+  /** The indexes of the claims whose counts are returned. */
   readonly counts?: readonly number[];
-  /** An earlier commit that is taken back with the write. */
+  /** An earlier commit to revoke in the same write. */
   readonly revoke?: Revocation;
-  /** Where a claim is refused, the record is read again before that holds: another process may have answered the same request. */
+  /** If a claim is rejected, read the record again first: another process may have handled the same request. */
   readonly looksAgain?: boolean;
   /** Identifies the write. Default: a new token. */
   readonly token?: string;
 }
 
-/** What was decided last, and what the store said to its claims. */
+/** The final result, and the store's response to its claims. */
 export interface Outcome<R> {
   readonly result: R;
   readonly counts: Granted["counts"];
-  /** The claim that was refused: then nothing was written. */
+  /** The claim that was rejected; nothing was written. */
   readonly refused?: RefusedClaim;
 }
 
 /** "after 32 lost races it answers 503" (docs/contract.md#one-loop). */
 const maxRaces = 32;
 
-/** How often the record is read again where a claim is refused. */
+/** How often the record is read again after a claim is rejected. */
 const mostLooks = 5;
 
 /**
- * Every change of a record: decide on what is stored, commit, and on a lost race decide again on the record that came back.
- * It starts from the record that this process remembers: a commit proves that it is current, and a decision that writes nothing reads it first.
- * `isNew`: it starts from no record at all, until a lost race shows one.
+ * Changes a record: decides on the stored one, commits, and decides again after a lost race. It starts from this
+ * process's copy: a commit proves that it is current, and decisions without a write read it first. `isNew`: starts
+ * without a record, until a lost race returns one.
  */
 export async function transact<R, T = Authentication>(
   records: RecordsOf<T>,
@@ -66,7 +66,7 @@ export async function transact<R, T = Authentication>(
         isCurrent = true;
         continue;
       }
-      // Where claims are a step before the record, they may be refused on one that others have written since.
+      // In stores that apply claims before the record, a claim may be rejected on a record that has changed since.
       if (isCurrent && !(looksAgain && looks++ < mostLooks)) return { result, counts: [], refused: committed };
     }
     held = undefined;
@@ -75,7 +75,7 @@ export async function transact<R, T = Authentication>(
   throw unavailable(new Error(`lost ${maxRaces} races for the record ${id} of customer ${customer}`));
 }
 
-/** A change of a record that is there, and whose claims are always granted. `undefined`: there is none. */
+/** Changes an existing record, with claims that are always granted. `undefined`: the record does not exist. */
 export async function update<R, T = Authentication>(
   records: RecordsOf<T>,
   deadline: StoreDeadline,
