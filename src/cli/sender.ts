@@ -66,14 +66,14 @@ function judge(answer: SendOutcome | undefined, fail: Failure | undefined, late:
   return answer ?? { outcome: "accepted" };
 }
 
-/** Control characters are shown as `?`, so that no carrier can steer the terminal. */
+/** Control characters are replaced by `?`, so that a carrier cannot send escape sequences to the terminal. */
 function inWords(outcome: SendOutcome): string {
   const more = outcome.outcome === "accepted" ? outcome.messageId : outcome.reason;
   const head = { accepted: "accepted", rejected: "rejected, so it is not shown", unknown: "outcome unknown, so it counts as sent" }[outcome.outcome];
   return `${head}${more === undefined ? "" : ` (${more.replace(/\p{C}/gu, "?")})`}`;
 }
 
-/** Waits, but not past `stop`. */
+/** Waits, but not after `stop`. */
 function pause(seconds: number, stop: AbortSignal): Promise<void> {
   return seconds === 0 ? Promise.resolve() : sleep(seconds * 1000, undefined, { signal: stop }).catch(() => undefined);
 }

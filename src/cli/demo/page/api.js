@@ -21,7 +21,10 @@ export async function call(method, path, fields, as = session) {
   }
 }
 
-/** A typed number as the service expects it: without spaces, dots, hyphens and brackets, and with + for a leading 00. */
+/**
+ * A number as entered, converted to the form that the service expects: without spaces, dots, hyphens and brackets, and
+ * with + for a leading 00.
+ */
 export function e164(typed) {
   return typed.replace(/[\s().\-\u2010-\u2015/]/g, "").replace(/^00/, "+");
 }

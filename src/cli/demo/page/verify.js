@@ -105,7 +105,10 @@ async function check(event) {
   }
 }
 
-/** A call made with a button: its response; or undefined where it failed, with the error shown, or where the button's previous call is still running. */
+/**
+ * A call made with a button. Returns its response, or undefined if it failed (the error is shown) or if the button's
+ * previous call is still running.
+ */
 async function send(button, path, fields, as, field) {
   if (at(button).ariaBusy === "true") return undefined;
   clearErrors();
@@ -117,7 +120,10 @@ async function send(button, path, fields, as, field) {
   return undefined;
 }
 
-/** Ends the verification for the reason shown in place of its countdown; undefined: it goes on. The first reason stays. */
+/**
+ * Ends the verification for the reason shown in place of its countdown; undefined: it goes on. The first reason is
+ * kept.
+ */
 function end(reason) {
   if (reason === undefined) return;
   otp?.abort();
@@ -146,7 +152,7 @@ async function awaitOtp() {
     at("code").value = code;
     await check();
   } catch {
-    // Aborted, denied or not available on this device: the user types the code.
+    // Aborted, denied or not available on this device: the user enters the code.
   }
 }
 
@@ -158,7 +164,7 @@ function showStep(step) {
   showFacts();
 }
 
-/** The figures that count down. Once the verification is over they stop, and the button for a new one is shown. */
+/** The figures that count down. When the verification is over they stop, and the button for a new one is shown. */
 function showFacts() {
   if (current === undefined) return;
   const now = Date.now() + skew;
@@ -213,7 +219,7 @@ function clearErrors() {
   for (const field of at("verify").querySelectorAll("[aria-invalid]")) field.ariaInvalid = null;
 }
 
-/** Names the country of the digits typed so far. */
+/** Names the country of the digits entered so far. */
 function showCountry() {
   const digits = /^\+(\d+)/.exec(e164(at("phone_number").value))?.[1] ?? "";
   const calling = [1, 2, 3].map((length) => digits.slice(0, length)).find((code) => session.calling_codes[code]);
