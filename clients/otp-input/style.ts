@@ -1,5 +1,5 @@
 /**
- * Colors are derived from the page's text color, for contrast on any background: light, dark or a custom theme. Cells
+ * Colours are derived from the page's text colour, for contrast on any background: light, dark or a custom theme. Cells
  * adapt to the available width. Digits are written from left to right in every script.
  */
 export const style = `

@@ -22,7 +22,7 @@ export type CarrierBehaviour =
   /** Refuses connections. */
   | "unreachable";
 
-/** A sender, and a carrier whose behavior the case chooses. */
+/** A sender, and a carrier whose behaviour the case chooses. */
 export interface SenderBench {
   readonly sender: SmsSender;
   /** What has reached the carrier so far, oldest first; numbers as `+` and digits. */
@@ -38,7 +38,7 @@ export interface SenderSubject {
 
 const everyBehaviour: readonly CarrierBehaviour[] = ["accepts", "refuses", "throttles", "fails", "garbles", "withholds", "cuts", "unreachable"];
 
-/** The required outcome for each behavior. */
+/** The required outcome for each behaviour. */
 const due: Readonly<Record<CarrierBehaviour, { readonly outcome: SendOutcome["outcome"]; readonly sentence: string }>> = {
   accepts: { outcome: "accepted", sentence: "a message that the carrier takes is accepted" },
   refuses: { outcome: "rejected", sentence: "a message that the carrier refuses is rejected" },
