@@ -35,10 +35,9 @@ export interface ClientOptions {
    */
   readonly timeout?: number | undefined;
   /**
-   * How often a create, check or lookup is repeated after no response (`timeout`, `network`, or a `bad_answer` of 502
-   * to 504) or a 503. Default 1. Repeats have the same idempotency key. They follow after 0.25 s, or after
-   * `retry_after` of the service or a proxy; if that exceeds 5 s, there is none. A retry has no key and is never
-   * repeated.
+   * How often a create, check or lookup is repeated after no response (`timeout`, `network`, a `bad_answer` of 502 to
+   * 504) or a 503. Default 1. Repeats share the idempotency key and follow after 0.25 s or `retry_after`, unless that
+   * exceeds 5 s. A retry has no key and is never repeated.
    */
   readonly retries?: number | undefined;
   /** Default: the global `fetch`. */

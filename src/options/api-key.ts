@@ -1,7 +1,7 @@
 import { isGuessable, isProduction, isPublished } from "./secret.js";
 
 // A key (docs/contract.md#api-keys) is `pp_`, 32 random bytes as 43 digits of base 62, and their CRC-32 as six more.
-// Secret scanners and people recognise it, and a mistyped one is rejected without a look-up.
+// Secret scanners and people recognise it, and a key with a typo is rejected without a look-up.
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -50,7 +50,7 @@ function leaves(issue: z.core.$ZodIssue): Leaf[] {
   // The key of a map is invalid; the path already names it.
   if (issue.code === "invalid_key") return issue.issues.flatMap((inner) => leaves({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union") return [issue];
-  // A branch for another kind of value says nothing useful about the value's size.
+  // A branch for another kind of value has no useful message about the value's size.
   const inner = issue.errors.filter((branch) => !branch.some(({ code, path }) => code === "invalid_type" && path.length === 0)).flat();
   const deep = inner.filter(({ path }) => path.length > 0);
   const deeper = deep.length > 0 ? deep : inner.filter(({ code }) => code === "too_small");

@@ -72,10 +72,9 @@ export interface Draws {
 }
 
 /**
- * The candidates in the order in which to try them: closed breakers first; of these, routes that the authentication has
- * not used yet, then by priority, cost, and chance in proportion to weight times health. Other routes come last, the
- * best one first, so that one carries if there is no alternative. For probes a half-open route goes first, unless a
- * closed one is preferred.
+ * The candidates in the order in which to try them. Closed breakers go first: unused routes before used ones, then by
+ * priority, cost, and chance in proportion to weight times health. Other routes come last, the best one first, in case
+ * nothing else can carry. A probe goes to a half-open route first, unless a closed one is preferred.
  */
 export function rankRoutes(candidates: readonly Candidate[], draws: Draws): readonly RankedRoute[] {
   const order = candidates

@@ -5,9 +5,7 @@ export function shellQuoted(text: string): string {
 
 /**
  * A curl command for each route, to paste into a POSIX shell from top to bottom. The first stores the authentication's
- * UUID in `$AUTH`, which the next two use.
- *
- * The code in the third is wrong on purpose (`invalid`): replace it with the one from the message.
+ * UUID in `$AUTH`, which the next two use. The code in the third is wrong on purpose (`invalid`).
  */
 export function curls(
   url: string,

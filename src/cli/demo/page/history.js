@@ -110,7 +110,7 @@ function curlOf({ method, path, sent }) {
   ].join(" \\\n  ");
 }
 
-/** A word of a POSIX shell that stands for exactly this text. */
+/** Quotes a text for a POSIX shell. */
 function quoted(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -5,7 +5,10 @@ const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-di
 const shown = new Map();
 let onCode;
 
-/** The phone on the page. It shows every message of the demo, including those requested with curl. `fillCode` receives the code that was tapped. */
+/**
+ * The phone on the page. It shows every message of the demo, including those requested with curl. `fillCode` receives
+ * the code that was tapped.
+ */
 export function startPhone(events, fillCode) {
   onCode = fillCode;
   // A message is sent again with its receipt, and after a reconnect.

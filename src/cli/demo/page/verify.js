@@ -3,7 +3,10 @@ import { at, make } from "./json.js";
 import { hideNotice } from "./phone.js";
 import { clock, countryName, wordsFor } from "./words.js";
 
-/** The verification in progress; undefined while a number is asked for. `over`: why it cannot succeed any more. `denied`: whether the page shows that the next message has to wait. */
+/**
+ * The verification in progress; undefined while a number is asked for. `over`: why it cannot succeed any more.
+ * `denied`: whether the page shows that the next message has to wait.
+ */
 let current;
 /** Server time minus this browser's, in ms: the clock of a phone on the network may be wrong. */
 let skew = 0;
