@@ -4,52 +4,58 @@ import type { DeliveryStatusEvent } from "../src/contract/callback.js";
 
 export type { DeliveryStatusEvent };
 
-/** Seconds that a webhook's timestamp may be off (Standard Webhooks). */
+/** Maximum deviation of a webhook's timestamp, in seconds (Standard Webhooks). */
 const tolerance = 5 * 60;
 
-/** "Random. At least 24 bytes (192 bits, 512 maximum)" (Standard Webhooks, Signature scheme). A longer key than that is no weaker, so none is refused here. */
+/**
+ * "Random. At least 24 bytes (192 bits, 512 maximum)" (Standard Webhooks, Signature scheme). Longer keys are as strong,
+ * so they are accepted.
+ */
 const shortestKey = 24;
 
-/** Base64 in either alphabet, with its padding or without. */
+/** Base64 in either alphabet, with or without padding. */
 const base64 = /^(?:[\w+/-]{4})*(?:[\w+/-]{2}(?:==)?|[\w+/-]{3}=?)?$/;
 
-/** Why a webhook was refused. */
+/** Why a webhook was rejected. */
 export class WebhookError extends Error {
   override readonly name = "WebhookError";
 }
 
 export interface VerifyWebhookOptions {
-  /** `whsec_<base64>`, or several while one is being rotated: what `verifier.webhookSecrets(customerUuid)` answers. White space around it is dropped. */
+  /**
+   * `whsec_<base64>`, or several during a rotation: the result of `verifier.webhookSecrets(customerUuid)`. White space
+   * around it is removed.
+   */
   readonly secret: string | readonly string[];
-  /** The request's headers: a `Headers`, or an object of them as node, Express, Fastify and Lambda have it. */
+  /** The request's headers: a `Headers`, or an object as in node, Express, Fastify and Lambda. */
   readonly headers: Pick<Headers, "get"> | Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The request's body to the letter, before any JSON parser. */
+  /** The exact body of the request, before any JSON parser. */
   readonly body: string | Uint8Array | ArrayBuffer;
   /** Milliseconds since the epoch. Default: now. */
   readonly now?: number;
 }
 
 /**
- * Reads a delivery-status callback, for receivers. Throws `WebhookError` unless a signature under one of the secrets holds and the timestamp is at most 5 minutes off;
- * and for every webhook where one of the secrets is none that could be kept: below 24 bytes, an empty variable, no base64.
- *
- * A callback may come more than once: `webhook-id` stays the same, so keep the ids you have handled.
+ * Verifies and reads a delivery-status callback, for receivers. Throws `WebhookError` unless a signature under one of
+ * the secrets is valid and the timestamp is at most 5 minutes off. An invalid secret (below 24 bytes, empty, not
+ * base64) rejects every webhook. A callback may come more than once with the same `webhook-id`, so store the ids you
+ * have handled.
  */
 export function verifyWebhook({ secret, headers, body, now = Date.now() }: VerifyWebhookOptions): DeliveryStatusEvent {
   const keys = keysOf(secret);
   const id = onlyHeader(headers, "webhook-id");
   const timestamp = onlyHeader(headers, "webhook-timestamp");
-  // Told so that a clock that answers NaN accepts nothing.
+  // Written so that a clock that returns NaN accepts nothing.
   if (!/^\d{1,12}$/.test(timestamp) || !(Math.abs(now / 1000 - Number(timestamp)) <= tolerance))
     throw new WebhookError("webhook-timestamp is more than 5 minutes off");
 
   const bytes = bytesOf(body);
   const made = keys.map((key) => Buffer.from(createHmac("sha256", key).update(`${id}.${timestamp}.`).update(bytes).digest("base64")));
-  // "v1,<signature>", several behind spaces; where the header came twice, behind a comma.
+  // "v1,<signature>", several separated by spaces; if the header is repeated, by commas.
   const given = headerValues(headers, "webhook-signature")
     .flatMap((value) => value.split(/[\s,]+/))
     .flatMap((part, at, parts) => (parts[at - 1] === "v1" ? [Buffer.from(part)] : []));
-  // Every pair is compared; a prefix of a signature has another length and is none.
+  // Every pair is compared. A prefix of a signature has another length and never matches.
   const matches = made.flatMap((mine) => given.map((theirs) => theirs.length === mine.length && timingSafeEqual(theirs, mine)));
   if (!matches.includes(true)) throw new WebhookError("no signature in webhook-signature holds; is the secret right, and is body the raw body?");
   try {
@@ -59,7 +65,7 @@ export function verifyWebhook({ secret, headers, body, now = Date.now() }: Verif
   }
 }
 
-/** The keys of all secrets. One that is none makes the others worth nothing: whoever knows it could sign. */
+/** The keys of all secrets. A single invalid one is an error: anyone could sign with it. */
 function keysOf(secret: unknown): Buffer[] {
   if (!Array.isArray(secret)) return [keyOf("secret", secret)];
   if (secret.length === 0) throw secretError("secret", "is an empty list");
@@ -83,14 +89,14 @@ function secretError(path: string, fault: string): WebhookError {
   );
 }
 
-/** The value of a header that may stand there once. */
+/** The value of a header that may occur only once. */
 function onlyHeader(headers: VerifyWebhookOptions["headers"], name: string): string {
   const [value, ...more] = headerValues(headers, name);
   if (more.length > 0) throw new WebhookError(`the header ${name} stands there more than once`);
   return value;
 }
 
-/** All values of a header, of which there is one at least; names are of any case. */
+/** All values of a header, at least one. Names are case-insensitive. */
 function headerValues(headers: VerifyWebhookOptions["headers"], name: string): [string, ...string[]] {
   const values = typeof headers?.get === "function" ? [headers.get(name)] : valuesIn(headers, name);
   const [first, ...more] = values.filter((value) => typeof value === "string" && value !== "") as string[];

@@ -13,7 +13,7 @@ export type { CheckRequest, CreateAuthenticationRequest, FaultCode, LookupReques
 export type ClientFetch = (
   url: string,
   init: {
-    /** Left out for GET. */
+    /** Omitted for GET. */
     readonly method?: string;
     readonly headers: Record<string, string>;
     readonly body?: string;
@@ -23,17 +23,21 @@ export type ClientFetch = (
 ) => Promise<{ readonly status: number; readonly headers: { get(name: string): string | null }; text(): Promise<string> }>;
 
 export interface ClientOptions {
-  /** Where the service is, what stands before `/v1` included: `https://otp.example.com/api`. */
+  /** Address of the service, including everything before `/v1`: `https://otp.example.com/api`. */
   readonly baseUrl: string;
   /** One of the customer's API keys. */
   readonly apiKey: string;
-  /** The customer that the key belongs to. */
+  /** The customer that owns the key. */
   readonly customerUuid: string;
-  /** Seconds that each attempt may take, its whole answer included. Default 10: the service waits up to 5 for the carrier and 2 for its store. An hour at most. */
+  /**
+   * Seconds for each attempt, including the whole response. Default 10, as the service waits up to 5 for the carrier
+   * and 2 for its store. At most 3600.
+   */
   readonly timeout?: number | undefined;
   /**
-   * How often a create, check or lookup is repeated that got no answer (`timeout`, `network`, a `bad_answer` of 502 to 504) or a 503. A repeat bears the same idempotency key and comes after a quarter of a second, or after the
-   * answer's `retry_after`, be it the service's or a proxy's; one that asks for more than 5 seconds is not waited for. A retry has no key and is never repeated. Default 1.
+   * How often a create, check or lookup is repeated after no response (`timeout`, `network`, a `bad_answer` of 502 to
+   * 504) or a 503. Default 1. Repeats share the idempotency key and follow after 0.25 s or `retry_after`, unless that
+   * exceeds 5 s. A retry has no key and is never repeated.
    */
   readonly retries?: number | undefined;
   /** Default: the global `fetch`. */
@@ -41,40 +45,48 @@ export interface ClientOptions {
 }
 
 export interface ClientCallOptions {
-  /** Ends the call: it rejects with the signal's reason. */
+  /** Aborts the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface KeyedCallOptions extends ClientCallOptions {
   /**
-   * 1 to 255 printable ASCII characters: the same key and body answer the same, without a second message or a second wrong code. Give one that you keep where the whole call may be made again (by your own caller, after a crash).
-   * Default: a random UUID for each call, which its repeats share.
+   * 1 to 255 printable ASCII characters. The same key and body return the same result, without a second message or
+   * wrong code. Store it if the whole call may be repeated (by your own caller, after a crash). Default: a random UUID
+   * for each call, which its repeats share.
    */
   readonly idempotencyKey?: string | undefined;
 }
 
 type Input<R extends { readonly customer_uuid?: string | undefined }> = Omit<R, "customer_uuid">;
 
-/** What any of them holds. */
+/** The fields of all requests. */
 type AnyInput = Partial<Input<RetryRequest & LookupRequest>>;
 
-/** The four calls of `/v1`. Each rejects with `FaultError` where the service refuses the call itself, with `TransportError` where no answer of its came, with the reason of a signal that was aborted. */
+/**
+ * The four calls of `/v1`. Each rejects with `FaultError` if the service rejects the call, with `TransportError` if
+ * there is no response from it, and with the signal's reason if it was aborted.
+ */
 export interface Client {
   /** Sends a code. */
   createAuthentication(request: Input<CreateAuthenticationRequest>, options?: KeyedCallOptions): Promise<CreateAnswer>;
-  /** Sends another. After a `TransportError` ask again: if a message went out the answer is `denied` until its cool-down is over. */
+  /**
+   * Sends another code. After a `TransportError`, call it again: if a message was sent, the result is `denied` until
+   * its cool-down is over.
+   */
   retry(request: Input<RetryRequest>, options?: ClientCallOptions): Promise<RetryAnswer>;
-  /** Is this the code? **Only `valid` proves anything.** */
+  /** Checks a code. **Only `valid` proves anything.** */
   check(request: Input<CheckRequest>, options?: KeyedCallOptions): Promise<CheckAnswer>;
-  /** What is known of a number. */
+  /** Returns what is known about a number. */
   lookup(request: Input<LookupRequest>, options?: ClientCallOptions): Promise<LookupAnswer>;
 }
 
 /**
- * A client of a phoneproof service, for servers: Node 20 and later, Bun, Deno, Workers. **Never use it in a browser or an app: the API key would be public**, and whoever has it sends messages at your cost.
- * The process that holds the verifier calls the verifier itself, which takes the same requests.
+ * A client of a phoneproof service, for servers: Node 20 and later, Bun, Deno, Workers. **Never use it in a browser or
+ * an app: the API key would be public**, and anyone who has it can send messages at your expense. The process that has
+ * the verifier calls it directly, with the same requests.
  *
- * @throws TypeError for an option that cannot work.
+ * @throws TypeError for an invalid option.
  */
 export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch: given }: ClientOptions): Client {
   need("baseUrl", baseUrl, /^https?:\/\/[^\s?#@]+$/, "like https://example.com");
@@ -100,7 +112,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
       signal?.addEventListener("abort", end);
       let failed: FaultError | TransportError;
       try {
-        // The global one is looked up at each call, so that tools which replace it later are heard.
+        // The global `fetch` is read on each call, so that tools can replace it later.
         const answer = await (given ?? fetch)(v1 + path, {
           ...(request && { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) }),
           headers: {
@@ -157,12 +169,12 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
   };
 }
 
-/** @throws TypeError unless the value is text of this form. It is not told: it may be a key. */
+/** @throws TypeError unless the value is text of this form. The error omits the value, which may be a key. */
 function need(option: string, value: unknown, form: RegExp, what: string): void {
   if (typeof value !== "string" || !form.test(value)) throw new TypeError(`createClient: ${option} must be ${what}`);
 }
 
-/** Of text that is no JSON, an empty one. */
+/** The object in a text; an empty one if it is not JSON. */
 function objectOf(text: string): Partial<Fault & RetryResponse & LookupResponse> {
   try {
     return Object(JSON.parse(text));
@@ -171,6 +183,9 @@ function objectOf(text: string): Partial<Fault & RetryResponse & LookupResponse>
   }
 }
 
-/** What an answer must hold, by the first letter of its call: a status of that call and an id; of a lookup a kind of line and a number. */
+/**
+ * What a response must contain, by the first letter of its call: one of the call's statuses and an id; for a lookup, a
+ * line type and a number.
+ */
 const known =
   /^\["(a","(pending|spam_detected)|r","(approved|denied|no_attempt)|c","((in)?valid|without_attempt)|[rc]","(expired_auth|already_validated)|[arc]","rate_limited|l","[A-Z]\w+)","/;

@@ -4,14 +4,14 @@ const texts = { status: "status", nextRetryAt: "next-retry-at", name: "name", la
 const numbers = { length: "length", remainingChecks: "remaining-checks", remainingRetry: "remaining-retry" } as const;
 const flags = { disabled: "disabled", required: "required" } as const;
 
-/** The attribute of each property that stands in one. */
+/** The attribute of each property that has one. */
 export const attributes = { ...texts, ...numbers, ...flags };
 
-/** Digits of a code where none are told, and the most that there are. */
+/** Default and maximum number of digits. */
 const usualLength = 6;
 const greatestLength = 12;
 
-/** Elements of a class, with an accessor for each. */
+/** Extends a class of elements with an accessor for each attribute. */
 export function reflecting(elements: typeof HTMLElement): new () => HTMLElement & Pick<OtpInputProperties, keyof typeof attributes> {
   class Reflecting extends elements {}
   for (const [property, attribute] of Object.entries(attributes)) {

@@ -1,4 +1,4 @@
-/** Unicode's decimal digits read as ASCII. It keeps those of a script in runs of ten, zero first. */
+/** Converts Unicode's decimal digits to ASCII. Those of a script are in runs of ten, from zero up. */
 function asciiDigits(text: string): string {
   return text.replace(/(?![0-9])\p{Nd}/gu, (digit) => {
     const point = digit.codePointAt(0) as number;
@@ -13,7 +13,10 @@ export function digitsOf(text: string): string {
   return asciiDigits(text).replace(/\D/g, "");
 }
 
-/** The code of so many digits in a text, which may be a whole message: behind the `#` of its last line, in one piece, or in groups ("123 456", "12-34-56"). Part of a longer number is none. */
+/**
+ * The code of `length` digits in a text, possibly a whole message: after the `#` of its last line, in one piece, or in
+ * groups ("123 456", "12-34-56"). Part of a longer number is not a code.
+ */
 export function codeIn(text: string, length: number): string | undefined {
   const plain = asciiDigits(text.replace(/\p{Cf}/gu, ""));
   const group = "[\\s\\p{Pd}]?";
@@ -25,7 +28,10 @@ export function codeIn(text: string, length: number): string | undefined {
   return undefined;
 }
 
-/** Which digits of a text come into a field in the place of what is selected there. A whole code takes the place of all, and digits that find no room that of those behind them. */
+/**
+ * The digits of a text to insert into a field, and the range that they replace. A whole code replaces everything.
+ * Digits beyond the selection overwrite those that follow if the field is full.
+ */
 export function placed(
   text: string,
   value: string,

@@ -5,22 +5,22 @@ import type { OtpAnswer } from "./types.js";
 import { codeFromMessage } from "./web-otp.js";
 import { languageOf, triesLeft, waitingFor, wordsFor, wordsOf } from "./words.js";
 
-/** Attributes whose change is news of the server. */
+/** Attributes that change with a response of the server. */
 const news: readonly string[] = ["status", "next-retry-at", "remaining-checks", "remaining-retry"];
 
-/** Statuses after which no message can follow, and none is waited for. */
+/** Statuses after which no message can follow. */
 const over = /^(valid|already_validated|expired_auth|rate_limited|spam_detected|no_attempt|without_attempt)$/;
 
-/** Statuses that are no fault of anybody. */
+/** Statuses that are not errors. */
 const tones: Readonly<Record<string, string>> = { pending: "info", approved: "info", denied: "info", valid: "success" };
 
-/** Milliseconds until the button may be pressed again where no answer says otherwise. */
+/** Milliseconds until the button is enabled again, unless a response sets another time. */
 const pressPause = 3_000;
 
-/** A wait is read out once in so many seconds. */
+/** Seconds between two announcements of the remaining wait. */
 const spokenEvery = 30;
 
-/** Where there is no page (a server that renders one) the class is made, and never used. */
+/** On a server that renders pages, the class is defined but never used. */
 const HTMLElement = (globalThis.HTMLElement ?? class {}) as typeof globalThis.HTMLElement;
 
 export class OtpInput extends reflecting(HTMLElement) {
@@ -35,26 +35,29 @@ export class OtpInput extends reflecting(HTMLElement) {
   readonly #words = part("span", "words");
   readonly #tries = part("span", "tries");
   readonly #message = part("p", "message", { id: "message", dir: "auto" }, this.#words, " ", this.#tries);
-  /** What the page describes the field by. */
+  /** The description that the page refers to. */
   readonly #about = part("span", "about", { id: "about", hidden: true });
   readonly #resend = part("button", "resend", { type: "button", dir: "auto" });
-  /** Read out when it changes, and seen by nobody. */
+  /** Visually hidden, and announced when it changes. */
   readonly #live = part("div", "live", { role: "status" });
   readonly #root = part("div", "root", {}, this.#label, part("div", "room", {}, this.#field), this.#message, this.#about, this.#resend, this.#live);
-  /** A language may be said anywhere above. */
+  /** Any ancestor may have a `lang`. */
   readonly #languages = new MutationObserver(() => this.#plan());
   #lang = "en";
   #answer: OtpAnswer | null = null;
-  /** What was in the field when it was last looked at. */
+  /** The content of the field at the last change. */
   #seen = "";
-  /** Whether the person changed the code since the last news, which was of another one then. */
+  /** Whether the user has changed the code since the last response, which was about the previous code. */
   #edited = false;
-  /** Whether the form was sent with the code as it stands, by the page or its button, and nothing was told since: the Enter that people press behind the last digit does not send it twice. */
+  /**
+   * Whether the page or its button has submitted the form with the current code, without a response so far. If so,
+   * Enter after the last digit does not submit it again.
+   */
   #sent = false;
   #off = false;
-  /** The server's clock less this device's, ms. */
+  /** The server's clock minus this device's, in ms. */
   #skew = 0;
-  /** When another message may be asked for, ms since the epoch by the server's clock; undefined: never. */
+  /** When another message can be requested, in ms since the epoch by the server's clock; undefined: never. */
   #next: number | undefined;
   #waiting = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -62,7 +65,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   #aloud = false;
   /** Ends the wait for a message that the browser reads. */
   #otp: AbortController | undefined;
-  /** Ends the listening to a form. */
+  /** Removes the listener of the form. */
   #ofForm: AbortController | undefined;
 
   constructor() {
@@ -74,7 +77,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#input.setAttribute("autocorrect", "off");
     this.#input.addEventListener("beforeinput", (event) => this.#insert(event));
     this.#input.addEventListener("input", (event) => {
-      // Told anew once it is taken, so that whoever binds the value has it before `otp-complete`.
+      // Dispatched again after it is handled, so that a page bound to the value has it before `otp-complete`.
       event.stopPropagation();
       this.#typed(event as InputEvent);
     });
@@ -86,10 +89,10 @@ export class OtpInput extends reflecting(HTMLElement) {
     });
     this.#input.addEventListener("change", () => this.dispatchEvent(new Event("change", { bubbles: true })));
     this.#input.addEventListener("focus", () => {
-      // The texts outside may have changed unseen.
+      // The texts outside may have changed without an event.
       this.#render();
       if (this.#wrong) this.select();
-      // Browsers answer one request of a page, the last: another field may have asked since.
+      // Browsers serve only a page's last request, and another field may have made one since.
       if (this.value.length < this.length) this.#listen();
     });
     for (const type of ["keyup", "pointerup", "select", "selectionchange"]) this.#input.addEventListener(type, () => this.#showBoxes());
@@ -100,7 +103,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     return this.#input.value;
   }
 
-  /** As of every field, a value that a program sets fires no event. */
+  /** As with every field, setting the value in code fires no event. */
   set value(value: string | null | undefined) {
     this.#input.value = digitsOf(`${value ?? ""}`).slice(0, this.length);
     this.#take(false);
@@ -117,7 +120,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     if (!Number.isNaN(then)) this.#skew = then - Date.now();
     const told = status ?? "";
     this.status = carrier_refused && tones[told] === "info" ? "carrier_refused" : told;
-    // What an answer does not tell stays as it was.
+    // A fact that the response lacks keeps its value.
     this.nextRetryAt = next_retry_at ?? this.nextRetryAt;
     this.remainingChecks = remaining_checks ?? this.remainingChecks;
     this.remainingRetry = remaining_retry ?? this.remainingRetry;
@@ -157,7 +160,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   connectedCallback(): void {
-    // What was set before the script came stands in front of the accessors.
+    // Properties set before the element was defined hide the accessors.
     for (const name of [...Object.keys(attributes), "value", "answer"]) {
       if (!Object.hasOwn(this, name)) continue;
       const value: unknown = Reflect.get(this, name);
@@ -176,7 +179,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   attributeChangedCallback(name: string, _before: string | null, value: string | null): void {
-    // A property that was set before the script came stands in front of the accessor, and goes before.
+    // A property set before the element was defined takes precedence over the attribute.
     if (name === "value" && !Object.hasOwn(this, name)) this.value = value;
     if (name === "length") this.value = this.value;
     if (name === "next-retry-at") {
@@ -215,20 +218,20 @@ export class OtpInput extends reflecting(HTMLElement) {
     if (typeof state === "string") this.value = state;
   }
 
-  /** What is told. After the last wrong code: that there are no more. */
+  /** The status to show. After the last wrong code: that there are no tries left. */
   get #told(): string {
     return this.status === "invalid" && this.remainingChecks === 0 ? "rate_limited" : this.status;
   }
 
-  /** Whether the code that stands there was told to be wrong. */
+  /** Whether the current code was reported wrong. */
   get #wrong(): boolean {
     return this.#told === "invalid" && !this.#edited;
   }
 
-  /** Makes digits of what is about to come into the field, by a command, so that the browser can undo it. */
+  /** Reduces text that is about to be inserted to digits, by a command, so that the browser can undo it. */
   #insert(event: InputEvent): void {
     const text = event.data ?? event.dataTransfer?.getData("text/plain");
-    // What an input method composes cannot be held up.
+    // Input of an input method cannot be cancelled.
     if (!text || !event.cancelable) return;
     const { value, selectionStart, selectionEnd } = this.#input;
     const { digits, from, to } = placed(text, value, selectionStart ?? 0, selectionEnd ?? 0, this.length);
@@ -241,11 +244,14 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#take(true);
   }
 
-  /** Takes what is in the field now. What came unannounced may have any form: composed digits of another script, an autofilled "123-456". */
+  /**
+   * Handles a change of the field. Input without a previous event may have any form: composed digits of another script,
+   * an autofilled "123-456".
+   */
   #typed({ data, isComposing, inputType }: Partial<InputEvent>): void {
     const { value, selectionStart } = this.#input;
     if (!/^\d*$/.test(value) || value.length > this.length) {
-      // What an input method still composes is not changed under its hands.
+      // Text that an input method is still composing must not change.
       if (isComposing) return;
       const before = value.slice(0, selectionStart ?? undefined);
       const [text, start] = data && before.endsWith(data) ? [data, before.length - data.length] : [value, 0];
@@ -254,7 +260,7 @@ export class OtpInput extends reflecting(HTMLElement) {
       this.#input.value = rest.slice(0, from) + digits + rest.slice(to);
       this.#input.setSelectionRange(from + digits.length, from + digits.length);
     }
-    // A code that comes back by undo is not meant to be checked again.
+    // A code restored by undo is not checked again.
     this.#take(true, !inputType?.startsWith("history"));
   }
 
@@ -313,7 +319,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     else this.#internals.setValidity({});
   }
 
-  /** Shows the state once all of it is there: an answer sets several attributes, and is read out once. */
+  /** Renders once after all changes: a response sets several attributes and is announced once. */
   #plan(aloud = false): void {
     this.#aloud ||= aloud;
     if (this.#planned) return;
@@ -358,7 +364,9 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#tick();
   }
 
-  /** The text of what an attribute refers to. It stands outside the shadow tree, where no reference from within reaches. */
+  /**
+   * The text of the elements that an attribute refers to. They are outside the shadow tree, which cannot refer to them.
+   */
   #textBy(attribute: string): string {
     const ids = this.getAttribute(attribute)?.split(/\s+/) ?? [];
     return textOf(ids.map((id) => (this.getRootNode() as Document).getElementById(id)));
@@ -378,7 +386,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     }
   }
 
-  /** The button, and what it says while it waits. */
+  /** Updates the button and its text during the wait. */
   #tick(): void {
     clearTimeout(this.#timer);
     const words = wordsOf(this.#lang);
@@ -397,14 +405,14 @@ export class OtpInput extends reflecting(HTMLElement) {
     if (this.#waiting) this.#timer = setTimeout(() => this.#tick(), wait % 1000 || 1000);
   }
 
-  /** Has it read out, also where it says what it said before. */
+  /** Announces texts, even if they are the same as before. */
   #say(...texts: (string | null)[]): void {
     const told = texts.filter(Boolean).join(" ");
     this.#live.textContent = this.#live.textContent === told ? `${told}\u00a0` : told;
   }
 }
 
-/** An element of the shadow tree under its name for `::part()`. */
+/** An element of the shadow tree, with its name for `::part()`. */
 function part<T extends keyof HTMLElementTagNameMap>(
   tag: T,
   name: string,
@@ -420,7 +428,9 @@ function part<T extends keyof HTMLElementTagNameMap>(
 
 let sheet: CSSStyleSheet | undefined;
 
-/** One for all elements; made in the page, where a policy against inline styles does not reach it. */
+/**
+ * One style sheet for all elements. It is constructed in the page, so a policy against inline styles does not block it.
+ */
 function styleSheet(): CSSStyleSheet {
   if (sheet === undefined) {
     sheet = new CSSStyleSheet();
@@ -429,7 +439,7 @@ function styleSheet(): CSSStyleSheet {
   return sheet;
 }
 
-/** The `lang` of the nearest element that has one, through the shadow roots around it; else the person's. */
+/** The `lang` of the nearest element that has one, across shadow roots; else the user's language. */
 function languageAbove(element: Element): string {
   for (let here: Element | undefined = element; here !== undefined; here = (here.getRootNode() as Partial<ShadowRoot>).host) {
     const lang = here.closest("[lang]")?.getAttribute("lang");

@@ -1,4 +1,7 @@
-/** Colours are mixed of the page's text colour, so that they stand out on whatever it stands out from: light, dark, or a theme of one's own. Lengths of cells follow the room there is. Digits are written from left to right in every script. */
+/**
+ * Colours are derived from the page's text colour, for contrast on any background: light, dark or a custom theme. Cells
+ * adapt to the available width. Digits are written from left to right in every script.
+ */
 export const style = `
 :host {
   display: block;

@@ -1,4 +1,7 @@
-/** The code of the next message whose last line is `@domain #code`, where the browser reads them (Chrome on Android asks the person first). Undefined: it does not, the person declined, or the signal was aborted. */
+/**
+ * The code of the next message whose last line is `@domain #code`, if the browser reads messages (Chrome on Android
+ * asks the user first). Undefined if it does not, the user declined, or the signal was aborted.
+ */
 export async function codeFromMessage(signal: AbortSignal): Promise<string | undefined> {
   if (!("OTPCredential" in globalThis)) return undefined;
   try {

@@ -1,19 +1,19 @@
-/** What the element says in one language. */
+/** The element's texts in one language. */
 export interface OtpWords {
   readonly label: string;
   readonly pending: string;
   readonly approved: string;
   readonly denied: string;
   readonly rate_limited: string;
-  /** `spam_detected`, `no_attempt`, `without_attempt` and `carrier_refused`. */
+  /** For `spam_detected`, `no_attempt`, `without_attempt` and `carrier_refused`. */
   readonly unsent: string;
   readonly valid: string;
   readonly invalid: string;
   readonly already_validated: string;
   readonly expired_auth: string;
-  /** Whatever else: a fault of the call, an outage. */
+  /** For everything else: an error of the call, an outage. */
   readonly failed: string;
-  /** What the browser says where a form is sent with fewer digits. */
+  /** The browser's message if a form is submitted with too few digits. */
   readonly incomplete: string;
   readonly resend: string;
   /** With `{when}`, which `Intl.RelativeTimeFormat` writes: "in 24 seconds". */
@@ -23,7 +23,10 @@ export interface OtpWords {
   readonly tries: Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string };
 }
 
-/** By BCP 47 language, with the script where that decides (`zh-Hant`). Change what you like, add your own: `otpWords.sv = { … }`. */
+/**
+ * By BCP 47 language, with the script if it matters (`zh-Hant`). Change any of them or add your own: `otpWords.sv = { …
+ * }`.
+ */
 export const otpWords: Record<string, OtpWords> = {
   ar: {
     label: "رمز التحقق",
@@ -322,10 +325,13 @@ export const otpWords: Record<string, OtpWords> = {
   },
 };
 
-/** As they came, before a page changes any. */
+/** The original texts, before a page changes any. */
 const own = { ...otpWords };
 
-/** The language of `otpWords` for a tag: as it stands, by its script ("zh-TW" is written in `Hant`), by its language alone, else English. */
+/**
+ * The language of `otpWords` for a tag: the tag itself, its language and script ("zh-TW" is written in `Hant`), its
+ * language alone, or English.
+ */
 export function languageOf(tag: string): string {
   try {
     const { language, script } = new Intl.Locale(tag).maximize();
@@ -335,11 +341,11 @@ export function languageOf(tag: string): string {
   }
 }
 
-/** Statuses that have words of their own. Those of an attempt that sent nothing share theirs, and whatever else failed shares one. */
+/** Statuses with a text of their own. Those of an attempt that sent nothing share one, and so do all other errors. */
 const worded = ["pending", "approved", "denied", "rate_limited", "valid", "invalid", "already_validated", "expired_auth"] as const;
 const unsent: readonly string[] = ["spam_detected", "no_attempt", "without_attempt", "carrier_refused"];
 
-/** What a status, or the code of a fault, means to the person. */
+/** The text for a status or an error code. */
 export function wordsFor(lang: string, status: string): string {
   return wordsOf(lang)[worded.find((one) => one === status) ?? (unsent.includes(status) ? "unsent" : "failed")];
 }
@@ -357,7 +363,7 @@ export function waitingFor(lang: string, seconds: number): string {
   return wordsOf(lang).wait.replace("{when}", when);
 }
 
-/** Words that a page left out of its own are the element's, in that language or else in English. */
+/** Texts that a page omits come from the element, in that language or in English. */
 export function wordsOf(lang: string): OtpWords {
   return { ...own.en, ...own[lang], ...otpWords[lang] } as OtpWords;
 }

@@ -1,4 +1,4 @@
-/** Reads a whole number that was given to an option. Throws a `TypeError` that names the option. */
+/** Reads an integer option. Throws a `TypeError` that names the option. */
 export function integer(option: string, text: string, least: number, most: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < least || value > most) throw new TypeError(`${option} takes a whole number from ${least} to ${most}, not "${text}"`);

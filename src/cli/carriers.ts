@@ -12,14 +12,14 @@ import type { SmsSender } from "../ports/sms-sender.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A carrier that `--sender` names. */
+/** A carrier for `--sender`. */
 interface Carrier {
   readonly variables: Variables;
-  /** Builds the sender from options that are known to be there. Throws a `TypeError` for values that cannot be used. */
+  /** Builds the sender from options that are all present. Throws a `TypeError` for invalid values. */
   open(options: Readonly<Record<string, string>>): SmsSender;
 }
 
-/** The options come from the environment, all of them texts: what the sender makes of them it checks itself. */
+/** The options come from the environment and are all strings; the sender checks them itself. */
 function carrier<Options>(
   variables: Variables,
   make: (options: Options) => SmsSender,
@@ -52,7 +52,10 @@ export interface CarrierSettings {
   readonly sender: SmsSender;
 }
 
-/** Builds the sender that `--sender` names, from the environment. Throws a `TypeError` that names the option or the variables at fault; values are never part of it. */
+/**
+ * Builds the sender that `--sender` names, from the environment. Throws a `TypeError` that names the option or the
+ * invalid variables, but never their values.
+ */
 export function readCarrier(name: string, env: Environment): CarrierSettings {
   const found = carriers.get(name);
   if (found === undefined) throw new TypeError(`--sender takes one of ${[...carriers.keys()].join(", ")}`);
@@ -75,7 +78,10 @@ export function readCarrier(name: string, env: Environment): CarrierSettings {
   }
 }
 
-/** A line for each carrier, for the help: its variables, of those joined by `|` one, those in brackets optional. */
+/**
+ * One line for each carrier, for the help, with its variables: one of those joined by `|`; those in brackets are
+ * optional.
+ */
 export const carrierUsage: string = [...carriers]
   .map(
     ([

@@ -23,7 +23,8 @@ if (command.kind === "help") {
   process.once("SIGINT", () => stopping.abort());
   process.once("SIGTERM", () => stopping.abort());
   const code = await runWorker(command.settings, { out, err }, stopping.signal);
-  // Clients that the module opened would keep the process alive: they are nobody's now. What was written goes out first.
+  // Clients that the module opened would keep the process alive, and are no longer needed. Pending output is written
+  // first.
   process.stdout.write("", () => process.exit(code));
 } else if (command.kind === "serve") {
   const stopping = new AbortController();
@@ -31,10 +32,10 @@ if (command.kind === "help") {
     ["SIGINT", 2],
     ["SIGTERM", 15],
   ] as const) {
-    // The code is the one of a process that the signal ended. By itself none ends the first process of a container.
+    // The exit code of a process ended by the signal. The first process of a container has no default handler for it.
     process.on(signal, () => (stopping.signal.aborted ? process.exit(128 + number) : stopping.abort()));
   }
-  // Who reads the log has gone: the service goes on.
+  // If the reader of the log exits, the service continues.
   process.stdout.on("error", () => undefined);
   const code = await runServe(command.settings, { out, err }, stopping.signal);
   process.stdout.write("", () => process.exit(code));
@@ -48,7 +49,7 @@ if (command.kind === "help") {
   process.exitCode = 1;
 } else {
   try {
-    // Imported here, so that the help and the refusals answer at once.
+    // Imported late, so that help and usage errors are fast.
     const { startDev } = await import("./start.js");
     const starting = startDev(command.settings, { out, err });
     const stop = () =>
@@ -58,11 +59,11 @@ if (command.kind === "help") {
       );
     process.once("SIGINT", stop);
     process.once("SIGTERM", stop);
-    // Who reads the output has gone (`| head`): nobody would see the messages any more.
+    // The reader of the output has exited (`| head`), so the messages would no longer be visible.
     process.stdout.once("error", stop);
     await starting;
   } catch (error) {
-    // A client that waits for its next try to connect would keep the process alive a while.
+    // A client that waits to reconnect would keep the process alive for a while.
     process.stderr.write(`phoneproof: ${(error as Error).message}\n`, () => process.exit(1));
   }
 }

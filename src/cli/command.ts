@@ -8,7 +8,7 @@ import { defaultDrain, defaultGrace, defaultHost, defaultPort, readServeSettings
 import { type DevSettings, defaultData, readDevSettings } from "./settings.js";
 import { readWorkerSettings, type WorkerSettings } from "./worker.js";
 
-/** What the command line asks for: the help text, one of the commands, or a fault to be told with the usage. */
+/** What the command line asks for: the help text, a command, or an error to print with the usage. */
 export type Command =
   | { readonly kind: "help" }
   | { readonly kind: "dev"; readonly settings: DevSettings }
@@ -108,7 +108,7 @@ Sends nothing and writes nothing. Ends with 1 where there is a fault, else with 
 phoneproof --help           this text
 `;
 
-/** Reads the arguments after the program's name, and the environment. Decides nothing but what they say; never throws. */
+/** Parses the arguments after the program's name, and the environment. Never throws. */
 export function readCommand(args: readonly string[], env: Environment): Command {
   if (args.some((arg) => arg === "--help" || arg === "-h")) return { kind: "help" };
   const [name, ...rest] = args;

@@ -7,12 +7,12 @@ import { type DataSettings, readData, readStore, type StoreSettings } from "./se
 import type { DevOutput } from "./start.js";
 import { type OpenStore, openData, openStore } from "./store.js";
 
-/** What `phoneproof customers` and `phoneproof keys` run with. */
+/** The settings of `phoneproof customers` and `phoneproof keys`. */
 export interface CustomersSettings {
   readonly store: StoreSettings | DataSettings;
   /** The current one first. */
   readonly secret: string | readonly [current: string, previous: string];
-  /** One JSON object a line on stdout. */
+  /** Whether to print one JSON object per line. */
   readonly json: boolean;
   readonly run: (customers: CustomersOfStore) => Promise<object | readonly object[]>;
 }
@@ -32,7 +32,7 @@ const options = {
 } as const;
 
 interface Action {
-  /** The words after the action's name; those in brackets are optional. */
+  /** The arguments after the action's name; those in brackets are optional. */
   readonly words: readonly ("UUID" | "KEY_ID" | "[KEY_ID]")[];
   readonly options: readonly (keyof typeof options)[];
   /** `argument` is checked by the verifier. */
@@ -52,7 +52,10 @@ const actions: Readonly<Record<string, Action>> = {
   "keys list": { words: ["UUID"], options: [], run: ({ keys }, argument) => keys.list(argument) },
 };
 
-/** Reads the arguments after `customers` or `keys`, and the environment. Throws a `TypeError` that names the one at fault. */
+/**
+ * Reads the arguments after `customers` or `keys`, and the environment. Throws a `TypeError` that names the invalid
+ * one.
+ */
 export function readCustomersSettings(command: "customers" | "keys", args: readonly string[], env: Environment): CustomersSettings {
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   const [name, ...words] = positionals;
@@ -77,7 +80,7 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   const argument = {
     customer_uuid: uuid,
     key_id,
-    // "": none.
+    // "" removes the name.
     name: values.name === "" ? null : values.name,
     policy: values.policy === undefined ? undefined : readPolicy(values.policy),
     webhookSecrets: values["webhook-secrets"] ? (env["PHONEPROOF_WEBHOOK_SECRETS"]?.split(",") ?? null) : undefined,
@@ -97,9 +100,9 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
 }
 
 /**
- * Runs one call of `verifier.customers` and prints what it returns.
+ * Runs one call of `verifier.customers` and prints its result.
  *
- * @returns The exit code: 0, or 1 after an error; its message holds no key and no secret.
+ * @returns The exit code: 0, or 1 after an error. The error message contains no key and no secret.
  */
 export async function runCustomers({ store, secret, json, run }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
   let opened: OpenStore | undefined;
@@ -107,7 +110,7 @@ export async function runCustomers({ store, secret, json, run }: CustomersSettin
     opened = await ("file" in store ? openData(store, () => undefined) : openStore(store));
     const { customers } = createVerifier({
       store: opened.store,
-      // Nothing is sent. Policies with a spend ceiling are checked against the real sender when your verifier reads them.
+      // Never sends. Policies with a spend ceiling are checked against the real sender when your verifier reads them.
       sender: { send: async () => ({ outcome: "rejected", reason: "this command sends nothing" }), plan: () => undefined },
       secret,
       countries: "all",
@@ -131,7 +134,7 @@ export async function runCustomers({ store, secret, json, run }: CustomersSettin
   }
 }
 
-/** One field a line, then an empty line. */
+/** One field per line, then an empty line. */
 function inLines(one: object): string {
   const lines = Object.entries(one).map(([field, value]) => `${field.padEnd(16)}${typeof value === "object" ? JSON.stringify(value) : value}\n`);
   return `${lines.join("")}\n`;

@@ -4,18 +4,18 @@ import { verifierOf } from "./module.js";
 import { type DataSettings, readData } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
-/** What `phoneproof doctor` runs with. */
+/** The settings of `phoneproof doctor`. */
 export interface DoctorSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
-  /** The file of a module that leaves its store to the command. Absent: in memory. */
+  /** The file for a module that leaves its store to the command. Absent: in memory. */
   readonly data?: DataSettings;
-  /** Values for development are faults. */
+  /** Whether values for development are errors. */
   readonly production: boolean;
   readonly json: boolean;
 }
 
-/** Reads the arguments after `doctor`. Throws a `TypeError` that names the one at fault. */
+/** Reads the arguments after `doctor`. Throws a `TypeError` that names the invalid one. */
 export function readDoctorSettings(args: readonly string[]): DoctorSettings {
   const options = { data: { type: "string" }, development: { type: "boolean" }, json: { type: "boolean" } } as const;
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
@@ -27,9 +27,10 @@ export function readDoctorSettings(args: readonly string[]): DoctorSettings {
 }
 
 /**
- * Prints what `diagnose` finds, faults first. A module that gives no verifier is a fault too: options that cannot work throw there, and say what to fix.
+ * Prints the findings of `diagnose`, errors first. A module that exports no verifier is an error too: invalid options
+ * throw there, with a message that explains the fix.
  *
- * @returns The exit code: 1 where there is a fault, else 0. Clients that the module opened are still open.
+ * @returns The exit code: 1 if there is an error, else 0. Clients that the module opened are still open.
  */
 export async function runDoctor({ module, data, production, json }: DoctorSettings, { out, err }: DevOutput): Promise<number> {
   const findings = await findingsOf(production, () => verifierOf(module, data, (line) => err(`phoneproof: ${line}\n`)));

@@ -3,17 +3,20 @@ import { generateApiKey } from "../access/accounts.js";
 import type { Store } from "../ports/store.js";
 import type { Identity } from "./settings.js";
 
-/** Who calls the demo: the customer, and a second one, whose authentications expire soon. */
+/** The customer that calls the demo, and a second one, whose authentications expire soon. */
 export interface DevIdentity extends Identity {
   readonly hasty: Pick<Identity, "customer_uuid" | "api_key">;
 }
 
-/** Where it stands in the store. No customer has this name. */
+/** Where the store keeps it. No real customer has this name. */
 const place = { customer: "phoneproof dev", id: "identity" };
 
 const keptFor = 50 * 365 * 86_400_000;
 
-/** What is not given: made by the first process that asks, and kept in the store, so that what it holds is the same customer's after a restart. */
+/**
+ * Completes the identity. Missing values are created by the first process that asks, and stored, so that the stored
+ * data still belongs to the same customer after a restart.
+ */
 export async function identityIn(store: Store, given: Partial<Identity>): Promise<DevIdentity> {
   const caller = () => ({ customer_uuid: randomUUID(), api_key: generateApiKey().key });
   const made: DevIdentity = { ...caller(), secret: randomBytes(32).toString("base64url"), hasty: caller() };

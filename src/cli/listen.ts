@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 
-/** Listens; answers the port, which is another than the one asked for where that is 0. Rejects with what node:net says. */
+/** Listens and returns the port, which the system chooses if `port` is 0. Rejects with the error of node:net. */
 export function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
@@ -12,14 +12,14 @@ export function listen(server: Server, host: string, port: number): Promise<numb
   });
 }
 
-/** What stands between `listen` and its port, and the mend. `portOption`: what sets the port. */
+/** Explains why listening failed, and the fix. `portOption`: the option that sets the port. */
 export function listenFault(error: unknown, host: string, port: number, portOption = "--port"): Error {
   const { code } = error as NodeJS.ErrnoException;
   if (code === "EADDRINUSE") return new Error(`port ${port} of ${host} is taken: stop what listens there, or choose another with ${portOption}`);
   return new Error(`cannot listen on ${host}:${port} (${code}): choose another address with --host or another port with ${portOption}`, { cause: error });
 }
 
-/** The base address of what listens there, without a slash at its end. */
+/** The base address of a server that listens there, without a trailing slash. */
 export function urlOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -6,14 +6,15 @@ import type { Store } from "../ports/store.js";
 import type { DataSettings } from "./settings.js";
 import { openData } from "./store.js";
 
-/** What the commands ask of a verifier that a module exports: it may be of another copy of this package. */
+/** What the commands use of a module's verifier. It may come from another copy of this package. */
 export type ExportedVerifier = Pick<Verifier, "flush" | "close"> & Partial<Verifier>;
 
-/** What a module that leaves its store to the command exports: `({ store }) => createVerifier({ store, … })`. */
+/** The export of a module that leaves its store to the command: `({ store }) => createVerifier({ store, … })`. */
 type Build = (parts: { readonly store: Store }) => unknown;
 
 /**
- * The verifier, or the promise of one, that the module exports as `verifier` or by default; or what a function exported so makes of the store that `data` names. `warn` gets a line where there is no file.
+ * The verifier that the module exports as `verifier` or by default, directly or as a promise. An exported function is
+ * called with the store that `data` names. `warn` gets a line if there is no file.
  *
  * @throws Error that names the fix.
  */
@@ -29,7 +30,7 @@ export async function verifierOf(module: string, data: DataSettings | undefined,
       throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
     throw new Error(`importing ${path} failed; correct the error there: ${wordsOf(error)}`);
   }
-  // A CommonJS module's exports come as the default export, with its own `default` in them.
+  // A CommonJS module's exports are the default export and may contain a `default` of their own.
   const inner = exported["default"] as Record<string, unknown> | null | undefined;
   const promised = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]];
   const candidates = await settled(Promise.all(promised), `the promise that ${path} exports`).catch((error: unknown) => {
@@ -51,7 +52,7 @@ export async function verifierOf(module: string, data: DataSettings | undefined,
 async function built(build: Build, data: DataSettings | undefined, warn: (line: string) => void, path: string): Promise<unknown> {
   const { store } = await openData(data, warn);
   try {
-    // The verifier closes the store with itself.
+    // The verifier closes the store.
     return await settled(Promise.resolve(build({ store })), `the promise of ${path}'s function`);
   } catch (error) {
     if (error instanceof NeverSettled) throw error;
@@ -61,7 +62,10 @@ async function built(build: Build, data: DataSettings | undefined, warn: (line: 
 
 class NeverSettled extends Error {}
 
-/** What the promise comes to; an error where nothing is left in the process that could settle it, which Node would end without a word. `whose` names it. */
+/**
+ * The result of the promise. Throws if nothing left in the process can settle it: Node would exit without a message.
+ * `whose`: its name for the error.
+ */
 async function settled<T>(promise: Promise<T>, whose: string): Promise<T> {
   let idle = () => {};
   const never = new Promise<never>((_, reject) => {

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from "node:http";
 
-/** The body of a request as text; undefined where it is longer than `limit` bytes. It is read to its end in any case, so that the answer is heard. */
+/**
+ * The body of a request as text; undefined if it exceeds `limit` bytes. Always read to its end, so that the client gets
+ * the response.
+ */
 export async function readText(request: IncomingMessage, limit: number): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;

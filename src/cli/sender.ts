@@ -2,21 +2,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 import type { CarrierSettings } from "./carriers.js";
 
-/** What `--fail` makes of every message: refused; handed over, but the answer is unclear; handed over, and no answer within the service's time limit. */
+/** What `--fail` does to every message: rejected; sent with an unclear response; or sent without a response in time. */
 export const failures = ["rejected", "unknown", "timeout"] as const;
 export type Failure = (typeof failures)[number];
 
-/** What becomes of the demo's messages. */
+/** How the demo sends messages. */
 export interface SendSettings {
   /** Absent: nothing leaves this machine. */
   readonly carrier?: CarrierSettings;
-  /** Seconds until every send is answered. */
+  /** Seconds until each send returns. */
   readonly latency: number;
   /** Never together with `carrier`. */
   readonly fail?: Failure;
 }
 
-/** By which a message's receipts, which come from the page, find it. */
+/** The id by which receipts from the page find a message. */
 export function carrierIdOf({ authentication_uuid, attempt }: { readonly authentication_uuid: string; readonly attempt: number }): {
   readonly messageId: string;
   readonly idSpace: string;
@@ -25,10 +25,11 @@ export function carrierIdOf({ authentication_uuid, attempt }: { readonly authent
 }
 
 /**
- * The demo's sender: hands each message to the carrier, if there is one, and shows it as soon as the outcome is known, unless it was rejected.
+ * The demo's sender. It hands each message to the carrier, if there is one, and shows it as soon as the outcome is
+ * known, unless it was rejected.
  *
  * @param show Shows a message that was, or may have been, sent.
- * @param note Takes a line on what became of a message, where that is not simply that it was shown.
+ * @param note Receives a line about a message's outcome, unless the message was simply shown.
  */
 export function devSender(
   { carrier, latency, fail }: SendSettings,
@@ -40,7 +41,7 @@ export function devSender(
     async send(message, context) {
       const stop = AbortSignal.any([context.signal, closing.signal]);
       const { receipt_url: _, ...withoutReceipts } = message;
-      // Carriers refuse receipt URLs that only this machine can reach.
+      // Carriers reject receipt URLs that only this machine can reach.
       const handOver = async () => carrier?.sender.send(withoutReceipts, { signal: stop, deadline: context.deadline, timeLeft: context.timeLeft });
       const [answer] = await Promise.all([handOver(), fail === "timeout" ? aborted(stop) : pause(latency, stop)]);
       const outcome = judge(answer, fail, stop.aborted);
@@ -65,14 +66,14 @@ function judge(answer: SendOutcome | undefined, fail: Failure | undefined, late:
   return answer ?? { outcome: "accepted" };
 }
 
-/** Control characters are shown as `?`, so that no carrier can steer the terminal. */
+/** Control characters are replaced by `?`, so that a carrier cannot send escape sequences to the terminal. */
 function inWords(outcome: SendOutcome): string {
   const more = outcome.outcome === "accepted" ? outcome.messageId : outcome.reason;
   const head = { accepted: "accepted", rejected: "rejected, so it is not shown", unknown: "outcome unknown, so it counts as sent" }[outcome.outcome];
   return `${head}${more === undefined ? "" : ` (${more.replace(/\p{C}/gu, "?")})`}`;
 }
 
-/** Waits, but not past `stop`. */
+/** Waits, but not after `stop`. */
 function pause(seconds: number, stop: AbortSignal): Promise<void> {
   return seconds === 0 ? Promise.resolve() : sleep(seconds * 1000, undefined, { signal: stop }).catch(() => undefined);
 }

@@ -4,45 +4,45 @@ import { integer } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
 import { type Failure, failures, type SendSettings } from "./sender.js";
 
-/** The store that `--store` names, by the package that speaks to it. The URL may hold a password. */
+/** The store that `--store` names, by the package that connects to it. The URL may contain a password. */
 export type StoreSettings = (
   | { readonly driver: "redis" | "mongodb" | "pg"; readonly url: string }
   | { readonly driver: "@upstash/redis"; readonly url: string; readonly token: string }
 ) & {
-  /** What the store's own option says. Absent: its default. */
+  /** The value of the store's own option. Absent: its default. */
   readonly prefix?: string;
 };
 
-/** The file that `--data` names, or stands for. */
+/** The file for `--data`, given or by default. */
 export interface DataSettings {
   readonly file: string;
-  /** `--data` named it: where no SQLite is there, that is an error. */
+  /** Whether `--data` was given: then a missing SQLite is an error. */
   readonly isAsked: boolean;
 }
 
-/** What `phoneproof dev` runs with. */
+/** The settings of `phoneproof dev`. */
 export interface DevSettings extends SendSettings {
   /** Address to listen on. */
   readonly host: string;
-  /** The port asked for; absent: the first free one from 3000 on. */
+  /** The requested port. Absent: the first free one from 3000 on. */
   readonly port?: number;
-  /** Absent: what `data` says. */
+  /** Absent: `data` is used. */
   readonly store?: StoreSettings;
   /** Absent: in memory. */
   readonly data?: DataSettings;
-  /** One JSON object a line on stdout, everything else on stderr. */
+  /** Whether to print one JSON object per line to stdout, and everything else to stderr. */
   readonly json: boolean;
   /** Seconds from creation to `expires_at`. */
   readonly lifetime: number;
-  /** Seconds of cool-down after each send; as many retries as there are numbers. */
+  /** Seconds of cool-down after each send; one number for each retry. */
   readonly cooldown: readonly number[];
-  /** Who calls, and the key of the codes' digests, as far as the environment says. */
+  /** The customer that calls and the key of the codes' digests, as far as the environment sets them. */
   readonly given: Partial<Identity>;
-  /** The variables that were unset, so that what they stand for is this process's own, or the file's. */
+  /** The variables that were not set: their values are created by this process or read from the file. */
   readonly unset: readonly string[];
 }
 
-/** Who calls, and the key of the codes' digests. */
+/** The customer that calls, and the key of the codes' digests. */
 export interface Identity {
   readonly customer_uuid: string;
   readonly api_key: string;
@@ -68,7 +68,9 @@ const identity = {
   PHONEPROOF_DEV_SECRET: { form: /^.{32,}$/s, words: "at least 32 characters" },
 } as const;
 
-/** Reads the arguments after `dev`, and the environment. Throws a `TypeError` that names the option or variable at fault. */
+/**
+ * Reads the arguments after `dev`, and the environment. Throws a `TypeError` that names the invalid option or variable.
+ */
 export function readDevSettings(args: readonly string[], env: Environment): DevSettings {
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   if (positionals.length > 0) throw new TypeError(`unexpected ${positionals.join(" ")}`);
@@ -101,21 +103,22 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
   };
 }
 
-/** Where data is kept that `--data` does not place. */
+/** Default path of the data file. */
 export const defaultData = "./phoneproof.db";
 
-/** Reads what `--data` says; `undefined` for memory. */
+/** Reads the value of `--data`; returns `undefined` for memory. */
 export function readData(value: string | undefined): DataSettings | undefined {
   if (value === "") throw new TypeError("--data takes the path of a file, or memory");
   return value === "memory" ? undefined : { file: value ?? defaultData, isAsked: value !== undefined };
 }
 
-/** Reads what `--store` says. The URL is never part of a fault: it may hold a password. */
+/** Reads the value of `--store`. Errors never contain the URL, which may contain a password. */
 export function readStore(url: string, env: Environment): StoreSettings {
   if (/^rediss?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "redis", url };
   if (/^postgres(ql)?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "pg", url };
   if (/^mongodb(\+srv)?:\/\/./i.test(url)) return { driver: "mongodb", url };
-  // The token goes with every request: in the clear only where it does not leave the machine. Upstash takes no user name and password.
+  // The token is sent with every request, so plain HTTP is allowed only on this machine. Upstash has no user name and
+  // password.
   if (URL.canParse(url) && /^(https:\/\/[^@]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/?)$/i.test(url)) {
     const token = env["UPSTASH_REDIS_REST_TOKEN"];
     if (!token) throw new TypeError("--store https://… needs the environment variable UPSTASH_REDIS_REST_TOKEN: the REST token of your Upstash database");

@@ -19,35 +19,35 @@ import { carrierIdOf, devSender } from "./sender.js";
 import type { DevSettings } from "./settings.js";
 import { type OpenStore, openData, openStore } from "./store.js";
 
-/** Where the demo writes. */
+/** The demo's output. */
 export interface DevOutput {
-  /** The standard output. */
+  /** Writes to standard output. */
   readonly out: (text: string) => void;
-  /** The standard error. */
+  /** Writes to standard error. */
   readonly err: (text: string) => void;
 }
 
-/** The demo as it runs. */
+/** The running demo. */
 export interface Dev {
-  /** Base address, without a slash at its end. */
+  /** Base address, without a trailing slash. */
   readonly url: string;
-  /** Ends every connection, the event streams included, and lets go of the port. */
+  /** Ends every connection, including event streams, and releases the port. */
   close(): Promise<void>;
 }
 
-/** The port to begin with when none was asked for, and how many after it are tried. */
+/** The first port to try by default, and how many after it are tried. */
 const firstPort = 3000;
 const portsTried = 100;
 
 /**
  * Starts the service with its store, prints how to call it, and shows every message.
  *
- * @throws Error when the store cannot be used or no port could be listened on; the message names the mend.
+ * @throws Error if the store cannot be used or no port is available. The message names the fix.
  */
 export async function startDev(settings: DevSettings, output: DevOutput): Promise<Dev> {
   const opened = settings.store === undefined ? await openData(settings.data, (line) => output.err(`${line}\n`)) : await openStore(settings.store);
   try {
-    // Processes that share a server say themselves who calls.
+    // Processes that share a server have their identity in the environment.
     const identity = await identityIn(settings.store === undefined ? opened.store : memoryStore(), settings.given);
     return await serve(settings, identity, opened, output);
   } catch (error) {
@@ -57,7 +57,7 @@ export async function startDev(settings: DevSettings, output: DevOutput): Promis
 }
 
 async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenStore, { out, err }: DevOutput): Promise<Dev> {
-  // The verifier is told the address that its callbacks may go to: so the port comes first.
+  // The verifier needs the address for its callbacks, so the port comes first.
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const server = createServer((request, response) => listener(request, response));
   const port = await listenSomewhere(server, settings);
@@ -139,12 +139,12 @@ async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenS
   };
 }
 
-/** An address that stands for all of them is reached by the loopback's. */
+/** A wildcard address is reached through loopback. */
 function reachable(host: string): string {
   return { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
 }
 
-/** Flags one number, so that the answer can be seen. */
+/** Flags one number, to demonstrate the response. */
 function spamRule(number: string): SpamRule {
   return {
     name: "demo",
@@ -177,7 +177,7 @@ function banner(url: string, settings: DevSettings, identity: DevIdentity, store
   ].join("\n");
 }
 
-/** Listens on the port asked for, or on the first free one from 3000 on; answers the port. */
+/** Listens on the requested port, or on the first free one from 3000 on. Returns the port. */
 async function listenSomewhere(server: Server, { host, port }: DevSettings): Promise<number> {
   const last = port ?? firstPort + portsTried;
   for (let candidate = port ?? firstPort; ; candidate++) {

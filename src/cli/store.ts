@@ -6,30 +6,31 @@ import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../ports/store.js";
 import type { DataSettings, StoreSettings } from "./settings.js";
 
-/** The demo's store, with the client that it runs on. */
+/** The demo's store and its client. */
 export interface OpenStore {
   readonly store: Store;
   /** For the banner. */
   readonly name: string;
-  /** Lets go of the client. */
+  /** Closes the client. */
   close(): Promise<void>;
 }
 
-/** A store whose server has not been heard of yet. */
+/** A store whose server has not responded yet. */
 interface Candidate extends OpenStore {
-  /** Settles once the server has done something for the store. */
+  /** Settles once the server has executed a command for the store. */
   probe(): Promise<unknown>;
-  /** What the client says of its tries to connect. */
+  /** The client's last error while connecting. */
   fault?(): unknown;
 }
 
-/** Milliseconds until a server that gives no answer is given up at the start. */
+/** Milliseconds to wait at the start for a server that does not respond. */
 const startTimeout = 3_000;
 
 /**
- * Opens the file that `--data` names, or a store in memory: for `memory`, and where the file is only the default and this Node.js has no SQLite, which `warn` then gets a line about.
+ * Opens the file that `--data` names, or a store in memory: for `memory`, or if the file is only the default and this
+ * Node.js has no SQLite. In that case `warn` gets a line.
  *
- * @throws Error when the file cannot be used; the message names `--data` and the fix.
+ * @throws Error if the file cannot be used. The message names `--data` and the fix.
  */
 export async function openData(data: DataSettings | undefined, warn: (line: string) => void): Promise<OpenStore> {
   const inMemory: OpenStore = { store: memoryStore(), name: "the memory store", async close() {} };
@@ -49,9 +50,10 @@ export async function openData(data: DataSettings | undefined, warn: (line: stri
 }
 
 /**
- * Opens the store that `--store` names, and sees to it that its server answers.
+ * Opens the store that `--store` names, and checks that its server responds.
  *
- * @throws Error when the driver is not installed or the server cannot be used; the message names `--store` and the mend. The URL may hold a password: no driver puts that into its errors.
+ * @throws Error if the driver is not installed or the server cannot be used. The message names `--store` and the fix.
+ * The URL may contain a password, which no driver includes in its errors.
  */
 export async function openStore(settings: StoreSettings): Promise<OpenStore> {
   const explained = (error: unknown) => {
@@ -80,13 +82,16 @@ export async function openStore(settings: StoreSettings): Promise<OpenStore> {
   }
 }
 
-/** The clients come with the options that `docs/stores.md` names: they reconnect by themselves, and fail fast meanwhile. */
+/**
+ * The clients have the options that `docs/stores.md` lists: they reconnect automatically and fail fast while
+ * disconnected.
+ */
 const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming: { readonly prefix?: string }, token: string) => Promise<Candidate>>> = {
   async redis(url, naming) {
     const { createClient } = await driver("redis", () => import("redis"));
     let fault: unknown;
     const client = createClient({ url, disableOfflineQueue: true, commandOptions: { timeout: 1_000 } });
-    // Without a listener an error would end the process. Requests that it makes fail are told by the verifier.
+    // Without a listener an error would end the process. The verifier reports requests that fail because of it.
     client.on("error", (error) => (fault = error));
     const store = redisStore({ client, ...naming });
     return {
@@ -115,7 +120,7 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
   async pg(url, { prefix }) {
     const { Pool } = (await driver("pg", () => import("pg"))).default;
     const pool = new Pool({ connectionString: url, max: 16, connectionTimeoutMillis: 1_500, query_timeout: 1_500 });
-    // Without a listener a connection that the server ends while nothing is asked would end the process.
+    // Without a listener, the process would end when the server closes an idle connection.
     pool.on("error", () => {});
     const store = postgresStore({ pool, ...(prefix !== undefined && { schema: prefix }) });
     return { store, name: "PostgreSQL", probe: () => store.ensureSchema(), close: () => pool.end() };
@@ -128,7 +133,7 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
   },
 };
 
-/** The message names the mend. */
+/** Its message names the fix. */
 class DriverMissing extends Error {}
 
 async function driver<T>(name: string, load: () => Promise<T>): Promise<T> {

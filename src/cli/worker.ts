@@ -5,19 +5,19 @@ import { type ExportedVerifier, verifierOf } from "./module.js";
 import { type DataSettings, readData } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
-/** What `phoneproof worker` runs with. */
+/** The settings of `phoneproof worker`. */
 export interface WorkerSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
-  /** The file of a module that leaves its store to the command. Absent: in memory. */
+  /** The file for a module that leaves its store to the command. Absent: in memory. */
   readonly data?: DataSettings;
-  /** Seconds between two looks for callbacks that are due. */
+  /** Seconds between two searches for due callbacks. */
   readonly interval: number;
-  /** One look, then the end. */
+  /** Whether to search once and exit. */
   readonly once: boolean;
 }
 
-/** Reads the arguments after `worker`. Throws a `TypeError` that names the one at fault. */
+/** Reads the arguments after `worker`. Throws a `TypeError` that names the invalid one. */
 export function readWorkerSettings(args: readonly string[]): WorkerSettings {
   const options = { data: { type: "string" }, interval: { type: "string" }, once: { type: "boolean" } } as const;
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
@@ -35,11 +35,11 @@ export function readWorkerSettings(args: readonly string[]): WorkerSettings {
 }
 
 /**
- * Delivers callbacks for the verifier that the module exports, until `stop`; then waits for the deliveries under way and closes the verifier.
+ * Delivers callbacks for the verifier that the module exports, until `stop`. Then waits for deliveries in progress and
+ * closes the verifier. It works even if the verifier has a worker too: in one process no two take the same record.
  *
- * It flushes whether the verifier has a worker of its own or not: within a process no two take the same record.
- *
- * @returns The exit code: 0; 1 when the one flush of `--once` failed or was stopped; 2 when the module gives no verifier. Clients that the module opened are still open.
+ * @returns The exit code: 0; 1 if the single flush of `--once` failed or was stopped; 2 if the module exports no
+ * verifier. Clients that the module opened are still open.
  */
 export async function runWorker({ module, data, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   let verifier: ExportedVerifier;
@@ -65,7 +65,7 @@ export async function runWorker({ module, data, interval, once }: WorkerSettings
   return code;
 }
 
-/** The timer between two looks is what keeps the process alive. */
+/** The timer between two searches keeps the process alive. */
 async function flushEvery(interval: number, verifier: ExportedVerifier, err: DevOutput["err"], stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     await verifier.flush().catch((error: Error) => err(`phoneproof: the look for due callbacks failed and is tried again: ${error.message}\n`));

@@ -1,7 +1,7 @@
 import { isGuessable, isProduction, isPublished } from "./secret.js";
 
 // A key (docs/contract.md#api-keys) is `pp_`, 32 random bytes as 43 digits of base 62, and their CRC-32 as six more.
-// Secret scanners and people recognise it, and a mistyped one is rejected without a look-up.
+// Secret scanners and people recognise it, and a key with a typo is rejected without a look-up.
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -20,13 +20,13 @@ export function apiKeyOf(bytes: Uint8Array): string {
   return `pp_${drawn}${checksum(drawn)}`;
 }
 
-/** Longer than any key, in characters: what comes in the header is not worth hashing then. */
+/** Longer than any key, in characters. Longer header values are not worth hashing. */
 export const longestKey = 512;
 
-/** A key may stand as its digest. */
+/** A key may be given as its digest. */
 const digest = /^sha256:[0-9a-fA-F]{64}$/;
 
-/** How digests are spelled elsewhere: by sha256sum, OpenSSL, Subresource Integrity. */
+/** Other notations for digests: of sha256sum, OpenSSL, Subresource Integrity. */
 const otherDigest = /^(?:sha2?-?256\b|[0-9a-f]{64}(?:\s|$))/i;
 
 /** What is wrong with a key in the configuration. */
@@ -37,7 +37,7 @@ export function keyFault(key: string): string | undefined {
   return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
 }
 
-/** What is wrong with a key that no request will ever carry, if anything: it mostly came so out of a file or a variable. */
+/** What is wrong with a key that no request could carry, if anything: mostly an error in a file or a variable. */
 function formFault(key: string): string | undefined {
   if (key.trim() !== key) return "has white space around it, which no header carries: cut it off, for example with .trim()";
   if (/[^ -~]/.test(key)) return "must be of printable ASCII characters: it stands in a header";

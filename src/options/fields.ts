@@ -36,7 +36,7 @@ export function unlessMilliseconds(given: number): string {
   return `say ${given / 1000} if you meant milliseconds`;
 }
 
-/** An object of the user's, passed on as it is. */
+/** The application's own object, passed on unchanged. */
 export const methods = <T>(what: string, names: readonly (keyof NonNullable<T> & string)[]) =>
   z.custom<NonNullable<T>>(
     (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as NonNullable<T>)[name] === "function"),

@@ -43,14 +43,14 @@ const kinds: Readonly<Record<string, string>> = {
 
 type Leaf = Pick<z.core.$ZodIssue, "path" | "message">;
 
-/** Of a union, the branch that failed for the right reason: the one whose faults are deeper than the union itself. */
+/** For a union, the branch that failed for the right reason: the one whose errors are deeper than the union itself. */
 function leaves(issue: z.core.$ZodIssue): Leaf[] {
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not an option: remove it or mend its spelling" }));
-  // A key of a map is at fault; the path already names it.
+  // The key of a map is invalid; the path already names it.
   if (issue.code === "invalid_key") return issue.issues.flatMap((inner) => leaves({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union") return [issue];
-  // A branch for another kind of value says nothing useful about the value's size.
+  // A branch for another kind of value has no useful message about the value's size.
   const inner = issue.errors.filter((branch) => !branch.some(({ code, path }) => code === "invalid_type" && path.length === 0)).flat();
   const deep = inner.filter(({ path }) => path.length > 0);
   const deeper = deep.length > 0 ? deep : inner.filter(({ code }) => code === "too_small");

@@ -10,10 +10,14 @@ import { policyFaults, ruleFaults } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
 import type { VerifierOptions } from "./types.js";
 
-/** The options as the engine uses them: checked, with defaults. Durations, except those of `policy`, are milliseconds. */
+/**
+ * The options as the engine uses them: checked, with defaults. Durations, except those of `policy`, are milliseconds.
+ */
 export type Settings = Readonly<ReturnType<typeof settingsOf>>;
 
-/** Checks the options and fills in the defaults. Throws `invalid_options`, which names each option's path and the fix. */
+/**
+ * Checks the options and fills in the defaults. Throws `invalid_options`, which names each option's path and the fix.
+ */
 export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that answers them"]);

@@ -6,7 +6,7 @@ import type { ReceiptSource } from "../ports/receipts.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { ValidOptions } from "./schema.js";
 
-/** What is wrong with options that are valid one by one. */
+/** What is wrong with options that are each valid on their own. */
 export function ruleFaults({ policy, customers, message, receipts, countries, sender, lookup, lookupBeforeSend }: ValidOptions): string[] {
   const own = Array.isArray(customers) ? customers.map((one, at) => [`customers.${at}.policy`, one.policy && withOverride(policy, one.policy)] as const) : [];
   const needsPrice = lookup !== undefined && parsePrice(lookup.price) === undefined;

@@ -17,17 +17,17 @@ const fewestBits = 64;
 /** Bits that a word is worth, whatever its length: one of 256. */
 const bitsOfWord = 8;
 
-/** What reads as a word: drawn letters have four consonants in a row sooner or later. */
+/** What reads as a word: random letters sooner or later have four consonants in a row. */
 const word = /^(?!.*[^aeiouy]{4})[a-z]{3,}$/i;
 
-/** Words of placeholders: worth nothing. */
+/** Words of placeholders, which are worth nothing. */
 const placeholder =
   /^(?:and|api|app|base|bits?|bytes?|changeme|change|characters?|chars?|default|dev|development|example|for|foo|bar|here|hex|insert|key|least|live|local|long|must|not|one|only|openssl|password|passphrase|phoneproof|please|prod|production|put|rand|random|replace|sample|secrets?|some|string|super|test|tests|testing|than|that|the|this|token|use|value|verifier|verify|very|with|you|your)$/i;
 
 /**
- * Whether a secret or key is worth less than 64 bits by a plain estimate. A character counts as one of those that occur;
- * 0 if it repeats or follows its neighbour, or ends four characters seen before. A word counts 8 bits at most, 0 if
- * placeholders use it; a symbol counts 1.
+ * Whether a secret or key is worth less than 64 bits by a plain estimate. A character counts as one of those that
+ * occur; 0 if it repeats or follows its neighbour, or ends four characters seen before. A word counts 8 bits at most, 0
+ * if placeholders use it; a symbol counts 1.
  */
 export function isGuessable(secret: string): boolean {
   let bits = 0;

@@ -23,21 +23,24 @@ export interface CustomerConfig extends Customer {
 }
 
 /**
- * A number that no message is sent to. Caps and the built-in spam rules do not count it; your own rules, lists, cool-downs
- * and the checks per authentication do. In one day, across all its authentications, it accepts up to sends per day ×
- * checks wrong codes (50 by default); after that, its checks return `rate_limited`.
+ * A number that no message is sent to. Caps and the built-in spam rules do not count it; your own rules, lists,
+ * cool-downs and the checks per authentication do. In one day, across all its authentications, it accepts up to sends
+ * per day × checks wrong codes (50 by default); after that, its checks return `rate_limited`.
  */
 export interface TestNumber {
   /** E.164 form. */
   readonly number: string;
   /** 4 to 10 digits. Default: random, and not shown anywhere. */
   readonly code?: string | undefined;
-  /** Default `accepted`. `undeliverable`: accepted, then reported so; `slow`: no answer within `sendTimeout`. */
+  /** Default `accepted`. `undeliverable`: accepted, then reported so; `slow`: no response within `sendTimeout`. */
   readonly outcome?: "accepted" | "rejected" | "undeliverable" | "slow" | undefined;
 }
 
 interface MessageOptions {
-  /** Text with `{code}`, or by BCP 47 tag `{ default, fr: "…" }`, or a function. Default `"Your verification code is {code}"`. */
+  /**
+   * Text with `{code}`, or by BCP 47 tag `{ default, fr: "…" }`, or a function.
+   * Default `"Your verification code is {code}"`.
+   */
   readonly text?: MessageText | undefined;
   /** Selects the language, as a BCP 47 tag. Default: the one most spoken in the number's country. */
   readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
@@ -50,7 +53,10 @@ interface MessageOptions {
 }
 
 interface ListOptions {
-  /** A number on it gets `blocked_number`, on retry `rate_limited`; an address or a device `spam_detected`. Wins over `safe`. */
+  /**
+   * A number on it gets `blocked_number`, on retry `rate_limited`; an address or a device `spam_detected`. Wins over
+   * `safe`.
+   */
   readonly block?: ListSource | undefined;
   /** Exempt from every spam rule, never from a cap. */
   readonly safe?: ListSource | undefined;
@@ -82,25 +88,35 @@ export interface CallbackOptions {
   readonly sender?: CallbackSender | undefined;
 }
 
-/** What `createVerifier` accepts. Durations are seconds. An option that is `undefined` counts as omitted, at every level. */
+/**
+ * What `createVerifier` accepts. Durations are seconds. An option that is `undefined` counts as omitted, at every
+ * level.
+ */
 export interface VerifierOptions {
-  /** Where authentications are stored: `memoryStore()`, `sqliteStore({ file })`, `postgresStore({ pool })`, `redisStore({ client })`, `mongoStore({ db })`, or your own. */
+  /**
+   * Where authentications are stored: `memoryStore()`, `sqliteStore({ file })`, `postgresStore({ pool })`,
+   * `redisStore({ client })`, `mongoStore({ db })`, or your own.
+   */
   readonly store: Store;
   /** Hands messages to a carrier. */
   readonly sender: SmsSender;
   /**
-   * At least 32 characters, the same in every process: `openssl rand -base64 32` makes one. With `NODE_ENV` `production`,
-   * one that can be guessed is rejected. Codes are stored only as digests under it. While you rotate: `[current, previous]`.
+   * At least 32 characters, the same in every process: `openssl rand -base64 32` makes one. With `NODE_ENV`
+   * `production`, one that can be guessed is rejected. Codes are stored only as digests under it. While you rotate:
+   * `[current, previous]`.
    */
   readonly secret: string | readonly [current: string, previous: string];
-  /** A key like `secret`, for hashes of numbers, devices and addresses. Default: `secret`, whose rotation resets the windows. */
+  /**
+   * A key like `secret`, for hashes of numbers, devices and addresses. Default: `secret`, whose rotation resets the
+   * windows.
+   */
   readonly pepper?: string | undefined;
   /** ISO 3166-1 alpha-2 codes of the countries allowed to receive messages, or `"all"`, which invites SMS fraud. */
   readonly countries: "all" | readonly CountryCode[];
   /**
-   * Who may call over HTTP: a list, your own object that finds them, or `"store"`: those created by `verifier.customers` and
-   * `phoneproof customers`. Default: one customer without an API key, `00000000-0000-0000-0000-000000000000`, with `policy`;
-   * direct calls need not name it, and `/v1` cannot be mounted.
+   * Who may call over HTTP: a list, your own object that finds them, or `"store"`: those created by
+   * `verifier.customers` and `phoneproof customers`. Default: one customer without an API key,
+   * `00000000-0000-0000-0000-000000000000`, with `policy`; direct calls need not name it, and `/v1` cannot be mounted.
    */
   readonly customers?: readonly CustomerConfig[] | Customers | "store" | undefined;
   /** An online source for lookup, or `lookupChain([…])` of several. Default: the numbering plan alone. */
@@ -115,18 +131,25 @@ export interface VerifierOptions {
   /** How long lookup waits for its provider. Default 2, at most 600. */
   readonly lookupTimeout?: number | undefined;
   /**
-   * Whether create looks a number up before it sends, for up to `lookupTimeout`: lines that cannot receive codes are then
-   * `invalid_line` even if the numbering plan does not show it, and a router with `network: "lookup"` knows the network.
-   * If nothing is known by then, the message is sent all the same. Default false.
+   * Whether create looks a number up before it sends, for up to `lookupTimeout`: lines that cannot receive codes are
+   * then `invalid_line` even if the numbering plan does not show it, and a router with `network: "lookup"` knows the
+   * network. If nothing is known by then, the message is sent all the same. Default false.
    */
   readonly lookupBeforeSend?: boolean | undefined;
-  /** How far clocks of processes that share a store may differ; limits reach back twice that further. Default 5, at most 60. */
+  /**
+   * How far clocks of processes that share a store may differ; limits reach back twice that further. Default 5, at most
+   * 60.
+   */
   readonly clockSkew?: number | undefined;
-  /** `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Default `"valid"`. */
+  /**
+   * `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Default
+   * `"valid"`.
+   */
   readonly phoneValidation?: "valid" | "possible" | undefined;
   /**
-   * Numbers in E.164 form, exempt from validity and `countries`. A string gets real messages, under all caps and spam rules.
-   * An object is never sent to and is exempt from them, for app review and tests: anyone who knows its code passes.
+   * Numbers in E.164 form, exempt from validity and `countries`. A string gets real messages, under all caps and spam
+   * rules. An object is never sent to and is exempt from them, for app review and tests: anyone who knows its code
+   * passes.
    */
   readonly testNumbers?: readonly (string | TestNumber)[] | undefined;
   /** Numbers in E.164 form, or prefixes that end in `*`, that never receive a message. Default: none. */
@@ -135,22 +158,35 @@ export interface VerifierOptions {
   readonly ambiguousLineType?: "Unknown" | "Mobile" | undefined;
   /** Your own rules for `spam_detected`. Default: none. */
   readonly spamRules?: readonly SpamRule[] | undefined;
-  /** Returns the country and kind of an address, for the rule `signals`. Called on create with an `ip`, for up to 1 s. */
+  /**
+   * Returns the country and kind of an address, for the rule `signals`. Called on create with an `ip`, for up to 1 s.
+   */
   readonly ipInfo?: ((ip: string) => IpInfo | undefined | Promise<IpInfo | undefined>) | undefined;
-  /** Receives the events of this process. Not awaited; errors are logged once per outage; synchronous work blocks the process. */
+  /**
+   * Receives the events of this process. Not awaited; errors are logged once per outage; synchronous work blocks the
+   * process.
+   */
   readonly onEvent?: ((event: VerifierEvent) => void | Promise<void>) | undefined;
   /** Receives spans and metrics: `openTelemetry()` of `phoneproof/otel`. `verifier.metrics()` works without it. */
   readonly telemetry?: Telemetry | undefined;
-  /** What to block, and what to exempt from the spam rules. A list is read once; a function is called when first needed. */
+  /**
+   * What to block, and what to exempt from the spam rules. A list is read once; a function is called when first needed.
+   */
   readonly lists?: ListOptions | undefined;
-  /** Checks the `proof` of a create: a valid one exempts from spam rules except `crowd`, never from caps. Default: ignored. */
+  /**
+   * Checks the `proof` of a create: a valid one exempts from spam rules except `crowd`, never from caps. Default:
+   * ignored.
+   */
   readonly challenge?: Challenge | undefined;
   /** Where carriers post delivery receipts. Default: nowhere. */
   readonly receipts?: ReceiptOptions | undefined;
   readonly callbacks?: CallbackOptions | undefined;
   /** How far `stats` reaches back: `keep`, up to a year, default 7,776,000 (90 days). `false`: nothing is counted. */
   readonly statistics?: false | { readonly keep?: number | undefined } | undefined;
-  /** The page that `doc_url` links to, `#` and the code appended. Default: `docs/errors.md` of this version on unpkg.com. */
+  /**
+   * The page that `doc_url` links to, `#` and the code appended. Default: `docs/errors.md` of this version on
+   * unpkg.com.
+   */
   readonly docUrl?: string | undefined;
   /** Where the verifier logs. Default `console`, without `info`. */
   readonly logger?: Logger | undefined;

@@ -1,29 +1,29 @@
-/** What a route takes. A criterion that is absent takes everything; of those present each must hold. */
+/** What a route accepts. All criteria that are present must match; an absent one matches everything. */
 export interface RouteScope {
-  /** ISO 3166-1 alpha-2 codes. A number without a country is in none. */
+  /** ISO 3166-1 alpha-2 codes. A number without a country matches none. */
   readonly countries?: ReadonlySet<string> | undefined;
   /** Beginnings of numbers in E.164 form, for example `+3361`. */
   readonly prefixes?: readonly string[] | undefined;
-  /** `MCC` or `MCC-MNC`, for example `208` or `208-01`. A number whose network is not known is in none. */
+  /** `MCC` or `MCC-MNC`, for example `208` or `208-01`. A number of unknown network matches none. */
   readonly networks?: readonly string[] | undefined;
 }
 
-/** What a host's own source knows of a number's network. */
+/** What the application's own source knows about a number's network. */
 export interface Network {
   /** Mobile country code, three digits. */
   readonly mcc?: string | undefined;
-  /** Mobile network code, two or three digits; `01` and `001` are two codes. */
+  /** Mobile network code, two or three digits; `01` and `001` are different codes. */
   readonly mnc?: string | undefined;
 }
 
-/** Where a message goes. */
+/** The destination of a message. */
 export interface Target {
   readonly to: string;
   readonly country: string | undefined;
   readonly network: Network | undefined;
 }
 
-/** Whether a route takes messages to this target. */
+/** Whether a route accepts messages to this target. */
 export function routeMatches(scope: RouteScope, { to, country, network }: Target): boolean {
   if (scope.countries !== undefined && (country === undefined || !scope.countries.has(country))) return false;
   if (scope.prefixes !== undefined && !scope.prefixes.some((prefix) => to.startsWith(prefix))) return false;
@@ -35,33 +35,33 @@ function isNetwork(wanted: string, network: Network | undefined): boolean {
   return wanted === network.mcc || (network.mnc !== undefined && wanted === `${network.mcc}-${network.mnc}`);
 }
 
-/** A route that matches, as it stands now. */
+/** A route that matches, in its current state. */
 export interface Candidate {
   readonly name: string;
   /** Lower goes first. */
   readonly priority: number;
-  /** Lower goes first among those of one priority; 0 where cost does not matter. */
+  /** Lower goes first within a priority; 0 if cost does not matter. */
   readonly cost: number;
   /** Share of the traffic among routes of the same priority, above 0. */
   readonly weight: number;
-  /** What its health leaves of the weight: above 0, at most 1. */
+  /** The part of the weight that its health leaves: above 0, at most 1. */
   readonly health: number;
   readonly breaker: "closed" | "open" | "half-open";
-  /** Whether the breaker has a probe to give. */
+  /** Whether the breaker has a probe left. */
   readonly mayProbe: boolean;
-  /** How good an open route is, for the choice among open ones. */
+  /** How good an open route is, to choose among open ones. */
   readonly quality: number;
-  /** Whether an earlier send of the authentication took it. */
+  /** Whether an earlier send of the authentication used it. */
   readonly tried: boolean;
 }
 
-/** A route at its place, with the reason why it would be the one to go first. */
+/** A ranked route, with the reason to choose it if it is the first. */
 export interface RankedRoute {
   readonly name: string;
   readonly reason: string;
 }
 
-/** Chance, from outside: numbers from 0 up to, not including, 1. */
+/** Random numbers, passed in: from 0 up to, not including, 1. */
 export interface Draws {
   /** One for each candidate. */
   readonly order: readonly number[];
@@ -72,8 +72,9 @@ export interface Draws {
 }
 
 /**
- * The candidates in the order in which to try them. First those whose breaker is closed, of these first those that the authentication has not used yet, then by priority, then by cost, then by chance, each in proportion to its weight times its health.
- * A route whose breaker is not closed comes last, the best one first, so that one of them still carries when there is no other; but for the share of messages that are probes: there a half-open route goes first, unless a closed one is preferred.
+ * The candidates in the order in which to try them. Closed breakers go first: unused routes before used ones, then by
+ * priority, cost, and chance in proportion to weight times health. Other routes come last, the best one first, in case
+ * nothing else can carry. A probe goes to a half-open route first, unless a closed one is preferred.
  */
 export function rankRoutes(candidates: readonly Candidate[], draws: Draws): readonly RankedRoute[] {
   const order = candidates
@@ -85,7 +86,10 @@ export function rankRoutes(candidates: readonly Candidate[], draws: Draws): read
   return ordered.map((candidate) => ({ name: candidate.name, reason: reasonFor(candidate, candidates) }));
 }
 
-/** Who arrives first wins with a probability in proportion to its weight, and so does each later place among the rest (a race of exponential clocks). */
+/**
+ * The earliest arrival wins with a probability in proportion to its weight, and so does each later place among the rest
+ * (a race of exponential clocks).
+ */
 function raceTime({ weight, health }: Candidate, draw: number): number {
   return -Math.log(1 - draw) / (weight * health);
 }
@@ -132,9 +136,9 @@ function short(value: number): number {
 }
 
 /**
- * Milliseconds that a try may take; `undefined` when there is too little time left to start one.
- * Where an unknown outcome ends the search, a try gets all that is left: to give up on it earlier would gain nothing. Where the search goes on after one, the time left is shared evenly among the tries that may still follow.
- * The router answers `answerMargin` before the deadline, so that its answer is still heard.
+ * Milliseconds that a try may take; `undefined` if too little time is left to start one. If an unknown outcome ends the
+ * search, a try gets all the time left; otherwise the tries that may follow share it evenly. `answerMargin` is kept
+ * free, so that the router returns before the deadline.
  */
 export function timeForTry(left: number, triesLeft: number, afterUnknown: boolean): number | undefined {
   const usable = left - answerMargin;
@@ -144,10 +148,12 @@ export function timeForTry(left: number, triesLeft: number, afterUnknown: boolea
 /** Milliseconds. */
 export const answerMargin = 50;
 
-/** Milliseconds. A try with less would most likely end unknown, where the send is surely rejected without it. */
+/** Milliseconds. A shorter try would most likely end unknown; without it the send is known to be rejected. */
 export const shortestTry = 100;
 
-/** Whether to go on to the next route: after a sure rejection always, after an unknown outcome only where it was told to. */
+/**
+ * Whether to continue with the next route: always after a rejection, after an unknown outcome only with `afterUnknown`.
+ */
 export function mayFailOver(outcome: "accepted" | "rejected" | "unknown", afterUnknown: boolean): boolean {
   return outcome === "rejected" || (outcome === "unknown" && afterUnknown);
 }

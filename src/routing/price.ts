@@ -1,19 +1,20 @@
-/** What a route's messages cost, by country; `default` where a country has no price of its own. */
+/** The price of a route's messages by country; `default` for countries without their own price. */
 export type Prices = Readonly<Record<string, number>>;
 
-/** The price of one message, if it is known. */
+/** The price of one message, if known. */
 export function priceOf(prices: Prices, country: string | undefined): number | undefined {
   return (country === undefined ? undefined : prices[country]) ?? prices.default;
 }
 
-/** Whether every message that a route may take has a price. `countries`: those it is for; absent: all. */
+/** Whether every message that a route accepts has a price. `countries`: those of the route; absent: all. */
 export function isPriced(prices: Prices, countries: ReadonlySet<string> | undefined): boolean {
   return prices.default !== undefined || (countries !== undefined && [...countries].every((country) => prices[country] !== undefined));
 }
 
 /**
- * What a message may cost at most: on the route planned for it, or on the dearest others that a failover may lead to, `maxRoutes` in all. A route that surely did not send costs nothing, so one of them is paid; with `afterUnknown` each of them may be.
- * `undefined` where one of the prices is not known.
+ * The highest possible price of a message: on its planned route, or on the most expensive others after failover,
+ * `maxRoutes` in all. A route that rejects costs nothing, so only one is paid; with `afterUnknown` each may be.
+ * `undefined` if a price is not known.
  */
 export function highestPrice(
   planned: number | undefined,
@@ -26,7 +27,7 @@ export function highestPrice(
   return afterUnknown ? dearest.reduce((sum, price) => sum + price, planned) : Math.max(planned, ...dearest);
 }
 
-/** What a message did cost: each route that took it, or may have. `undefined` where one of the prices is not known. */
+/** The actual price of a message: of each route that sent it, or may have. `undefined` if a price is not known. */
 export function paidPrice(tries: readonly { readonly price: number | undefined; readonly outcome: "accepted" | "rejected" | "unknown" }[]): number | undefined {
   let sum = 0;
   for (const { price, outcome } of tries) {

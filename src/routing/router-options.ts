@@ -10,72 +10,91 @@ import type { Store } from "../ports/store.js";
 import type { Network } from "./choice.js";
 import type { Prices } from "./price.js";
 
-/** A way to a carrier. Of the criteria `countries`, `prefixes` and `networks`, each that is given must hold. */
+/** A route to a carrier. Each of `countries`, `prefixes` and `networks` that is set must match. */
 export interface RouteOptions {
-  /** Stands in records, steps and `explain`; 1 to 64 letters, digits, `.`, `_`, `:` or `-`, unlike any other route's. */
+  /** Used in records, steps and `explain`: 1 to 64 letters, digits, `.`, `_`, `:` or `-`, unique among the routes. */
   readonly name: string;
   readonly sender: SmsSender;
-  /** ISO 3166-1 alpha-2 codes. Default `"all"`, numbers without a country included. */
+  /** ISO 3166-1 alpha-2 codes. Default `"all"`, including numbers without a country. */
   readonly countries?: readonly CountryCode[] | "all" | undefined;
   /** Beginnings of numbers, for example `"+3361"`. Default: all numbers. */
   readonly prefixes?: readonly string[] | undefined;
-  /** `MCC` or `MCC-MNC`, for example `"208"` or `"208-01"`; needs the option `network`. Default: all networks, unknown ones included. */
+  /**
+   * `MCC` or `MCC-MNC`, for example `"208"` or `"208-01"`; needs the option `network`. Default: all networks, including
+   * unknown ones.
+   */
   readonly networks?: readonly string[] | undefined;
-  /** Lower goes first; the next priority is for failover, for retries and for when the breakers of this one are open. Default 1. */
+  /** Lower goes first. The next priority is for failover, retries, and when this one's breakers are open. Default 1. */
   readonly priority?: number | undefined;
   /** Share of the traffic among routes of the same priority. Default 1. */
   readonly weight?: number | undefined;
-  /** What a message costs, in the unit of `policy.limits.spend`; or one price for each country, `{ default: 0.08, FR: 0.05 }`. Default: not known. */
+  /**
+   * Price of a message, in the unit of `policy.limits.spend`; or by country, `{ default: 0.08, FR: 0.05 }`. Default:
+   * unknown.
+   */
   readonly price?: number | { readonly [country in CountryCode | "default"]?: number } | undefined;
 }
 
-/** When the router holds a route for worse than the others of a country. Durations are seconds. */
+/** When a route counts as worse than the others of a country. Durations are seconds. */
 export interface HealthOptions {
-  /** What is older counts no more. Default 3600. */
+  /** Older events no longer count. Default 3600. */
   readonly window?: number | undefined;
-  /** How long a message waits for its code to be typed before it counts as not converted. Default 60. */
+  /** How long a message waits for its code to be entered before it counts as not converted. Default 60. */
   readonly settle?: number | undefined;
   /** A hand-over that takes longer counts as slow. Default 2. */
   readonly slowAfter?: number | undefined;
-  /** A signal of fewer events says nothing. Default 20. */
+  /** A signal with fewer events is ignored. Default 20. */
   readonly minSample?: number | undefined;
-  /** By how much a route's share of good events may lie below the others' for good; 0.05 is five percentage points. Beyond, its weight falls and its breaker opens as soon as chance cannot explain it. Default `{ conversion: 0.05, handOver: 0.3, receipts: 0.3, latency: 0.5 }`. */
+  /**
+   * How far a route's share of good events may lie below the others'; 0.05 is five percentage points. If chance cannot
+   * explain a larger difference, the route's weight falls and its breaker opens. Default `{ conversion: 0.05, handOver:
+   * 0.3, receipts: 0.3, latency: 0.5 }`.
+   */
   readonly tolerance?: Partial<Record<"conversion" | "handOver" | "receipts" | "latency", number>> | undefined;
-  /** From the opening of a breaker to its first probes; doubles with each round that fails. Default 60. */
+  /** Time from the opening of a breaker to its first probes; doubles with each failed round. Default 60. */
   readonly probeAfter?: number | undefined;
   /** Share of a country's messages that go to half-open routes. Default 0.05. */
   readonly probeShare?: number | undefined;
-  /** Messages of a round of probes. Default 20. */
+  /** Messages in a round of probes. Default 20. */
   readonly probes?: number | undefined;
 }
 
-/** What `router` takes. */
+/** The options of `router`. */
 export interface RouterOptions {
   readonly routes: readonly RouteOptions[];
-  /** What is known of a number's network: `"lookup"` for what the verifier's lookup knows, with its option `lookupBeforeSend`; or a function that answers from memory, called for each message where a route has `networks`. Default: nothing. */
+  /**
+   * Source of a number's network: `"lookup"` for the verifier's lookup, which needs its option `lookupBeforeSend`; or a
+   * synchronous function, called for each message if a route has `networks`. Default: none.
+   */
   readonly network?: "lookup" | ((to: string) => Network | undefined) | undefined;
-  /** Whether among routes of one priority the cheapest goes first, and `weight` decides among equally cheap ones only. A route without a price goes last. Default false. */
+  /**
+   * Whether the cheapest route of a priority goes first; `weight` then decides only among equal prices. A route without
+   * a price goes last. Default false.
+   */
   readonly cheapestFirst?: boolean | undefined;
   readonly failover?:
     | {
-        /** Whether the next route is tried when a message may have been sent: the user may get it twice. Default false. */
+        /** Whether to try the next route if a message may have been sent: the user may get it twice. Default false. */
         readonly afterUnknown?: boolean | undefined;
-        /** Routes tried for one message, the first included. Default 3. */
+        /** Routes tried for one message, including the first. Default 3. */
         readonly maxRoutes?: number | undefined;
       }
     | undefined;
   readonly health?: HealthOptions | undefined;
-  /** The store that the processes share, to share the routes' health over it too. Default: each process knows its own alone. */
+  /** The store that the processes share, to share the routes' health too. Default: each process uses only its own. */
   readonly store?: Store | undefined;
-  /** Where the router reports that the store failed. Default `console`, without `info`. */
+  /** Where the router logs failures of the store. Default `console`, without `info`. */
   readonly logger?: Logger | undefined;
-  /** The verifier's, where that is not the system's: a message's code is counted in the time in which the verifier sent it. Default: the system's clock. */
+  /**
+   * The verifier's clock, if it is not the system's: codes are counted at the time at which the verifier sent them.
+   * Default: the system's clock.
+   */
   readonly clock?: Clock | undefined;
-  /** Chance, from 0 up to, not including, 1; for tests. Default `Math.random`. */
+  /** Random numbers from 0 up to, not including, 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 
-/** Functions and objects of the host, passed on as they are. */
+/** Functions and objects of the application, passed on unchanged. */
 const fn = <T>(what: string) => z.custom<T>((value) => typeof value === "function", `must be ${what}`);
 const methods = <T>(what: string, names: readonly (keyof T & string)[]) =>
   z.custom<T>(
@@ -84,7 +103,7 @@ const methods = <T>(what: string, names: readonly (keyof T & string)[]) =>
   );
 const listOf = (one: z.ZodType<string>) => z.array(one, "must be a list").min(1, "must not be empty: leave it out for a route that takes all");
 const written = (pattern: RegExp, mend: string) => z.string(mend).regex(pattern, mend);
-/** Whole milliseconds, of seconds. */
+/** Seconds in, whole milliseconds out. */
 const seconds = z
   .number("must be a number of seconds")
   .positive("must be more than 0 seconds")
@@ -166,12 +185,15 @@ const RouterSchema = z
     }
   });
 
-/** The options, checked, as the router uses them. Durations are milliseconds. */
+/** The checked options, as the router uses them. Durations are milliseconds. */
 export type RouterSettings = z.output<typeof RouterSchema>;
 export type Route = RouterSettings["routes"][number];
 export type HealthSettings = RouterSettings["health"];
 
-/** Checks the options and fills in the defaults; an explicit `undefined` is as if left out. Throws a `TypeError` that names each option's path and the mend. */
+/**
+ * Checks the options and fills in the defaults; `undefined` counts as omitted. Throws a `TypeError` that names each
+ * invalid option's path and the fix.
+ */
 export function readRouterOptions(options: RouterOptions): RouterSettings {
   const parsed = RouterSchema.safeParse(options, { error: plainWords });
   if (!parsed.success) throw new TypeError(`router: ${optionFaults(parsed.error, [], "options").join("; ")}`);

@@ -9,7 +9,7 @@ import { type TryResult, tryRoute } from "./try-route.js";
 
 export type { HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions };
 
-/** A sender made of senders. */
+/** A sender made of several senders. */
 export interface Router extends SmsSender {
   plan(destination: Destination): Plan | undefined;
   readonly unpriced: readonly string[];
@@ -18,18 +18,18 @@ export interface Router extends SmsSender {
 }
 
 /**
- * A sender made of senders: chooses a route for each message by country, prefix and network, by priority, health and weight, and goes on to another when a route surely did not send it.
+ * A sender made of several senders. It chooses a route for each message by country, prefix and network, then by
+ * priority, health and weight, and fails over when a route is known not to have sent it. Each process keeps the routes'
+ * health in memory. With the option `store`, processes exchange counts every two seconds in the background. Otherwise a
+ * process may miss codes entered elsewhere, and rarely finds a lower conversion.
  *
- * What it knows of the routes' health is kept in the memory of this process. With the option `store` the processes that share it add what they count to counters there, and read them, every two seconds beside the requests: each then judges by
- * the traffic of all. Without it each judges by its own messages, of which it sees but a part of the codes typed where checks reach any process: no route is wronged, but one that converts less is then hardly found.
- *
- * @throws TypeError that names each faulty option and its mend.
+ * @throws TypeError that names each invalid option and the fix.
  */
 export function router(options: RouterOptions): Router {
   const settings = readRouterOptions(options);
   const { routes, network, failover, cheapestFirst, health, clock, random, store } = settings;
   const { afterUnknown, maxRoutes } = failover;
-  // What is counted elsewhere takes up to two exchanges.
+  // Counts of other processes arrive after up to two exchanges.
   const counts = createCounts(health, store && 2 * exchangeEvery);
   const routeHealth = createRouteHealth(health, counts);
   const exchange = store && createExchange(store, counts, settings);
@@ -106,7 +106,7 @@ export function router(options: RouterOptions): Router {
           untried = "no route for the price that was held for it";
           continue;
         }
-        // By differences of this clock alone: the verifier's may be another.
+        // Only differences of this clock are used: the verifier may have another clock.
         const now = clock.now();
         const left = context.timeLeft - Math.max(0, now - calledAt);
         const ms = context.signal.aborted ? undefined : timeForTry(left, choices.length - index, afterUnknown);
@@ -128,7 +128,7 @@ export function router(options: RouterOptions): Router {
         if (!mayFailOver(result.outcome, afterUnknown)) break;
       }
       if (last === undefined) return { outcome: "rejected", reason: `not sent: ${untried}`, steps };
-      // A message that one route may have sent is not surely unsent, whatever the routes after it say.
+      // If one route may have sent the message, a later rejection does not make the outcome certain.
       const final = last.outcome === "rejected" && open !== undefined ? open : last;
       if (final.outcome === "rejected") return { ...final, steps };
       const price = paidPrice(tries);
@@ -163,23 +163,23 @@ export function router(options: RouterOptions): Router {
   };
 }
 
-/** The first message of an authentication, whose route chance gives. */
+/** Whether it is the first message of an authentication, whose route is chosen at random. */
 function isFirst({ attempt, routes_tried }: Destination): boolean {
   return attempt === 1 && (routes_tried === undefined || routes_tried.length === 0);
 }
 
-/** Whether chance gave the message this route. */
+/** Whether the message got this route at random. */
 function isChosen(message: SmsMessage, route: string): boolean {
   return isFirst(message) && (message.planned_route ?? route) === route;
 }
 
-/** The planned route goes first where it still matches: what the record says is what happens. */
+/** The planned route goes first if it still matches, so that the record is accurate. */
 function plannedFirst(ranked: readonly RankedRoute[], planned: string | undefined): readonly RankedRoute[] {
   const first = ranked.find(({ name }) => name === planned);
   return first === undefined ? ranked : [{ ...first, reason: `planned, ${first.reason}` }, ...ranked.filter((other) => other !== first)];
 }
 
-/** A host's function that fails knows nothing. */
+/** If the application's function fails, the network is unknown. */
 function networkOf(network: ((to: string) => Network | undefined) | undefined, to: string): Network | undefined {
   try {
     return network?.(to);

@@ -3,7 +3,7 @@ import { noOutcome } from "../domain/send.js";
 import type { Clock } from "../ports/clock.js";
 import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 
-/** What became of a hand-over to one route. */
+/** The outcome of a hand-over to one route. */
 export interface TryResult {
   readonly outcome: "accepted" | "rejected" | "unknown";
   readonly messageId?: string;
@@ -13,9 +13,11 @@ export interface TryResult {
 }
 
 /**
- * Hands a message to one sender and waits at most `timeLeft` milliseconds for its answer; it is told to stop then, and what it does later is ignored. Never throws.
+ * Hands a message to one sender and waits up to `timeLeft` milliseconds for the outcome. Then its signal is aborted and
+ * later results are ignored. Never throws.
  *
- * A sender that throws, or answers anything but a `SendOutcome`, counts as `unknown`; an error with the property `outcome: "rejected"` counts as rejected (the port).
+ * A sender that throws, or returns anything but a `SendOutcome`, counts as `unknown`. An error with the property
+ * `outcome: "rejected"` counts as rejected (the port).
  */
 export function tryRoute(sender: SmsSender, message: SmsMessage, { signal, deadline, timeLeft }: SendContext, clock: Clock): Promise<TryResult> {
   return new Promise((resolve) => {
@@ -75,7 +77,7 @@ function words(value: unknown): string {
   return typeof said === "string" && said !== "" ? said.slice(0, 200) : "no reason given";
 }
 
-/** A reason holds neither the code nor the number. */
+/** Removes the code and the number from the reason. */
 function discreet(result: TryResult, { code, to }: SmsMessage): TryResult {
   return result.reason === undefined ? result : { ...result, reason: result.reason.replaceAll(code, "******").replaceAll(to.replace("+", ""), "…") };
 }

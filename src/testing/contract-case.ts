@@ -1,7 +1,9 @@
-/** One sentence that a subject must hold, for any test runner: `for (const c of storeContract()) it(c.name, () => c.run({ store }))`. */
+/**
+ * One rule of a contract, for any test runner: `for (const c of storeContract()) it(c.name, () => c.run({ store }))`.
+ */
 export interface ContractCase<T> {
-  /** The sentence, unique within its contract. */
+  /** The rule as a sentence, unique within its contract. */
   readonly name: string;
-  /** Rejects with an error that says what was expected and what came, when the subject breaks the sentence. */
+  /** Rejects if the subject breaks the rule, with an error that names the expected and the actual value. */
   run(subject: T): Promise<void>;
 }

@@ -1,13 +1,13 @@
 import { systemClock } from "../core/system-clock.js";
 import type { Clock } from "../ports/clock.js";
 
-/** A clock that stands still until it is told otherwise. */
+/** A clock that moves only when it is set. */
 export interface FixedClock extends Clock {
-  /** Moves on by `ms` milliseconds (0 or more) and runs what falls due, as `set` does. */
+  /** Advances by `ms` milliseconds (0 or more) and runs the timers that fall due, as `set` does. */
   advance(ms: number): void;
   /**
-   * Goes to `ms`, in milliseconds since the epoch, and runs what falls due on the way: in the order of its times, each at its own time, and what those runs schedule too.
-   * Going back runs nothing.
+   * Sets the time to `ms`, in milliseconds since the epoch. Timers that fall due on the way run in order, each at its
+   * own time, and so do timers that they schedule. Setting the clock back runs nothing.
    */
   set(ms: number): void;
 }
@@ -15,19 +15,19 @@ export interface FixedClock extends Clock {
 /**
  * A clock for tests.
  *
- * @param startMs Where it starts, in milliseconds since the epoch. Default: the first instant of 2026, UTC.
+ * @param startMs Start time, in milliseconds since the epoch. Default: the first instant of 2026, UTC.
  */
 export function fixedClock(startMs: number = Date.UTC(2026, 0, 1)): FixedClock {
   return movedClock(finite(startMs));
 }
 
-/** One that goes on with the system's time, and is moved on beside. */
+/** A clock that follows the system's time and can also be advanced. */
 export function runningClock(): FixedClock {
   const system = systemClock();
   return movedClock(system.now(), system);
 }
 
-/** `flow`: what its time goes on with. Without one it stands still. */
+/** `flow`: the clock whose time it follows. Default: none, so time moves only when it is set. */
 function movedClock(startMs: number, flow?: Clock): FixedClock {
   const flown = () => flow?.now() ?? 0;
   let ahead = startMs - flown();
@@ -62,7 +62,7 @@ function movedClock(startMs: number, flow?: Clock): FixedClock {
       };
       timers.add(timer);
       let rest = () => {};
-      // Where the clock was set back meanwhile, it waits on.
+      // If the clock was set back, keep waiting.
       const wait = () => {
         if (timer.at <= now()) set(now());
         else if (flow !== undefined) rest = flow.after(timer.at - now(), wait, kind);

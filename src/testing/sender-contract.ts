@@ -3,42 +3,42 @@ import { randomInt, randomUUID } from "node:crypto";
 import type { SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
 import type { ContractCase } from "./contract-case.js";
 
-/** What a carrier does with every message of one case. */
+/** How a carrier handles every message of one case. */
 export type CarrierBehaviour =
-  /** Takes it. */
+  /** Accepts it. */
   | "accepts"
-  /** Says that it will not send it: an unfit number, a block, no credit. */
+  /** Rejects it: an invalid number, a block, no credit. */
   | "refuses"
-  /** Says that there are too many messages just now, and has not taken this one. */
+  /** Rejects it because there are too many messages at the moment. */
   | "throttles"
-  /** Says that it failed, and not whether the message was sent. */
+  /** Reports a failure, but not whether the message was sent. */
   | "fails"
-  /** Answers what is no answer. */
+  /** Responds with something that is not a valid response. */
   | "garbles"
-  /** Takes it and never answers. */
+  /** Accepts it and never responds. */
   | "withholds"
-  /** Takes it and cuts the connection. */
+  /** Accepts it and closes the connection. */
   | "cuts"
-  /** Cannot be connected to. */
+  /** Refuses connections. */
   | "unreachable";
 
-/** A sender and a carrier that behaves as a case asks. */
+/** A sender, and a carrier whose behaviour the case chooses. */
 export interface SenderBench {
   readonly sender: SmsSender;
-  /** What has reached the carrier up to now, oldest first, the number as `+` and digits. */
+  /** What has reached the carrier so far, oldest first; numbers as `+` and digits. */
   received(): readonly { readonly to: string; readonly text: string }[];
-  /** Ends what `open` started. */
+  /** Closes what `open` opened. */
   close?(): Promise<void>;
 }
 
-/** What the sender contract is held against: makes a fresh bench for each case. */
+/** What the sender contract tests: creates a new bench for each case. */
 export interface SenderSubject {
   open(behaviour: CarrierBehaviour): Promise<SenderBench>;
 }
 
 const everyBehaviour: readonly CarrierBehaviour[] = ["accepts", "refuses", "throttles", "fails", "garbles", "withholds", "cuts", "unreachable"];
 
-/** What the outcome must be under each behaviour. */
+/** The required outcome for each behaviour. */
 const due: Readonly<Record<CarrierBehaviour, { readonly outcome: SendOutcome["outcome"]; readonly sentence: string }>> = {
   accepts: { outcome: "accepted", sentence: "a message that the carrier takes is accepted" },
   refuses: { outcome: "rejected", sentence: "a message that the carrier refuses is rejected" },
@@ -51,11 +51,11 @@ const due: Readonly<Record<CarrierBehaviour, { readonly outcome: SendOutcome["ou
 };
 
 /**
- * Every sentence of the `SmsSender` port as a named case.
+ * Every rule of the `SmsSender` port as a named case.
  *
  * @param options.behaviours What the bench's carrier can do. Default: all.
- * @param options.crowd How many messages are under way at once in the case that sends many. An integer of 2 or more; default 50.
- * @param options.patience Seconds to wait for what must come before a case fails. Default: 10.
+ * @param options.crowd Concurrent messages in the case that sends many. An integer of 2 or more; default 50.
+ * @param options.patience Seconds to wait for what must happen before a case fails. Default: 10.
  */
 export function senderContract(
   options: { readonly behaviours?: readonly CarrierBehaviour[]; readonly crowd?: number; readonly patience?: number } = {},
@@ -206,7 +206,7 @@ function newMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
   };
 }
 
-/** The form of an outcome, and that its reason keeps the code and the number to itself. */
+/** Fails unless the outcome has a valid form and its reason contains neither the code nor the number. */
 function ensureOutcome(outcome: SendOutcome, message: SmsMessage): void {
   const words: unknown[] = ["accepted", "rejected", "unknown"];
   ensure(
@@ -223,7 +223,7 @@ function ensure(holds: boolean, what: string): asserts holds {
   if (!holds) throw new AssertionError({ message: what });
 }
 
-/** Fails when the sender rejects its promise or takes far too long. */
+/** Fails if the sender rejects its promise or takes far too long. */
 async function inTime<T>(work: Promise<T>, patience: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -13,18 +13,19 @@ import { togetherCases } from "./store-contract/together.js";
 import { valueCases } from "./store-contract/values.js";
 import { windowCases } from "./store-contract/windows.js";
 
-/** What the store contract is held against. */
+/** What the store contract tests. */
 export interface StoreSubject {
   readonly store: Store;
-  /** A second handle on the same data, as another process has. Default: `store`. */
+  /** A second handle on the same data, like that of another process. Default: `store`. */
   readonly peer?: Store;
 }
 
 /**
- * Every sentence of the `Store` port as a named case. The store may hold other data and the cases may run in any order, but one at a time: each works under customers of its own and
- * leaves no record that `lease` would hand out: those it leases lie in 1970. Times lie around the real clock; what must be kept is kept for minutes.
+ * Every rule of the `Store` port as a named case. The store may hold other data. Cases may run in any order, but one at
+ * a time. Each uses its own customers and leaves no record for `lease`: those it leases lie in 1970. Other times are
+ * close to the real clock; what must be kept is kept for minutes.
  *
- * @param options.racers How many callers race in each racing case. An integer from 2 to 1,000; default 50.
+ * @param options.racers Number of callers in each race. An integer from 2 to 1,000; default 50.
  */
 export function storeContract(options: { readonly racers?: number } = {}): readonly ContractCase<StoreSubject>[] {
   const racers = options.racers ?? 50;

@@ -20,61 +20,74 @@ import { recordedSender } from "./verifier/recorded-sender.js";
 
 type Optional<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 
-/** The options of `createVerifier`, all of them optional, and what is only for tests. */
+/** The options of `createVerifier`, all optional, and some for tests only. */
 export interface TestVerifierOptions extends Optional<Omit<VerifierOptions, "clock" | "customers">> {
-  /** The code of every message; or by number, in E.164 form, of the messages to it. 4 to 10 digits. Default: drawn, as in production. */
+  /** The code of every message, or by number in E.164 form. 4 to 10 digits. Default: random, as in production. */
   readonly code?: string | Readonly<Record<string, string>> | undefined;
-  /** `false`: no cap and no anti-spam rule, but for those that `policy` sets. Default `true`: those of production. */
+  /** `false`: no caps or anti-spam rules except those in `policy`. Default `true`: the same as in production. */
   readonly limits?: boolean | undefined;
-  /** Whether callbacks are posted too, beside being kept: to public https addresses and to `callbacks.allowOrigins`. Default `false`; with a `callbacks.sender` they are given to that one. */
+  /**
+   * Whether callbacks are also posted: to public https addresses and `callbacks.allowOrigins`, or through
+   * `callbacks.sender`. They are recorded in any case. Default `false`.
+   */
   readonly postCallbacks?: boolean | undefined;
-  /** `"running"`: one that goes on with the system's time, and can be moved on beside; for a server that a browser drives. Default: one that stands still at the system's time. */
+  /**
+   * `"running"`: follows the system clock and can also be advanced; for a server that a browser uses. Default: a clock
+   * that starts at the system's time and moves only when set.
+   */
   readonly clock?: FixedClock | "running" | undefined;
-  /** Beside the customer of the test. Default: none. */
+  /** In addition to the test's own customer. Default: none. */
   readonly customers?: readonly CustomerConfig[] | undefined;
 }
 
-/** What reached the carrier. */
+/** Messages that reached the carrier. */
 export interface TestInbox {
-  /** All messages, the oldest first; those that the sender rejected are not among them. */
+  /** All messages except those that the sender rejected, oldest first. */
   readonly messages: readonly SmsMessage[];
-  /** The code of the newest message to a number. Throws an `Error` when there is none, naming the numbers that got one, and for what is no number. */
+  /**
+   * The code of the newest message to a number. Throws an `Error` if the number is invalid or has no message; the error
+   * lists the numbers that have one.
+   */
   codeFor(number: string): string;
-  /** The newest message, of all or to a number. Throws an `Error` for what is no number. */
+  /** The newest message, of all or to a number. Throws an `Error` if the number is invalid. */
   lastMessage(number?: string): SmsMessage | undefined;
-  /** Forgets all messages. */
+  /** Removes all messages. */
   clear(): void;
 }
 
-/** A verifier for one test, and all that is around it. */
+/** A verifier for one test, and its surroundings. */
 export interface TestVerifier {
-  /** To be called, and mounted, as any. Direct calls that name no customer are for `customer_uuid`. */
+  /** For direct calls and for mounting, like any verifier. Direct calls without a customer are for `customer_uuid`. */
   readonly verifier: Verifier;
-  /** The customer of the test; of all test verifiers on one store the same, with the same key and secret. */
+  /** The test's customer. Test verifiers on the same store have the same customer, key and secret. */
   readonly customer_uuid: string;
-  /** Its key, for the header `x-api-key`. */
+  /** The customer's key, for the header `x-api-key`. */
   readonly apiKey: string;
-  /** The verifier's time, in milliseconds: `clock.advance(600_000)` lets ten minutes pass. */
+  /** The verifier's clock, in milliseconds: `clock.advance(600_000)` lets ten minutes pass. */
   readonly clock: FixedClock;
   readonly inbox: TestInbox;
-  /** Callbacks that were delivered, the oldest first: `flush` delivers. */
+  /** Delivered callbacks, oldest first. `flush` delivers them. */
   readonly callbacks: readonly TestCallback[];
-  /** The carrier's word on a message, or on the newest to a number, by the route that real receipts take. Rejects where there is no such message, and for what is no status. */
+  /**
+   * Posts a receipt for a message, or for the newest one to a number, to the route for real receipts. Rejects if there
+   * is no such message or the status is invalid.
+   */
   receipt(of: string | SmsMessage, status: DeliveryStatus, details?: ReceiptDetails): Promise<void>;
-  /** Waits for what goes on after the answers, and delivers all callbacks that are due. */
+  /** Waits for work in the background and delivers all due callbacks. */
   flush(): Promise<FlushReport>;
   /** Closes the verifier, its store and its sender. */
   close(): Promise<void>;
-  /** The same: `await using test = createTestVerifier()`. */
+  /** Closes it too: `await using test = createTestVerifier()`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * A verifier on a memory store of its own, whose messages come into an inbox and whose clock stands still: nothing leaves the process, and two of them know nothing of each other. Those that are given one store are one service.
+ * A verifier on its own memory store, with an inbox for its messages and a clock that moves only when set. Nothing
+ * leaves the process. Two of them are independent, unless they share a store: then they are one service.
+ * Everything else is as in production, with caps and anti-spam rules (`limits: false` removes them), and accepts every
+ * option of `createVerifier`.
  *
- * Everything else is as in production, caps and anti-spam rules too (`limits: false` lifts them), and every option of `createVerifier` can be given.
- *
- * @throws VerifierError `invalid_options`, whose message names every faulty option and the mend.
+ * @throws VerifierError `invalid_options`. The message lists each invalid option and how to fix it.
  */
 export function createTestVerifier(options: TestVerifierOptions = {}): TestVerifier {
   const { code, limits = true, postCallbacks = false, clock: told = fixedClock(Date.now()), customers = [], countries = "all", ...given } = options;
@@ -160,20 +173,23 @@ interface Identity {
   readonly secret: string;
 }
 
-/** Where the identities are, also for a second copy of this file in another bundle: as Next.js makes, where they share a named store. */
+/**
+ * Where the identities are kept. Shared by all copies of this file: Next.js makes one per bundle, and these can share a
+ * named store.
+ */
 const registry = Symbol.for("phoneproof.test-verifiers");
 
-/** Whoever has the same store is the same service: what one has sent, another checks. */
+/** Verifiers on the same store are the same service: one can check codes that another sent. */
 function identityOf(store: Store): Identity {
   const home = globalThis as { [registry]?: WeakMap<Store, Identity> };
   home[registry] ??= new WeakMap();
   const identity = home[registry].get(store) ?? { customer_uuid: randomUUID(), apiKey: generateApiKey().key, secret: randomBytes(32).toString("base64") };
-  // What is no store is told of by createVerifier.
+  // `createVerifier` reports an invalid store.
   if (typeof store === "object" && store !== null) home[registry].set(store, identity);
   return identity;
 }
 
-/** Work beside an answer may wait for the clock, which stands still: it is waited for no longer than a second of real time. */
+/** Background work may wait for the clock, which does not move. So it gets at most one second of real time. */
 async function inTime(work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, 1_000)));
@@ -181,7 +197,10 @@ async function inTime(work: Promise<unknown>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** What gives each number its code. Throws `invalid_options` for what is no code, and for a number that none is sent to. */
+/**
+ * Returns the function that gives each number its code. Throws `invalid_options` for invalid codes, and for numbers
+ * that no message is sent to.
+ */
 function codesOf(code: TestVerifierOptions["code"]): ((number: string) => string | undefined) | undefined {
   if (code === undefined) return undefined;
   if (Array.isArray(code) || code instanceof Map) throw faulty("code must be a string of 4 to 10 digits, or an object of such by number");

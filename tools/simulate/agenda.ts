@@ -1,22 +1,25 @@
 import type { FixedClock } from "../../src/testing/fixed-clock.js";
 
-/** What is to happen in virtual time, one thing after another. */
+/** Events in virtual time, one after another. */
 export interface Agenda {
   now(): number;
-  /** Runs `run` at `at`, in milliseconds since the epoch, or at once where that has passed. */
+  /** Calls `run` at `at`, in milliseconds since the epoch, or at once if that time has passed. */
   at(at: number, run: () => Promise<void> | void): void;
-  /** Runs `run` in `ms` milliseconds. */
+  /** Calls `run` in `ms` milliseconds. */
   in(ms: number, run: () => Promise<void> | void): void;
 }
 
 interface Entry {
   readonly at: number;
-  /** Of two entries of one time the earlier one comes first. */
+  /** Of two entries at the same time, the one with the lower turn comes first. */
   readonly turn: number;
   readonly run: () => Promise<void> | void;
 }
 
-/** An agenda, and what plays it up to, not including, `end`. Each entry ends before the next begins; what is left then never happens. */
+/**
+ * An agenda, and a function that plays it up to, not including, `end`. Each entry ends before the next one starts. The
+ * rest never happens.
+ */
 export function agendaOn(clock: FixedClock): { readonly agenda: Agenda; play(end: number): Promise<void> } {
   const heap: Entry[] = [];
   let turns = 0;

@@ -19,23 +19,23 @@ export interface AttackParts {
   readonly conditions: Conditions;
   readonly attack: Attack;
   readonly seed: number;
-  /** Countries that nobody comes from. */
+  /** Countries without honest visits. */
   readonly unused: readonly Country[];
-  /** When it begins. */
+  /** Start of the attack. */
   readonly from: number;
 }
 
 const second = 1_000;
 
-/** When an attacker first tries a retry after a create, which does not tell. */
+/** When an attacker first tries a retry after a create, which does not reveal the cool-down. */
 const firstCoolDown = 30 * second;
 
-/** Countries that an attack is about. */
+/** Countries that an attack targets. */
 export function targetsOf(numbers: AttackNumbers, unused: readonly Country[]): readonly string[] {
   return numbers.kind === "countries" ? unused.slice(0, numbers.countries).map(({ code }) => code) : [numbers.country];
 }
 
-/** Lets an attacker try. */
+/** Starts the attack. */
 export function startAttack({ agenda, service, ledger, world, conditions, attack, seed, unused, from }: AttackParts): void {
   const { messages, perHour, typed = 0, retries = 0, claimsReturning = false } = attack;
   const random = stream(seed, "attack");

@@ -1,6 +1,7 @@
 /**
- * One country of the simulated world: ISO 3166-1 alpha-2 code; calling code; digits of a national number; how many of the honest visits come from there, as a weight (0: none); hours ahead of
- * UTC; share of the visits that end verified; price of a message in US dollars, roughly; prefixes of mobile numbers of which every number is valid (`620-9` is 620 to 629).
+ * One country of the simulated world: ISO 3166-1 alpha-2 code; calling code; digits of a national number; weight among
+ * honest visits (0: none); hours ahead of UTC; share of the visits that end verified; approximate price of a message in
+ * US dollars; prefixes of mobile numbers without invalid numbers (`620-9` is 620 to 629).
  */
 export type CountryRow = readonly [
   code: string,
@@ -13,7 +14,7 @@ export type CountryRow = readonly [
   prefixes: string,
 ];
 
-/** 75 countries that honest people come from, and 48 that nobody does. */
+/** 75 countries with honest visits, and 48 without. */
 export const countryRows: readonly CountryRow[] = [
   ["IN", 91, 10, 130, 5.5, 0.74, 0.03, "701-9 740-9 771-87 808-15 825-30 837-60 879-82 892-999"],
   ["US", 1, 10, 120, -6, 0.82, 0.008, "2012-9 2062-9 2132-9 2142-9 3052-9 3102-9 3122-9 4042-9 4152-9 5122-9 6022-9 6462-9 6502-9 7022-9 7132-9 8132-9 9172-9"],

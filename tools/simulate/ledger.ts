@@ -1,22 +1,22 @@
-/** Who a message was sent for. */
+/** Who requested a message. */
 export type Party = "honest" | "attack";
 
-/** How often each rule refused. A rule is named as `explain` names it; a fault by its code. */
+/** How often each rule rejected a request. Rules have their names in `explain`; errors have their code. */
 export type ByRule = Readonly<Record<string, number>>;
 
-/** The honest people of the hours that are counted. */
+/** Honest people, in the hours that are counted. */
 export interface HonestFigures {
-  /** People who came, each as often as they came. */
+  /** Visits, including repeated ones of the same person. */
   readonly visits: number;
-  /** Visits in which at least one request was refused by a rule or a cap, whatever came of them. */
+  /** Visits with at least one request rejected by a rule or a cap, whatever their outcome. */
   readonly refused: number;
-  /** Of those visits, by the rule that was the first to refuse. */
+  /** Those visits by the first rule that rejected them. */
   readonly refusedBy: ByRule;
-  /** Visits whose code was typed and found right. */
+  /** Visits that ended with the right code. */
   readonly verified: number;
-  /** Messages sent for them. */
+  /** Messages sent to them. */
   readonly messages: number;
-  /** What those cost, in US dollars. */
+  /** Cost of these messages, in US dollars. */
   readonly cost: number;
 }
 
@@ -24,13 +24,13 @@ export interface HonestFigures {
 export interface AttackFigures {
   /** Creates and retries. */
   readonly tried: number;
-  /** Messages that got out. */
+  /** Messages sent. */
   readonly out: number;
-  /** What those cost, in US dollars. */
+  /** Cost of these messages, in US dollars. */
   readonly cost: number;
-  /** Codes that the attacker typed and that were found right. */
+  /** Right codes that the attacker entered. */
   readonly verified: number;
-  /** Requests refused. */
+  /** Rejected requests. */
   readonly refusedBy: ByRule;
 }
 
@@ -42,41 +42,41 @@ export interface PartySeries {
   readonly verified: readonly number[];
   /** US dollars. */
   readonly cost: readonly number[];
-  /** Visits of honest people, counted when they came; requests of an attack. */
+  /** Visits of honest people, counted at their start; requests of an attack. */
   readonly refusedBy: Readonly<Record<string, readonly number[]>>;
 }
 
-/** The story over time, for drawing. Times in milliseconds since the epoch, of the simulation's clock. */
+/** A scenario over time, for drawing. Times are milliseconds since the epoch, by the simulation's clock. */
 export interface Series {
   readonly start: number;
   /** Length of a step in milliseconds. */
   readonly step: number;
-  /** When the counting began, and with it what happens in the story. */
+  /** When the counting begins, and with it the attack or strain. */
   readonly from: number;
-  /** When attack or strain ended; `from` where there is none. */
+  /** When the attack or strain ended; `from` if there is none. */
   readonly until: number;
   readonly honest: PartySeries;
   readonly attack?: PartySeries;
 }
 
-/** A visit that goes on. */
+/** A visit in progress. */
 export interface Visit {
   refused(rule: string): void;
   verified(): void;
 }
 
-/** Writes down what happens. */
+/** Records what happens. */
 export interface Ledger {
-  /** A person came. */
+  /** Records a visit. */
   visit(country: string): Visit;
-  /** The attacker asked for a message. */
+  /** Records that the attacker requested a message. */
   tried(): void;
   sent(party: Party, price: number): void;
   refused(rule: string): void;
   typed(): void;
   figures(): {
     readonly honest: HonestFigures;
-    /** Visits, and those refused, of the countries that attack or strain are about. */
+    /** Visits, and rejected ones, of the countries that the attack or strain affects. */
     readonly target: { readonly visits: number; readonly refused: number };
     readonly attack: AttackFigures;
     readonly series: Series;
@@ -88,22 +88,22 @@ export interface Ledger {
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** "time to hold (from the attack's start until the attack's success rate is below 5 %)": over so many tries. */
+/** Number of tries for "time to hold (from the attack's start until the attack's success rate is below 5 %)". */
 const tries = 100;
 const held = 5;
 
-/** Below this share of visits refused in an hour people count as through again. */
+/** Below this share of rejected visits in an hour, honest traffic counts as recovered. */
 const recovered = 0.01;
 
 export interface LedgerSpan {
-  /** When the first person can come. */
+  /** Earliest time of a visit. */
   readonly start: number;
   /** When the counting begins. */
   readonly from: number;
-  /** When attack or strain ends. */
+  /** When the attack or strain ends. */
   readonly until: number;
   readonly end: number;
-  /** Countries that attack or strain are about. */
+  /** Countries that the attack or strain affects. */
   readonly targets: ReadonlySet<string>;
 }
 
@@ -115,7 +115,7 @@ export function ledgerOf(now: () => number, { start, from, until, end, targets }
   const attack = { tried: 0, out: 0, cost: 0, verified: 0, refusedBy: tallyByName() };
   const target = { visits: 0, refused: 0 };
   const lines = { honest: linesOf(steps), attack: linesOf(steps) };
-  /** Visits of the targets, or of all where nobody comes from there, by the hour since `until`. */
+  /** Visits of the affected countries, or of all if these have none, by the hour since `until`. */
   const afterwards: { visits: number; refused: number }[] = [];
   const lastTries: boolean[] = [];
   let tryCount = 0;
@@ -208,7 +208,7 @@ export function ledgerOf(now: () => number, { start, from, until, end, targets }
   };
 }
 
-/** Counts by name; told with the largest count first. */
+/** Counts by name; reported with the largest count first. */
 function tallyByName() {
   const counts = new Map<string, number>();
   return {

@@ -10,9 +10,9 @@ interface Person {
   readonly number: string;
   readonly device: Device;
   readonly home: Home;
-  /** Has verified the number before. */
+  /** Whether this person has verified the number before. */
   verified: boolean;
-  /** When they came last, in milliseconds since the epoch. */
+  /** Time of the last visit, in milliseconds since the epoch. */
   cameAt: number;
 }
 
@@ -23,20 +23,20 @@ interface Device {
   readonly os_version?: string;
 }
 
-/** From where someone mostly comes. */
+/** The usual place of a person. */
 interface Home {
   readonly kind: "line" | "mobile" | "office" | "proxy" | "abroad";
-  /** The address, where it is always the same one. */
+  /** The address, if it is always the same. */
   readonly ip?: string;
 }
 
-/** How the world is at the moment. */
+/** The current state of the world. */
 export interface Conditions {
   /** Share of a country's visits that end verified. */
   conversion(country: Country): number;
   /** Whether a message handed over now arrives at all. */
   arrives(at: number): boolean;
-  /** The address of someone on the network of a mobile operator of the country. */
+  /** The address of a person on the network of one of the country's mobile operators. */
   mobile(country: Country, random: Random): string;
 }
 
@@ -48,9 +48,9 @@ export interface Street {
   readonly conditions: Conditions;
 }
 
-/** Visits of someone who verified on another day, once the world has such people. */
+/** Share of visits by people who verified on another day, once there are any. */
 const comeBack = 0.3;
-/** New people who live where someone does who came before. */
+/** Share of new people who live with an earlier one. */
 const shareHome = 0.15;
 /** People remembered for each country. */
 const remembered = 4_000;
@@ -70,20 +70,20 @@ const devices = lottery<Device["device_type"]>([
   ["IOS", 0.3],
   ["WEB", 0.15],
 ]);
-/** Which message's code is typed by those who type one: most get the first, some ask for another. */
+/** Which message's code is entered, in visits that enter one: mostly the first, sometimes a later one. */
 const lucky = lottery([
   [0, 0.86],
   [1, 0.11],
   [2, 0.03],
 ]);
-/** How often those ask again who type none. */
+/** How often people request another message, in visits without a code. */
 const patience = lottery([
   [0, 0.6],
   [1, 0.25],
   [2, 0.1],
   [3, 0.05],
 ]);
-/** And how often, when nothing arrives for anyone. */
+/** The same while nothing arrives for anyone. */
 const despair = lottery([
   [0, 0.2],
   [1, 0.3],
@@ -94,7 +94,10 @@ const despair = lottery([
 
 /** The people of the world. */
 export interface People {
-  /** Someone from a country comes now, new or back from another day. `at`: an address that the visit comes from, whatever the person's own is. */
+  /**
+   * Starts a visit from a country, by a new or returning person. `ip`: the address of the visit, whatever the person's
+   * own is.
+   */
   come(country: Country, random: Random, from?: { readonly fresh?: boolean; readonly ip?: string }): Promise<void>;
 }
 
@@ -125,7 +128,7 @@ export function peopleOf(street: Street): People {
   const addressOf = ({ country, home }: Person, random: Random): string | undefined => {
     const point = random();
     if (point < 0.01) return undefined;
-    // At home most of the time; the others are on their phone's network just now.
+    // Mostly at home; otherwise on the phone's network.
     if (home.ip !== undefined && point < 0.8) return home.ip;
     if (home.kind === "proxy") return world.proxy(random);
     const place = home.kind === "abroad" ? (world.countries[below(random, 75)] as Country) : country;
@@ -161,7 +164,7 @@ export function peopleOf(street: Street): People {
         }
       }
 
-      /** The authentication's message with this index, from 0, was sent just now. */
+      /** The authentication's message with this index, from 0, has just been sent. */
       function wait(id: string, code: string, turn: number, index: number): void {
         const arrives = conditions.arrives(agenda.now());
         if (arrives && types && index >= needs) {
@@ -208,7 +211,7 @@ function deviceOf(random: Random): Device {
   return { device_type, device_id: hex(random, 16), device_model: `SM-A${digits(random, 3)}`, os_version: String(10 + below(random, 7)) };
 }
 
-/** As `identifierForVendor` is written. */
+/** In the form of `identifierForVendor`. */
 export function guid(random: Random): string {
   return [8, 4, 4, 4, 12]
     .map((length) => hex(random, length))
@@ -216,7 +219,7 @@ export function guid(random: Random): string {
     .toUpperCase();
 }
 
-/** One digit off. */
+/** The code with one wrong digit. */
 function mistyped(code: string, random: Random): string {
   const at = below(random, code.length);
   return code.slice(0, at) + ((Number(code[at]) + 1 + below(random, 9)) % 10) + code.slice(at + 1);

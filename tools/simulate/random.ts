@@ -1,7 +1,7 @@
-/** Numbers from 0 up to, not including, 1. */
+/** Returns numbers from 0 up to, not including, 1. */
 export type Random = () => number;
 
-/** A stream that is the same for the same seed and name (mulberry32), and independent of streams of other names. */
+/** A stream that depends only on seed and name (mulberry32), and is independent of streams with other names. */
 export function stream(seed: number, name: string | number): Random {
   let state = mix(seed ^ hash(String(name)));
   return () => {
@@ -23,7 +23,7 @@ function hash(text: string): number {
   return state | 0;
 }
 
-/** A whole number from 0 up to, not including, `limit`. */
+/** An integer from 0 up to, not including, `limit`. */
 export function below(random: Random, limit: number): number {
   return Math.floor(random() * limit);
 }
@@ -44,7 +44,7 @@ export function hex(random: Random, count: number): string {
   return text.slice(0, count);
 }
 
-/** How many of what happens `mean` times on average happen. */
+/** A random number of events with this mean. */
 export function poisson(random: Random, mean: number): number {
   if (mean > 30) return Math.max(0, Math.round(mean + Math.sqrt(mean) * normal(random)));
   const end = Math.exp(-mean);
@@ -53,7 +53,10 @@ export function poisson(random: Random, mean: number): number {
   return count;
 }
 
-/** A length of time that is mostly around `median` and sometimes several times that; `spread` is the deviation of its logarithm. */
+/**
+ * A duration that is mostly close to `median` and sometimes several times that. `spread` is the deviation of its
+ * logarithm.
+ */
 export function around(random: Random, median: number, spread: number): number {
   return median * Math.exp(spread * normal(random));
 }

@@ -1,48 +1,55 @@
-/** A part of the honest world that behaves as it does not every day. Countries are ISO 3166-1 alpha-2 codes of the simulated world; it begins when the counting does. */
+/**
+ * Unusual behaviour of the honest world, from the start of the counting. Countries are ISO 3166-1 alpha-2 codes of the
+ * simulated world.
+ */
 export type Strain =
-  /** `factor` times the usual visits of one country, falling to the usual within the hours told. */
+  /** `factor` times the usual visits of one country, falling back to the usual number within `hours`. */
   | { readonly kind: "rush"; readonly country: string; readonly factor: number; readonly hours: number }
-  /** A country that nobody came from before. `share`: of the visits of all other countries together. */
+  /** Visits from a new country. `share`: of the visits of all other countries together. */
   | { readonly kind: "launch"; readonly country: string; readonly share: number }
-  /** Fewer visits end verified, everywhere. `factor`: on each country's share. */
+  /** Fewer visits end verified, in all countries. `factor`: applied to each country's share. */
   | { readonly kind: "low conversion"; readonly factor: number }
-  /** A country's mobile operators keep all their people behind so many addresses. */
+  /** A country's mobile operators put all their users behind `addresses` addresses. */
   | { readonly kind: "carrier NAT"; readonly country: string; readonly addresses: number }
-  /** `share` of the visits come by the class of 30, within ten minutes from one address. */
+  /** `share` of the visits come in classes of 30, within ten minutes from one address. */
   | { readonly kind: "classes"; readonly share: number }
-  /** Messages are taken and never arrive: nobody verifies, and people ask again. */
+  /** Messages are accepted and never arrive: no one verifies, and people request more. */
   | { readonly kind: "outage"; readonly hours: number };
 
-/** Which numbers an attack is after. */
+/** The numbers that an attack targets. */
 export type AttackNumbers =
-  /** One after the other. */
+  /** In sequence. */
   | { readonly kind: "sequence"; readonly country: string }
-  /** Drawn from so many ranges of 10,000, all of one operator. */
+  /** Random numbers from `ranges` ranges of 10,000, all of one operator. */
   | { readonly kind: "ranges"; readonly country: string; readonly ranges: number }
-  /** Drawn from all numbers of the largest operator. */
+  /** Random numbers of the largest operator. */
   | { readonly kind: "operator"; readonly country: string }
-  /** Drawn from all mobile numbers of the country. */
+  /** Random mobile numbers of the country. */
   | { readonly kind: "country"; readonly country: string }
-  /** Drawn from so many countries that nobody comes from; with `stay`, so many messages to one before the next. */
+  /**
+   * Random numbers from `countries` countries without honest visits; with `stay`, that many messages to one country
+   * before the next.
+   */
   | { readonly kind: "countries"; readonly countries: number; readonly stay?: number }
   /** One number. */
   | { readonly kind: "one"; readonly country: string };
 
-/** Somebody who lets messages be sent for money, or to do harm. Begins when the counting does. */
+/** An attacker who causes messages for money or to do harm, from the start of the counting. */
 export interface Attack {
   readonly numbers: AttackNumbers;
-  /** Messages tried: creates and retries. */
+  /** Attempted messages: creates and retries. */
   readonly messages: number;
-  /** How many of them an hour; `"burst"`: 500 at a time, in parallel, every second. */
+  /** Attempts per hour; `"burst"`: 500 at a time, in parallel, every second. */
   readonly perHour: number | "burst";
   /**
-   * Where the requests come from: `country`: any line of the number's country; `world`: any line of any country; `hosting`: 300 addresses of data centres; `{ mobile }`: the network of a
-   * mobile operator of the country, as its honest people.
+   * Origin of the requests. `country`: any line of the number's country; `world`: any line of any country; `hosting`:
+   * 300 addresses of data centres; `{ mobile }`: the network of a mobile operator of that country, shared with its
+   * honest users.
    */
   readonly from: "country" | "world" | "hosting" | { readonly mobile: string };
-  /** Share of the codes sent that the attacker types. Default 0. */
+  /** Share of the sent codes that the attacker enters. Default 0. */
   readonly typed?: number;
-  /** How often each authentication is retried, as soon as it may be. Default 0. */
+  /** How often each authentication is retried, as early as possible. Default 0. */
   readonly retries?: number;
   /** Whether `is_returning_user` is claimed. Default false. */
   readonly claimsReturning?: boolean;
@@ -50,37 +57,37 @@ export interface Attack {
   readonly otherCustomer?: boolean;
 }
 
-/** What a scenario is held to. */
+/** The goal of a scenario. */
 export interface Goal {
-  /** Share of the honest visits that may be refused. */
+  /** Maximum share of the honest visits that are rejected. */
   readonly refused?: number;
-  /** Messages of the attack that may get out. */
+  /** Maximum messages of the attack that are sent. */
   readonly out?: number;
 }
 
-/** One story to be played: honest people, and what happens to them. */
+/** A scenario: honest people, and what happens to them. */
 export interface Scenario {
   readonly name: string;
-  /** In a sentence. */
+  /** One sentence about the scenario. */
   readonly about: string;
-  /** Honest visits a day; with the messages that people ask for again there are about a third more sends. */
+  /** Honest visits per day. With repeated requests there are about a third more sends. */
   readonly visitsPerDay: number;
-  /** Days of peace before the counting begins. */
+  /** Undisturbed days before the counting begins. */
   readonly warmUpDays: number;
   /** Hours that are counted. */
   readonly hours: number;
   readonly strain?: Strain;
   readonly attack?: Attack;
-  /** Absent: the figures are told, and held to nothing. */
+  /** Absent: the figures are reported without a goal. */
   readonly goal?: Goal;
 }
 
-/** Hours an attack takes. */
+/** Duration of an attack in hours. */
 export function attackHours({ messages, perHour }: Attack): number {
   return perHour === "burst" ? messages / burst / 3600 : messages / perHour;
 }
 
-/** Requests of a burst that are under way at once. */
+/** Concurrent requests of a burst. */
 export const burst = 500;
 
 const day = 24;
@@ -92,12 +99,12 @@ function story(name: string, about: string, more: Partial<Scenario>): Scenario {
 const peaceful: Goal = { refused: 0.001 };
 const strained: Goal = { refused: 0.01 };
 
-/** A country that nobody comes from, one that many come from, and one to be launched in. */
+/** A country without visits, one with many, and one to launch in. */
 const unused = "UZ";
 const busy = "FR";
 const next = "TZ";
 
-/** 24,000 messages, 2,000 an hour, unless it says otherwise; half a day more is counted, in which people must get through again. */
+/** Default: 24,000 messages, 2,000 per hour. Another half day is counted, in which honest traffic must recover. */
 function attacked(
   name: string,
   about: string,
@@ -113,7 +120,10 @@ const strangers: Goal = { out: 100, refused: 0.01 };
 const manyStrangers: Goal = { out: 250, refused: 0.01 };
 const crowded: Goal = { out: 1_200, refused: 0.01 };
 
-/** The stories that the defaults are held to. Change one by spreading it: `{ ...scenarios.tvAd, visitsPerDay: 800 }`. */
+/**
+ * The scenarios that the defaults are tested against. Change one by spreading it: `{ ...scenarios.tvAd, visitsPerDay:
+ * 800 }`.
+ */
 export const scenarios = {
   peace500: story("peace, 500 a day", "An installation of a week, few people.", { visitsPerDay: 500, hours: 14 * day, goal: peaceful }),
   peace5000: story("peace, 5,000 a day", "An installation of a week.", { hours: 4 * day, goal: peaceful }),
@@ -236,7 +246,7 @@ export const scenarios = {
     { strain: { kind: "carrier NAT", country: busy, addresses: 4 } },
   ),
 
-  /** Known to be out of reach of anyone who knows only what create is told; the spend ceiling is the last line. */
+  /** Known to be undetectable with only the facts of create; the spend ceiling is the last line of defence. */
   countryBusy: attacked("whole country from within", "Any number of a busy country, from its own networks: known to get through to a part.", undefined, {
     numbers: { kind: "country", country: busy },
   }),
@@ -251,5 +261,5 @@ export const scenarios = {
   ),
 } as const satisfies Readonly<Record<string, Scenario>>;
 
-/** A story of `scenarios`. */
+/** The name of one of `scenarios`. */
 export type ScenarioName = keyof typeof scenarios;

@@ -4,32 +4,35 @@ import type { Clock } from "../../src/ports/clock.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import type { Ledger, Party } from "./ledger.js";
 
-/** What became of a request for a message. `nextAt`: when the next retry may come, in milliseconds since the epoch. */
+/**
+ * The result of a request for a message. `nextAt`: the earliest time of the next retry, in milliseconds since the
+ * epoch.
+ */
 export type Answer =
   | { readonly sent: true; readonly id: string; readonly code: string; readonly nextAt?: number }
-  /** A rule or a cap refused it, or a fault did. */
+  /** Rejected by a rule or a cap, or failed with an error. */
   | { readonly sent: false; readonly refusedBy: string }
   /** Not before `nextAt`; absent: never. */
   | { readonly sent: false; readonly refusedBy?: undefined; readonly nextAt?: number };
 
-/** The verifier as people and attackers use it: what its public face shows, and no more. */
+/** The verifier as people and attackers see it: only its public interface. */
 export interface Service {
   create(party: Party, request: Omit<CreateAuthenticationRequest, "customer_uuid">): Promise<Answer>;
   retry(party: Party, id: string): Promise<Answer>;
-  /** Whether the code was found right. */
+  /** Returns whether the code was right. */
   check(party: Party, id: string, code: string): Promise<boolean>;
 }
 
-/** Takes every message, and knows what it costs and the code in it. */
+/** Accepts every message, and records its price and its code. */
 export interface Post {
   readonly sender: SmsSender;
-  /** The newest code sent for an authentication; told once. */
+  /** Returns the newest code sent for an authentication, once. */
   take(id: string): string | undefined;
   /** Who the next messages are for. */
   party: Party;
 }
 
-/** @param priceOf Of a message to a country, in US dollars. */
+/** @param priceOf Price of a message to a country, in US dollars. */
 export function postOf(ledger: Ledger, priceOf: (country: string | undefined) => number): Post {
   const codes = new Map<string, string>();
   const post: Post = {
@@ -57,14 +60,14 @@ export interface ServiceParts {
   readonly clock: Clock;
   /** `customer_uuid` of each party. */
   readonly customers: Readonly<Record<Party, string>>;
-  /** Work that the verifier does beside its answers. */
+  /** The verifier's work in the background. */
   readonly background: Set<Promise<unknown>>;
-  /** Told of what should never be thrown. */
+  /** Receives errors that should never occur. */
   readonly fault: (error: unknown) => void;
 }
 
 export function serviceOf({ verifier, post, clock, customers, background, fault }: ServiceParts): Service {
-  /** The rule that refused just now, as `explain` names it. */
+  /** The rule that rejected the latest request, as `explain` names it. */
   const ruleOf = async (customer_uuid: string, authentication_uuid: string, since: number): Promise<string> => {
     try {
       const { decisions } = await verifier.explain({ customer_uuid, authentication_uuid });
@@ -76,12 +79,12 @@ export function serviceOf({ verifier, post, clock, customers, background, fault 
 
   const codeOf = (error: unknown): string => {
     const { code = "error", status = 500 } = (typeof error === "object" && error !== null ? error : {}) as { code?: string; status?: number };
-    // 503 is told to the logger, with its cause.
+    // The cause of a 503 is reported to the logger.
     if (status >= 500 && code !== "unavailable") fault(error);
     return code;
   };
 
-  /** What goes on beside an answer ends before the clock moves on: a run is the same whenever it is played. */
+  /** Finishes background work before the clock moves, so that runs are reproducible. */
   const settled = async () => {
     await Promise.all(background);
     await new Promise((resolve) => setImmediate(resolve));

@@ -14,42 +14,52 @@ import { startTraffic } from "./traffic.js";
 import { worldOf } from "./world.js";
 
 /**
- * What `simulate` takes: the options of your verifier, all of them optional.
+ * What `simulate` accepts: the options of your verifier, all optional.
  *
- * `sender`, `clock` and `customers` are the simulation's own, whatever is given, and so are the callbacks' worker and `waitUntil`. `countries`: default `"all"`; with a list, honest people come from those alone.
+ * The simulation always replaces `sender`, `clock`, `customers`, `waitUntil` and the callbacks' worker. `countries`:
+ * default `"all"`; with a list, honest people come only from these.
  */
 export type SimulationOptions = Partial<Omit<VerifierOptions, "store">> & {
-  /** A store, which stays open; or a function that makes one on the simulation's clock, which is closed afterwards. Default: a memory store of its own. The customers of each run are new. */
+  /**
+   * A store, which stays open; or a function that makes one on the simulation's clock, which is closed afterwards.
+   * Default: a new memory store. Each run has new customers.
+   */
   readonly store?: Store | ((clock: Clock) => Store) | undefined;
 };
 
-/** What a scenario is held to, and what came of it. */
+/** A scenario's goal and the result. */
 export interface GoalReport {
   readonly what: "honest visits refused" | "messages of the attack" | "faults";
-  /** At most. A share of the visits; a number of messages or faults. */
+  /** The maximum: a share of the visits, or a number of messages or errors. */
   readonly limit: number;
   readonly value: number;
   readonly reached: boolean;
 }
 
-/** What came of a scenario. All figures but `series` are of the hours that are counted. */
+/** The result of a scenario. All figures except `series` are for the hours that are counted. */
 export interface SimulationResult {
   /** Name of the scenario. */
   readonly scenario: string;
   readonly seed: number;
   readonly honest: HonestFigures;
-  /** Honest visits to the countries that attack or strain are about, and those refused. */
+  /** Honest visits to the countries that the attack or strain affects, and rejected ones. */
   readonly target: { readonly visits: number; readonly refused: number };
   readonly attack?: AttackFigures;
-  /** Seconds from the attack's start until fewer than five of its last hundred tries got out; absent: never. */
+  /** Seconds from the attack's start until fewer than five of its last hundred tries were sent; absent: never. */
   readonly secondsToHold?: number;
-  /** Seconds from the end of attack or strain, by whole hours, until at most 1 % of the honest visits to the countries it was about are refused; absent: it had no end. */
+  /**
+   * Seconds from the end of the attack or strain, in whole hours, until at most 1 % of the honest visits to the
+   * affected countries are rejected; absent: it had no end.
+   */
   readonly secondsToRecover?: number;
-  /** Errors that the verifier reported to its logger, each request that the store made fail among them, or threw. The first of them: `firstFault`. */
+  /**
+   * Errors that the verifier threw or reported to its logger, including each request that failed because of the store.
+   * `firstFault` is the first one.
+   */
   readonly faults: number;
   readonly firstFault?: string;
   readonly goals: readonly GoalReport[];
-  /** Whether all goals are. */
+  /** Whether all goals were reached. */
   readonly reached: boolean;
   /** Over time, for drawing. */
   readonly series: Series;
@@ -57,14 +67,15 @@ export interface SimulationResult {
 
 const hour = 3_600_000;
 
-/** A Monday in spring, at eight in the morning, UTC. */
+/** A Monday in spring at eight in the morning, UTC. */
 const begin = Date.UTC(2026, 2, 2, 8);
 
 /**
- * Plays a scenario against a verifier with your options, in virtual time: days take seconds. Honest people and attackers are drawn from the seed; the same seed, options and scenario give the same result.
+ * Plays a scenario against a verifier with your options, in virtual time: days take seconds. Honest people and
+ * attackers are drawn from the seed. The same seed, options and scenario give the same result.
  *
- * @param run.seed A whole number. Default 1.
- * @param run.onProgress Told after every hour of virtual time how much has been played, from 0 to 1.
+ * @param run.seed An integer. Default 1.
+ * @param run.onProgress Called after every hour of virtual time with the fraction played, from 0 to 1.
  */
 export async function simulate(
   options: SimulationOptions,
@@ -162,7 +173,7 @@ async function storeFor(given: SimulationOptions["store"], clock: Clock): Promis
   return memoryStore({ now: clock.now, maxRecords: 2_000_000 });
 }
 
-/** Errors are faults; all else is told to the caller's logger alone. */
+/** Reports errors to `fault`. Everything is also passed to the caller's logger, if there is one. */
 function loggerOf(logger: Logger | undefined, fault: (what: unknown) => void): Logger {
   return {
     info: (fields, message) => logger?.info(fields, message),

@@ -7,7 +7,7 @@ import type { Country, World } from "./world.js";
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** Visits at each hour of the day, by local time. */
+/** Relative number of visits at each hour of the day, local time. */
 const dayCurve = [0.35, 0.22, 0.15, 0.12, 0.13, 0.22, 0.5, 0.85, 1.1, 1.25, 1.3, 1.3, 1.3, 1.25, 1.2, 1.2, 1.25, 1.35, 1.5, 1.65, 1.7, 1.5, 1.1, 0.65];
 const curveMean = dayCurve.reduce((sum, one) => sum + one, 0) / dayCurve.length;
 
@@ -25,13 +25,13 @@ export interface TrafficParts {
   readonly world: World;
   readonly scenario: Scenario;
   readonly seed: number;
-  /** Where people come from. */
+  /** Countries with visits. */
   readonly served: readonly Country[];
-  /** When the strain begins. */
+  /** Start of the strain. */
   readonly from: number;
 }
 
-/** Lets people come, from now on. Each visit draws from a stream of its own: what happens to one changes nothing for the others. */
+/** Starts the visits. Each draws from its own stream, so that changes to one do not affect the others. */
 export function startTraffic(parts: TrafficParts): void {
   const { agenda, people, world, scenario, seed, served, from } = parts;
   const { strain, visitsPerDay } = scenario;
@@ -66,7 +66,7 @@ export function startTraffic(parts: TrafficParts): void {
   if (strain?.kind === "rush") {
     const country = world.country(strain.country);
     const span = strain.hours * hour;
-    // Up within five minutes, and down to nothing at the end.
+    // Rises within five minutes, and falls to zero at the end.
     const height = (at: number) => Math.max(0, Math.min((at - from + minute) / (5 * minute), 1 - (at - from) / span));
     const rush = (at: number) => [[country, (strain.factor - 1) * perMinute(country) * height(at)] as const];
     arrive("rush", rush, (each, random) => people.come(each, random, { fresh: true }), from);

@@ -1,7 +1,7 @@
 import { countryRows } from "./countries.js";
 import { below, digits, hex, lottery, pick, type Random, stream } from "./random.js";
 
-/** A prefix of numbers, as far as `+`, calling code and the first national digits, and how many digits follow. */
+/** A prefix of numbers (`+`, calling code and the first national digits), and how many digits follow. */
 export interface Block {
   readonly prefix: string;
   readonly digits: number;
@@ -10,42 +10,48 @@ export interface Block {
 export interface Country {
   /** ISO 3166-1 alpha-2. */
   readonly code: string;
-  /** Weight among the honest visits; 0: nobody comes from there. */
+  /** Weight among the honest visits; 0: none. */
   readonly share: number;
   /** Hours ahead of UTC. */
   readonly offset: number;
   /** Share of the visits that end verified. */
   readonly conversion: number;
-  /** Of a message, in US dollars. */
+  /** Price of a message, in US dollars. */
   readonly price: number;
   /** Mobile operators, the largest first, each with its blocks of numbers. */
   readonly operators: readonly (readonly Block[])[];
-  /** A number that honest people may have: some blocks are fuller than others, and some people have just got a number of a range that was opened lately. */
+  /**
+   * A number that an honest person may have. Some blocks are fuller than others, and some people have a new number from
+   * a recently opened range.
+   */
   subscriber(random: Random): string;
   /** Any number of the plan. */
   number(random: Random): string;
-  /** An address of one of its networks, of anyone's line. */
+  /** Any address of its networks. */
   line(random: Random): string;
-  /** An address behind which its mobile operators keep people; of so many that they have, where that is told. */
+  /** A shared address of its mobile operators, from the first `addresses` if set. */
   carrier(random: Random, addresses?: number): string;
-  /** An address that an office or school has for all its people. */
+  /** A shared address of an office or school. */
   office(random: Random): string;
 }
 
 export interface World {
   readonly countries: readonly Country[];
-  /** Throws where the world has no such country. */
+  /** Throws if the world has no such country. */
   country(code: string): Country;
-  /** An address that people, and others, hide behind. */
+  /** An address of a proxy, used by honest people and others. */
   proxy(random: Random): string;
-  /** What a data centre's machines have for an address. */
+  /** An address of a data centre. */
   hosting(random: Random): string;
 }
 
-/** How a mobile market is shared. */
+/** The market shares of a country's mobile operators. */
 const operatorShares = [0.42, 0.3, 0.2, 0.08];
 
-/** The world of a seed: the plans and prices of its countries are those of the real one, roughly; who holds which block and address is drawn. */
+/**
+ * The world of a seed. Numbering plans and prices are close to the real ones; the holders of blocks and addresses are
+ * random.
+ */
 export function worldOf(seed: number): World {
   const random = stream(seed, "world");
   const networks = freshNetworks(random);
@@ -112,7 +118,7 @@ function prefixesOf(range: string): string[] {
   return Array.from({ length: last - Number(first) + 1 }, (_, step) => String(Number(first) + step).padStart(first.length, "0"));
 }
 
-/** Each operator gets a run of the blocks, in proportion to its share and one at least. */
+/** Gives each operator consecutive blocks in proportion to its share, at least one. */
 function operatorsOf(blocks: readonly Block[]): Block[][] {
   const operators: Block[][] = [];
   let end = 0;
@@ -134,7 +140,7 @@ interface Held {
 
 type Networks = (v4: number, v6: number) => Held;
 
-/** Hands out networks that nobody else has. The first few of a holder carry most of its people. */
+/** Returns networks that are not in use yet. The first few of a holder carry most of its users. */
 function freshNetworks(random: Random): Networks {
   const firsts = Array.from({ length: 222 }, (_, index) => index + 1).filter((first) => ![10, 100, 127, 169, 172, 192, 198, 203].includes(first));
   const free = firsts.flatMap((first) => Array.from({ length: 256 }, (_, second) => `${first}.${second}`));
@@ -162,7 +168,7 @@ function addressIn(held: Held, random: Random): string {
   return `${held.v4(random)}.${below(random, 256)}.${1 + below(random, 254)}`;
 }
 
-/** `count` addresses that several people have; some have many more than others. */
+/** `count` shared addresses; some are shared by many more people than others. */
 function sharedAddresses(held: Held, count: number, random: Random): (own: Random) => string {
   return lottery(Array.from({ length: count }, (_, rank) => [addressIn(held, random), 1 / Math.sqrt(1 + rank)] as const));
 }

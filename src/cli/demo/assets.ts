@@ -14,7 +14,7 @@ import words from "./page/words.js?raw";
 
 const script = "text/javascript; charset=utf-8";
 
-/** The page's files by path. Their text is part of the bundle, so the installed package needs no files beside it. */
+/** The page's files by path. Their text is in the bundle, so the installed package needs no separate files. */
 export const assets: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
   ["/", { type: "text/html; charset=utf-8", text: html }],
   ["/page/style.css", { type: "text/css; charset=utf-8", text: css }],

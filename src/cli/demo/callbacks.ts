@@ -3,7 +3,7 @@ import { verifyWebhook } from "../../../clients/webhooks.js";
 import type { CallbackEvent } from "../../ports/events.js";
 import { readText } from "../read-text.js";
 
-/** What became of a callback, as the history shows it. */
+/** The delivery result of a callback, as the history shows it. */
 export interface ShownCallback {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -13,25 +13,25 @@ export interface ShownCallback {
   readonly outcome: CallbackEvent["outcome"];
   /** Why it was not delivered. */
   readonly reason?: string;
-  /** What came, where it came to this demo, and its signature was right. */
+  /** The callback's body, if it came to this demo with a valid signature. */
   readonly received?: object;
 }
 
 /** The demo's own webhook. */
 export interface Callbacks {
-  /** Takes a callback that comes to `/dev/callbacks`; answers the HTTP status and a word on it. */
+  /** Receives a callback at `/dev/callbacks`. Returns the HTTP status and a short text. */
   take(request: IncomingMessage): Promise<readonly [status: number, text: string]>;
-  /** What the verifier tells of a callback, wherever it was posted. */
+  /** Receives the verifier's event about a callback, wherever that was posted. */
   heard(event: CallbackEvent): void;
 }
 
-/** Bytes of a callback. */
+/** Maximum size of a callback, in bytes. */
 const bodyLimit = 16 * 1024;
 
-/** How many are remembered until the verifier tells that they were delivered. */
+/** How many callbacks are remembered until the verifier reports their delivery. */
 const remembered = 100;
 
-/** @param secrets Those of the customers, `whsec_…`. */
+/** @param secrets The customers' secrets, `whsec_…`. */
 export function createCallbacks(secrets: () => Promise<readonly string[]>, tell: (callback: ShownCallback) => void): Callbacks {
   const received = new Map<string, object>();
   const nameOf = ({ authentication_uuid, sequence }: Pick<ShownCallback, "authentication_uuid" | "sequence">) => `${authentication_uuid}/${sequence}`;

@@ -8,21 +8,21 @@ export interface Call {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Milliseconds until its answer. */
+  /** Milliseconds until its response. */
   readonly took: number;
   readonly by: "page" | "elsewhere";
   readonly method: string;
   readonly path: string;
-  /** The body: its JSON value, or its text where it has none; absent where none was read. */
+  /** The body as a JSON value, or as text if it is not JSON. Absent if it was not read. */
   readonly sent?: unknown;
-  /** Of the answer: HTTP status and body. */
+  /** HTTP status and body of the response. */
   readonly status: number;
   readonly answer: Readonly<Record<string, unknown>>;
-  /** Of its authentication, as it stood after this call. */
+  /** The state of its authentication after this call. */
   readonly explanation?: Explanation;
 }
 
-/** The verifier's handler, which tells of each call once it was answered. */
+/** The verifier's handler, which reports each call after its response. */
 export function watchCalls(verifier: HttpHandler & Pick<Verifier, "explain">, tell: (call: Call) => void): HttpHandler {
   return {
     ...verifier,
@@ -45,10 +45,10 @@ export function watchCalls(verifier: HttpHandler & Pick<Verifier, "explain">, te
       const took = Math.round(performance.now() - began);
       const { method, path } = request;
       const answer = JSON.parse(response.body) as Call["answer"];
-      // Only browsers say where their requests come from.
+      // Only browsers send this header.
       const by = request.header("sec-fetch-site") === "same-origin" ? "page" : "elsewhere";
       const call = { id: randomUUID(), at, took, by, method, path, ...(sent !== undefined && { sent }), status: response.status, answer } as const;
-      // Nobody who calls waits for it.
+      // In the background: the caller does not wait for it.
       void explain(verifier, sent, answer).then((explanation) => tell({ ...call, ...(explanation !== undefined && { explanation }) }));
       return response;
     },

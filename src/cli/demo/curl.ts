@@ -1,12 +1,11 @@
-/** A word of a POSIX shell that stands for exactly this text. */
+/** Quotes a text for a POSIX shell. */
 export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /**
- * A curl for each route, to be pasted into a POSIX shell from top to bottom: the first keeps the authentication's UUID in `$AUTH`, which the next two use.
- *
- * The code in the third is wrong on purpose (`invalid`): put in the one of the message.
+ * A curl command for each route, to paste into a POSIX shell from top to bottom. The first stores the authentication's
+ * UUID in `$AUTH`, which the next two use. The code in the third is wrong on purpose (`invalid`).
  */
 export function curls(
   url: string,

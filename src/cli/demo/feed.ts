@@ -1,19 +1,22 @@
 import type { ServerResponse } from "node:http";
 
-/** What the pages are told of. */
+/** The events that pages receive. */
 export type FeedEvent = "message" | "call" | "callback";
 
-/** What happens in this run, for any number of pages that listen. */
+/** Events of this run, for any number of open pages. */
 export interface Feed {
-  /** Tells the pages. What was told of this event under the same name before is replaced. */
+  /** Sends an event to the pages. It replaces an earlier one of the same type and name. */
   tell(event: FeedEvent, name: string, data: object): void;
-  /** Answers with an event stream (text/event-stream): what was told so far, then each thing as it comes, until the client leaves or `close`. */
+  /**
+   * Responds with an event stream (text/event-stream): past events first, then each new one, until the client
+   * disconnects or `close` is called.
+   */
   stream(response: ServerResponse): void;
   /** Ends every stream. */
   close(): void;
 }
 
-/** How many of each event are kept for pages that open late. */
+/** How many events of each type are kept for pages that open later. */
 export const kept = 50;
 
 export function createFeed(): Feed {
@@ -22,7 +25,7 @@ export function createFeed(): Feed {
   const write = (text: string) => {
     for (const response of listeners) response.write(text);
   };
-  // A comment now and then lets a proxy or a sleeping laptop notice that the connection is gone.
+  // A regular comment lets a proxy or a laptop that was asleep notice that the connection is lost.
   const beat = setInterval(() => write(":\n\n"), 15_000).unref();
   return {
     tell(event, name, data) {

@@ -1,6 +1,6 @@
 import { type Feed, kept } from "./feed.js";
 
-/** Names a message. */
+/** Identifies a message. */
 export interface MessageName {
   readonly authentication_uuid: string;
   readonly attempt: number;
@@ -17,15 +17,18 @@ export interface ShownMessage extends MessageName {
   readonly at: number;
 }
 
-/** What a carrier's receipt may say last. */
+/** The final status in a carrier's receipt. */
 export type FinalStatus = "delivered" | "undeliverable";
 
 /** The messages of this run. */
 export interface Messages {
   add(message: ShownMessage): void;
-  /** Whether a receipt for this message may come: `unknown` for one that is not kept, `settled` for one that has its receipt or can have none. */
+  /**
+   * Whether a receipt for this message may come. `unknown`: the message is not stored. `settled`: it has a receipt, or
+   * cannot have one.
+   */
   awaits(name: MessageName): "yes" | "unknown" | "settled";
-  /** Notes a message's receipt: the pages are told the message once more, with its `delivery`. */
+  /** Records a message's receipt and sends the message to the pages again, with its `delivery`. */
   settle(name: MessageName, delivery: FinalStatus): void;
 }
 

@@ -1,4 +1,6 @@
-/** A file's text: `import text from "./file.css?raw"`. Vite reads such imports itself; for esbuild `raw-text.ts` does. */
+/**
+ * A file's text: `import text from "./file.css?raw"`. Vite supports such imports; for esbuild, `raw-text.ts` adds them.
+ */
 declare module "*?raw" {
   const text: string;
   export default text;

@@ -2,16 +2,17 @@ import type { IncomingMessage } from "node:http";
 import { readText } from "../read-text.js";
 import type { FinalStatus, MessageName, Messages } from "./messages.js";
 
-/** Bytes of a receipt from the page. */
+/** Maximum size of a receipt from the page, in bytes. */
 const bodyLimit = 1024;
 
-/** Settles a receipt in the service. */
+/** Records a receipt in the service. */
 export type SettleReceipt = (name: MessageName, status: FinalStatus) => Promise<void>;
 
 /**
- * Takes `{ authentication_uuid, attempt, status }` from the page's phone, `status` being `delivered` or `undeliverable`; answers the HTTP status and a word on it.
+ * Reads `{ authentication_uuid, attempt, status }` from the page's phone, where `status` is `delivered` or
+ * `undeliverable`. Returns the HTTP status and a short text.
  *
- * Only `application/json` is read: a browser sends that to another origin only after asking, and the demo never agrees.
+ * Accepts only `application/json`: browsers send that to another origin only after a preflight, which the demo rejects.
  */
 export async function takeReceipt(request: IncomingMessage, messages: Messages, settle: SettleReceipt): Promise<readonly [status: number, text: string]> {
   if (!/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) return [415, "send it as application/json\n"];

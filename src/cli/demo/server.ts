@@ -4,7 +4,7 @@ import { assets } from "./assets.js";
 import type { Feed } from "./feed.js";
 import type { DevSession } from "./session.js";
 
-/** Nothing is kept, framed, guessed or loaded from elsewhere, and no script runs that is not one of the page's files. */
+/** Forbids caching, framing, type sniffing and loading from elsewhere. Only scripts among the page's files run. */
 const headers = {
   "cache-control": "no-store",
   "content-security-policy":
@@ -17,14 +17,15 @@ const headers = {
 
 const plain = "text/plain; charset=utf-8";
 
-/** What is posted to the demo itself: answers the HTTP status and a word on it. */
+/** Handles a POST to the demo itself. Returns the HTTP status and a short text. */
 export type Taker = (request: IncomingMessage) => Promise<readonly [status: number, text: string]>;
 
 /**
- * The demo's listener: the page at `/`, `/dev/session` (the key the page calls with), `/dev/events` (what the page shows), what is posted to it, and the service for every other path.
+ * The demo's listener. It serves the page at `/`, `/dev/session` (the key that the page uses), `/dev/events` (what the
+ * page shows) and POSTs to the demo. The service handles every other path.
  *
  * @param parts.takers By path, under `/dev/`.
- * @param parts.host As `--host` gave it.
+ * @param parts.host As given by `--host`.
  */
 export function devListener(parts: {
   readonly api: RequestListener;
@@ -45,7 +46,7 @@ export function devListener(parts: {
     const take = parts.takers.get(path);
     if (take !== undefined) {
       if (request.method !== "POST") return answer(response, 405, plain, "POST only\n", { allow: "POST" });
-      // A client that breaks off hears no answer.
+      // A client that has disconnected gets no response.
       return void take(request).then(
         ([status, text]) => answer(response, status, plain, text),
         () => response.destroy(),

@@ -2,21 +2,21 @@ import { getCountries, getCountryCallingCode } from "libphonenumber-js/max";
 import { defaultPolicy } from "../../domain/policy.js";
 import type { DevIdentity } from "../identity.js";
 
-/** Who calls. */
+/** The customer that calls. */
 export interface DevCustomer {
   readonly customer_uuid: string;
   readonly api_key: string;
 }
 
-/** What the page is told at `/dev/session`: who it calls as, and the numbers it explains. */
+/** The response of `/dev/session`: the customers that the page calls as, and the numbers that it explains. */
 export interface DevSession extends DevCustomer {
   /** A second customer, whose authentications expire after `lifetime` seconds. */
   readonly hasty: DevCustomer & { readonly lifetime: number };
   /** A number that a spam rule flags. */
   readonly spam_number: string;
-  /** Where the demo takes callbacks. */
+  /** Where the demo receives callbacks. */
   readonly callback_url: string;
-  /** The carrier that sends the messages for real; absent: nothing leaves this machine. */
+  /** The carrier that sends real messages. Absent: nothing leaves this machine. */
   readonly carrier?: string;
   /** Wrong codes per authentication. */
   readonly checks: number;
@@ -24,17 +24,17 @@ export interface DevSession extends DevCustomer {
   readonly calling_codes: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The country that a shared calling code belongs to first. */
+/** The main country of each shared calling code. */
 const mainCountries: readonly string[] = ["US", "RU", "GB", "IT", "NO", "AU", "MA", "RE", "SH", "FI", "GP", "CW"];
 
-/** Long enough to see it count down. */
+/** In seconds. Long enough to watch the countdown. */
 const hastyLifetime = 15;
 
 const spamNumber = "+14155550100";
 
 /**
- * @param url The address that the demo reaches itself by.
- * @param carrier The one that sends the messages for real.
+ * @param url The address at which the demo reaches itself.
+ * @param carrier The one that sends real messages.
  */
 export function createSession(identity: DevIdentity, url: string, carrier?: string): DevSession {
   const calling_codes: Record<string, string[]> = {};

@@ -3,15 +3,15 @@ import type { SmsSender } from "../../ports/sms-sender.js";
 import type { ShownCallback } from "./callbacks.js";
 import type { Call } from "./calls.js";
 
-/** What the demo's terminal shows. */
+/** The demo's output in the terminal. */
 export interface Terminal {
-  /** Shows a message, as a sender. */
+  /** Shows each message; a sender. */
   readonly sms: SmsSender;
   call(call: Call): void;
   callback(callback: ShownCallback): void;
 }
 
-/** For people: messages in boxes, calls and callbacks a line each. */
+/** For people: messages in boxes, calls and callbacks on one line each. */
 export function wordsTerminal(out: (text: string) => void): Terminal {
   const line = (...parts: readonly string[]) => out(`${new Date().toTimeString().slice(0, 8)}  ${parts.join("  ").replace(/\p{C}/gu, "?")}\n`);
   return {
@@ -21,7 +21,7 @@ export function wordsTerminal(out: (text: string) => void): Terminal {
   };
 }
 
-/** For programs: one JSON object a line, `sms`, `call` or `callback` by its `type`. */
+/** For programs: one JSON object per line, with `type` `sms`, `call` or `callback`. */
 export function jsonTerminal(out: (text: string) => void): Terminal {
   const line = (fields: object) => out(`${JSON.stringify(fields)}\n`);
   return {
@@ -37,7 +37,7 @@ export function jsonTerminal(out: (text: string) => void): Terminal {
   };
 }
 
-/** The answer in a word: its status, or the code of its fault. */
+/** The response in one word: its status or error code. */
 function outcomeOf({ status, code }: Call["answer"]): string {
   return String(status ?? code ?? "");
 }

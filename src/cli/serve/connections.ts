@@ -1,21 +1,24 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** The connections of a server, so that it can be stopped without cutting off what is under way. */
+/** The connections of a server, so that it can stop without cutting off requests in progress. */
 export interface Connections {
-  /** The answer under way on this connection. */
+  /** The response in progress on this connection. */
   answerOn(socket: Socket): ServerResponse | undefined;
-  /** Whether the body of the last request on this connection is still coming; its answer may be over. */
+  /** Whether the body of the last request on this connection is still arriving; its response may have ended. */
   isReading(socket: Socket): boolean;
-  /** From now on each answer ends its connection: clients go elsewhere with their next request. */
+  /** From now on each response closes its connection: clients use another server for their next request. */
   leave(): void;
-  /** Takes no more connections, closes those on which no request is under way, and waits for the others. Answers how many requests it cut off once `deadline` was aborted. */
+  /**
+   * Accepts no more connections, closes idle ones, and waits for the others. Returns how many requests were cut off
+   * when `deadline` was aborted.
+   */
   stop(deadline: AbortSignal): Promise<number>;
 }
 
-/** Follows the connections of a server that does not listen yet. */
+/** Tracks the connections of a server that does not listen yet. */
 export function followConnections(server: Server): Connections {
-  /** With the last request on each. */
+  /** Each with its last request. */
   const sockets = new Map<Socket, IncomingMessage | undefined>();
   const underWay = new Map<ServerResponse, Socket>();
   let leaving = false;

@@ -1,24 +1,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Ping, PingOptions } from "../../operations/ping.js";
 
-/** An answer to `GET /healthz`: a status and a line of plain text. */
+/** A response to `GET /healthz`: a status and one line of plain text. */
 export type HealthAnswer = readonly [status: 200 | 503, text: string];
 
-/** Whether requests should be sent here. */
+/** Whether requests should be sent to this process. */
 export interface Health {
   answer(): Promise<HealthAnswer>;
-  /** From now on the answer is 503. */
+  /** From now on the response is 503. */
   leave(): void;
 }
 
-/** How long the store may take, and how long what it said counts: probes from many places ask it once in that time. Milliseconds. */
+/**
+ * The time limit for the store, and how long its result is reused: many probes cause one read in that time.
+ * Milliseconds.
+ */
 const patience = 2_000;
 const fresh = 2_000;
 
 /**
- * Asks the store, by one read.
+ * Checks the store with one read.
  *
- * @param tell Is told when the store stops answering, and when it answers again. `fault`: in the words of its client.
+ * @param tell Called when the store stops responding and when it responds again. `fault`: its client's error message.
  */
 export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell: (ok: boolean, fault: string | undefined) => void): Health {
   let leaving = false;

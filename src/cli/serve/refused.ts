@@ -2,16 +2,16 @@ import { type Server, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Connections } from "./connections.js";
 
-/** What is told of a request that never became one: too slow, too large or no HTTP. */
+/** The log line of a request that could not be parsed: too slow, too large or not HTTP. */
 export interface RefusedLine {
   readonly type: "request";
   readonly route: "none";
   readonly status: number;
-  /** As Node names it, for example `HPE_INVALID_METHOD`. */
+  /** Node's error code, for example `HPE_INVALID_METHOD`. */
   readonly fault: string;
 }
 
-/** Answers what Node's parser refuses as Node itself does, and tells a line of it. */
+/** Responds to requests that Node's parser rejects, in the same way as Node, and logs a line. */
 export function answerRefused(server: Server, connections: Connections, tell: (line: RefusedLine) => void): void {
   server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket;
@@ -20,15 +20,15 @@ export function answerRefused(server: Server, connections: Connections, tell: (l
     if (!socket.writable || error.code === "ECONNRESET") {
       socket.destroy();
     } else if (response !== undefined) {
-      // A body that breaks the rules: its request is told of when its answer is over.
+      // An invalid body: its request is logged when its response ends.
       if (response.headersSent) return void socket.destroy();
       response.writeHead(status, { connection: "close", "content-length": 0 }).end();
     } else if (connections.isReading(socket)) {
-      // What came of it after its answer: it has had that, and its line.
+      // An error after the response, which was already sent and logged.
       socket.destroy();
     } else {
       socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
-      // Load balancers open connections ahead, and say nothing on them.
+      // Load balancers open connections ahead of time and send nothing on them.
       if (socket.bytesRead > 0) tell({ type: "request", route: "none", status, fault: error.code ?? "unknown" });
     }
   });

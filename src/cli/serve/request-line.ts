@@ -2,25 +2,28 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { matchRoute } from "../../http/routes.js";
 
-/** What is told of a request. Nothing in it is the caller's own words: no path, no query, no header but the id. */
+/** The log line of a request. It contains no text from the caller: no path, no query, no header except the id. */
 export interface RequestLine {
   readonly type: "request";
   readonly method: string;
-  /** As the OpenAPI document writes it, for example `/v1/lookup/{phone_number}`; `none` where there is no such route. */
+  /** As in the OpenAPI document, for example `/v1/lookup/{phone_number}`; `none` if there is no such route. */
   readonly route: string;
-  /** What was answered; 499 where the client left before that. */
+  /** The response status; 499 if the client disconnected first. */
   readonly status: number;
-  /** Milliseconds from the end of the headers to the end of the answer. */
+  /** Milliseconds from the end of the headers to the end of the response. */
   readonly ms: number;
   readonly request_id: string;
-  /** Of the answer's body. */
+  /** Size of the response body. */
   readonly bytes: number;
 }
 
-/** Ids of load balancers and of traces: a UUID, or 32 hexadecimal digits. Others might hold a number. */
+/** Ids of load balancers and traces: a UUID, or 32 hexadecimal digits. Other ids might contain a number. */
 const requestId = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
-/** Gives the request an id, the one in `x-request-id` if that is one, answers it in the header of that name, and tells the line once the answer is over. */
+/**
+ * Gives the request an id: the one in `x-request-id` if valid, else a new one. The response has it in the same header.
+ * Logs the line once the response has ended.
+ */
 export function followRequest(request: IncomingMessage, response: ServerResponse, path: string, tell: (line: RequestLine) => void): void {
   const began = performance.now();
   const asked = request.headers["x-request-id"];
@@ -39,7 +42,7 @@ export function followRequest(request: IncomingMessage, response: ServerResponse
   });
 }
 
-/** One slash at its end is none, as in all paths. */
+/** A trailing slash is ignored, as in all paths. */
 export const isHealth = (path: string): boolean => /^\/healthz\/?$/.test(path);
 
 function templateOf(path: string): string {

@@ -11,9 +11,11 @@ import { limitedServer, type ServedVerifier, serviceListener } from "./server.js
 import type { ServeSettings } from "./settings.js";
 
 /**
- * Serves the verifier that the module exports, until `stop`; then `/healthz` says 503, what is under way is finished, and the verifier is closed. Standard output carries one JSON object a line.
+ * Serves the verifier that the module exports, until `stop`. Then `/healthz` returns 503, requests in progress are
+ * finished, and the verifier is closed. Writes one JSON object per line to standard output.
  *
- * @returns The exit code: 0; 1 when a port could not be had, or something was cut off at the end; 2 when the module gives no verifier. Clients that the module opened are still open.
+ * @returns The exit code: 0; 1 if a port was not available or a request was cut off at the end; 2 if the module exports
+ * no verifier. Clients that the module opened are still open.
  */
 export async function runServe(settings: ServeSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   const tell = (fields: object) => out(`${JSON.stringify({ time: new Date().toISOString(), ...fields })}\n`);
@@ -47,7 +49,7 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
   main.connections.leave();
   if (settings.drain > 0) await sleep(settings.drain * 1000);
   const over = new AbortController();
-  // A timer that keeps the process alive, as `AbortSignal.timeout` does not.
+  // Unlike `AbortSignal.timeout`, this timer keeps the process alive.
   const timer = setTimeout(() => over.abort(), settings.grace * 1000);
   const cut_off = await main.connections.stop(over.signal);
   const closed = await settled(verifier.close(), over.signal);
@@ -69,7 +71,7 @@ interface Service {
   readonly metrics: Listener | undefined;
 }
 
-/** Everything but the ports. Throws what names a mend in the module. */
+/** Prepares everything except the ports. Throws errors that name the fix in the module. */
 async function prepare({ module, data, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
   const verifier = await verifierOf(module, data, warn);
   if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be served: install the same version in both places");
@@ -80,7 +82,7 @@ async function prepare({ module, data, metricsPort }: ServeSettings, tell: (line
   const server = limitedServer(serviceListener(verifier, health, tell));
   const connections = followConnections(server);
   answerRefused(server, connections, tell);
-  // A verifier that is built at its first use is built now, and a store that is away is told of at the start; it may come yet.
+  // Builds a verifier that is built at its first use, and logs a store that is down. It may still come up later.
   await health.answer();
   return { verifier, health, main: { server, connections }, metrics: metricsPort === undefined ? undefined : metricsListener(verifier) };
 }
@@ -101,7 +103,7 @@ async function open({ server }: Listener, host: string, port: number, option: st
   });
 }
 
-/** `yes` once the work is done, or why it is not. */
+/** Returns `yes` once the work is done, or why it is not. */
 function settled(work: Promise<unknown>, deadline: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     const late = () => resolve("the time for that is over");

@@ -5,19 +5,20 @@ import type { Verifier } from "../../create-verifier.js";
 import type { Health } from "./health.js";
 import { followRequest, isHealth, type RequestLine } from "./request-line.js";
 
-/** What the server asks of a verifier. */
+/** What the server uses of a verifier. */
 export type ServedVerifier = Pick<Verifier, "root" | "handle" | "warn" | "clock" | "receipts" | "metricsHandler" | "ping" | "close">;
 
 /**
- * Time limits, in milliseconds. Headers: from the first byte, or the connection's beginning. A whole request: longer than a body may take (10 s) and than the rest of one is let past (5 s), so that it gets an answer of ours first.
- * An idle connection outlives the 60 s of the usual load balancer: one that closed first would meet a request on its way. Looked at every second; Node's own 30 s would make the others that much longer.
+ * Time limits, in milliseconds. Headers: from the first byte, or the start of the connection. Requests: longer than a
+ * body may take (10 s) plus the rest of a discarded one (5 s), so that our response comes first. Idle connections
+ * outlive the usual 60 s of load balancers. Node's default check interval of 30 s would be too coarse.
  */
 const limits = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 75_000, connectionsCheckingInterval: 1_000 };
 
 /** A server with time limits, which does not listen yet. */
 export const limitedServer = (listener: RequestListener): Server => createServer(limits, listener);
 
-/** `/v1`, `/receipts/{provider}` and `/healthz`; other paths are answered by the verifier, with 404. */
+/** Serves `/v1`, `/receipts/{provider}` and `/healthz`; for other paths the verifier returns 404. */
 export function serviceListener(verifier: ServedVerifier, health: Health, tell: (line: RequestLine) => void): RequestListener {
   const api = nodeHandler([verifier, verifier.receipts]);
   return (request, response) => {

@@ -3,28 +3,28 @@ import { integer } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { type DataSettings, readData } from "../settings.js";
 
-/** What `phoneproof serve` runs with. */
+/** The settings of `phoneproof serve`. */
 export interface ServeSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
-  /** The file of a module that leaves its store to the command. Absent: in memory. */
+  /** The file for a module that leaves its store to the command. Absent: in memory. */
   readonly data?: DataSettings;
   /** Address to listen on. */
   readonly host: string;
   readonly port: number;
-  /** Absent: the metrics are not served. */
+  /** Absent: metrics are not served. */
   readonly metricsPort?: number;
-  /** Seconds between a signal and the end of listening, in which `/healthz` already says 503. */
+  /** Seconds between a signal and the end of listening. `/healthz` returns 503 during that time. */
   readonly drain: number;
-  /** Seconds, after those, for what is under way. */
+  /** Seconds after that for requests in progress. */
   readonly grace: number;
 }
 
-/** Loopback, because the API key goes over plain HTTP: whoever wants to be reached from elsewhere says so. */
+/** Loopback by default, because the API key is sent over plain HTTP. To be reachable from elsewhere, set the host. */
 export const defaultHost = "127.0.0.1";
 export const defaultPort = 3000;
 export const defaultDrain = 0;
-/** Kubernetes, Heroku and ECS kill what is still there 30 s after the signal. */
+/** In seconds. Kubernetes, Heroku and ECS kill the process 30 s after the signal. */
 export const defaultGrace = 25;
 
 const options = {
@@ -36,7 +36,10 @@ const options = {
   grace: { type: "string" },
 } as const;
 
-/** Reads the arguments after `serve`, and the environment. Throws a `TypeError` that names the option or variable at fault. */
+/**
+ * Reads the arguments after `serve`, and the environment. Throws a `TypeError` that names the invalid option or
+ * variable.
+ */
 export function readServeSettings(args: readonly string[], env: Environment): ServeSettings {
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   const [module, ...surplus] = positionals;

@@ -21,7 +21,7 @@ import {
   write,
 } from "./fixtures.js";
 
-/** `delete`. */
+/** Cases of `delete`. */
 export const deleteCases: readonly StoreCase[] = [
   {
     name: "delete: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share",
@@ -110,7 +110,7 @@ export const deleteCases: readonly StoreCase[] = [
   {
     name: "delete: a record that was deleted is not leased, and wakes no more when another takes its place",
     async run(store) {
-      // In 1970, where no other case's records wake.
+      // In 1970, where no other case has due records.
       const wakeAt = 86_400_000 + Math.floor(Math.random() * 1e9);
       const record = await write(store, newRecord({ wakeAt }), null);
       await store.delete({ records: [record] });
@@ -129,7 +129,7 @@ export const deleteCases: readonly StoreCase[] = [
       const customer = randomUUID();
       const records = Array.from({ length: 1_000 }, () => newRecord({ customer, now }));
       const windows = Array.from({ length: 1_000 }, () => newName(customer));
-      // A hundred at a time: a client may refuse more.
+      // A hundred at a time: clients may reject more.
       for (let from = 0; from < records.length; from += 100)
         await Promise.all(
           records

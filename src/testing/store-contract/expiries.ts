@@ -27,7 +27,7 @@ import {
 const day = 86_400_000;
 const { part } = partsOf("");
 
-/** How long things are kept: by the store's own clock, whatever the callers' clocks say. */
+/** How long things are kept: by the store's own clock, whatever the callers' clocks show. */
 export const expiryCases: readonly StoreCase[] = [
   {
     name: "expiry: what a caller keeps whose clock is years behind, or ahead, is kept as long",

@@ -3,29 +3,29 @@ import { randomUUID } from "node:crypto";
 import { inspect, isDeepStrictEqual } from "node:util";
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, SumParts } from "../../ports/store.js";
 
-/** A case before `storeContract` fills in the default peer. */
+/** A case without the default peer, which `storeContract` fills in. */
 export interface StoreCase {
   readonly name: string;
   run(store: Store, peer: Store): Promise<void>;
 }
 
-/** Half an hour, in milliseconds. What must be kept is kept so long. */
+/** Half an hour, in milliseconds. What must be kept is kept for that long. */
 export const halfHour = 1_800_000;
 
-/** How far a member window reaches back unless a case says otherwise. Milliseconds. */
+/** Default length of a member window. Milliseconds. */
 export const minute = 60_000;
 
-/** A life that ends in half an hour. */
+/** An expiry in half an hour. */
 export function expiry(now: number = Date.now()): Expiry {
   return { now, keepUntil: now + halfHour };
 }
 
-/** A record of a customer of its own, with one token. */
+/** A record of a new customer, with one token. */
 export function newRecord(fields: Partial<RecordWrite> = {}): RecordWrite {
   return { customer: randomUUID(), id: randomUUID(), tokens: [randomUUID()], data: "first", ...expiry(fields.now), ...fields };
 }
 
-/** What the next write of `record` is: a new token before the older ones, at most 16 in all. `wakeAt` is left out unless it is given. */
+/** The next write of `record`: a new token before the older ones, at most 16 in all. `wakeAt` is omitted by default. */
 export function following({ customer, id, tokens, data }: StoredRecord, fields: Partial<RecordWrite> = {}): RecordWrite {
   return newRecord({ customer, id, tokens: [randomUUID(), ...tokens].slice(0, 16), data, ...fields });
 }
@@ -37,7 +37,7 @@ export function newest(record: StoredRecord): string {
   return token;
 }
 
-/** Fails with both values shown. */
+/** Fails unless both values are equal; the error shows them. */
 export function same(actual: unknown, expected: unknown, what: string): void {
   if (isDeepStrictEqual(actual, expected)) return;
   throw new AssertionError({ message: `${what}: expected ${show(expected)}, got ${show(actual)}`, actual, expected });
@@ -57,14 +57,14 @@ function show(value: unknown): string {
   return inspect(value, { depth: 4, maxArrayLength: 20, maxStringLength: 200, breakLength: Number.POSITIVE_INFINITY });
 }
 
-/** The record as `find` must return it: without `now` and `wakeAt`, and without regard to its prototype. */
+/** The record as `find` must return it: without `now` and `wakeAt`, and with any prototype. */
 function asStored(record: StoredRecord | undefined): unknown {
   if (!record) return undefined;
   const { customer, id, tokens, data, keepUntil } = record;
   return { customer, id, tokens: [...tokens], data, keepUntil };
 }
 
-/** Fails unless `actual` has exactly the fields that are kept of `expected`. */
+/** Fails unless `actual` has exactly the fields of `expected` that are stored. */
 export function sameRecord(actual: StoredRecord | undefined, expected: StoredRecord | undefined, what: string): void {
   same(actual && { ...actual, tokens: [...actual.tokens] }, asStored(expected), what);
 }
@@ -74,7 +74,7 @@ export async function stored(store: Store, expected: StoredRecord, what: string)
   sameRecord(await store.find(expected.customer, expected.id), expected, what);
 }
 
-/** Commits, which must be done, and gives the answer. */
+/** Makes a commit, which must be done, and returns its result. */
 export async function commit(store: Store, change: Change, what: string): Promise<Extract<CommitResult, { done: true }>> {
   const result = await store.commit(change);
   if (!result.done) throw new AssertionError({ message: `${what}: expected it done, got ${show(result)}` });
@@ -87,7 +87,7 @@ export async function write(store: Store, next: RecordWrite, expected: string | 
   return next;
 }
 
-/** Fails unless the record was refused and exactly `current` came back. */
+/** Fails unless the record was rejected and exactly `current` was returned. */
 export function refusedWith(result: CommitResult, current: StoredRecord | undefined, what: string): void {
   if (result.done) throw new AssertionError({ message: `${what}: expected it refused, but it was done` });
   if (result.refusedBy !== undefined) throw new AssertionError({ message: `${what}: expected the record refused, got ${show(result)}` });
@@ -103,7 +103,7 @@ export async function rejects(promise: Promise<unknown>, what: string): Promise<
   if (outcome !== "rejected") throw new AssertionError({ message: `${what}: expected a rejection, got ${show(outcome)}` });
 }
 
-/** The name of a window or a sum of a customer of its own, or of `customer`. */
+/** The name of a window or a sum, of a new customer or of `customer`. */
 export function newName(customer: string = randomUUID()): string {
   return `${customer}:${randomUUID()}`;
 }
@@ -114,7 +114,7 @@ export function member(window: string, fields: Partial<MemberClaim> = {}): Membe
   return { window, member: randomUUID(), since: now - minute, ...expiry(now), ...fields };
 }
 
-/** The parts of `sum` that count: three, of which 700,000 is the newest, unless a case says otherwise. */
+/** The parts of `sum` that count. Default: three, of which 700,000 is the newest. */
 export function partsOf(sum: string, fields: Partial<SumParts> = {}): SumParts {
   return { sum, part: 700_000, parts: 3, ...fields };
 }
@@ -131,14 +131,17 @@ export async function granted(store: Store, claims: readonly Claim[], counts: re
   same(result.asked, [], `${what}: what is returned where nothing was asked`);
 }
 
-/** Commits claims, of which the one at `refusedBy` must be the first refused, with what is held without it. */
+/** Commits claims. The one at `refusedBy` must be the first one rejected; `count` is what is held without it. */
 export async function refused(store: Store, claims: readonly Claim[], refusedBy: number, count: number, what: string): Promise<void> {
   const result = await store.commit({ claims });
   if (result.done) throw new AssertionError({ message: `${what}: expected claim ${refusedBy} refused, but all were granted` });
   same({ refusedBy: result.refusedBy, count: result.refusedBy === undefined ? undefined : result.count }, { refusedBy, count }, what);
 }
 
-/** Commits a claim, which must be refused. Where the store says when there would be room, that must be the earliest such `since` or `part`, and is returned. */
+/**
+ * Commits a claim, which must be rejected. If the store reports when there will be room, that must be the earliest
+ * possible `since` or `part`, and is returned.
+ */
 export async function roomFor(store: Store, claim: Claim, what: string): Promise<number | undefined> {
   const result = await store.commit({ claims: [claim] });
   if (result.done || result.refusedBy === undefined) throw new AssertionError({ message: `${what}: expected the claim refused, got ${show(result)}` });
@@ -155,18 +158,18 @@ export async function roomFor(store: Store, claim: Claim, what: string): Promise
   return room;
 }
 
-/** Claims new members one after another, each of which must be granted. */
+/** Claims new members one after another. Each must be granted. */
 export async function fill(store: Store, window: string, members: number, fields: Partial<MemberClaim>): Promise<void> {
   for (let i = 0; i < members; i++) await commit(store, { claims: [member(window, fields)] }, `member ${i + 1} of ${members} under a limit of ${fields.limit}`);
 }
 
-/** How many members of `window` are newer than `since`: taking out a member that is not there returns it. */
+/** How many members of `window` are newer than `since`: removing a member that does not exist returns it. */
 export async function countOf(store: Store, window: string, since: number, list = false): Promise<number | undefined> {
   const taken = member(window, { since, now: since + 1, out: true, ...(list ? {} : { limit: 1_000 }) });
   return (await commit(store, { claims: [taken] }, "taking out a member that is not there")).counts[0];
 }
 
-/** Fails unless `window`, which knows limits, holds `expected` members newer than `since`. */
+/** Fails unless `window`, which has limits, holds `expected` members newer than `since`. */
 export async function holds(store: Store, window: string, since: number, expected: number, what: string): Promise<void> {
   same(await countOf(store, window, since), expected, what);
 }
@@ -181,7 +184,7 @@ export async function sums(store: Store, sum: string, expected: number, what: st
   same(await ask(store, [partsOf(sum, fields)]), [expected], what);
 }
 
-/** Writes over a record that was handed out, as a careless caller might. */
+/** Overwrites a returned record, as a careless caller might. */
 export function spoil(handedOut: StoredRecord): void {
   const record = handedOut as unknown as { data: string; tokens: string[] };
   try {
@@ -189,11 +192,11 @@ export function spoil(handedOut: StoredRecord): void {
     record.tokens[0] = "spoiled";
     record.tokens.push("spoiled");
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // frozen: as good as a copy
+    if (!(error instanceof TypeError)) throw error; // Frozen: as good as a copy.
   }
 }
 
-/** Texts that stores and their clients are known to change. */
+/** Texts that some stores and clients are known to change. */
 export const oddTexts: readonly string[] = [
   ...["0", "1", "01", "-1", "1.0", "1e0", "1e5", "0x10", "0123456", "9007199254740993", "12345678901234567890", "Infinity", "NaN"],
   ...["null", "nil", "undefined", "true", "false", "__proto__", "constructor", "toString", "$", "$where", "$inc", ".", "a.b", "*"],

@@ -5,25 +5,25 @@ import { commit, ensure, following, newest, newRecord, refusedWith, type StoreCa
 /** More than a shared store is likely to hold before the times used here, which lie in 1970. */
 const plenty = 1_000;
 
-/** How long these cases lease. Milliseconds. */
+/** Length of these cases' leases. Milliseconds. */
 const span = 600_000;
 
-/** A time in 1970, so that other records of a shared store come after it. */
+/** A time in 1970, before all other records of a shared store. */
 function early(): number {
   return randomInt(1_000_000, 2_000_000_000);
 }
 
-/** Leases what is due of one customer's records. */
+/** Leases the due records of one customer. */
 async function leased(store: Store, customer: string, until: number, leaseUntil = until + span): Promise<StoredRecord[]> {
   return (await store.lease(until, plenty, leaseUntil)).filter((record) => record.customer === customer);
 }
 
-/** Their ids. */
+/** The ids of those records. */
 async function ids(store: Store, customer: string, until: number, leaseUntil = until + span): Promise<string[]> {
   return (await leased(store, customer, until, leaseUntil)).map((record) => record.id);
 }
 
-/** Runs `use`, then takes the wake times of the customer's records away. */
+/** Runs `use`, then removes the wake times of the customer's records. */
 async function leavingNone(store: Store, customer: string, use: () => Promise<void>): Promise<void> {
   try {
     await use();
@@ -34,7 +34,7 @@ async function leavingNone(store: Store, customer: string, use: () => Promise<vo
   }
 }
 
-/** A case whose records are those of one customer, around one time in 1970. */
+/** A case whose records belong to one customer, around one time in 1970. */
 function leaseCase(name: string, run: (store: Store, peer: Store, customer: string, at: number) => Promise<void>): StoreCase {
   return {
     name,
@@ -45,7 +45,7 @@ function leaseCase(name: string, run: (store: Store, peer: Store, customer: stri
   };
 }
 
-/** `lease`. */
+/** Cases of `lease`. */
 export const leaseCases: readonly StoreCase[] = [
   leaseCase("lease: hands out the records whose wakeAt is `until` or earlier, whole, and no others", async (store, _, customer, at) => {
     const due = await write(store, newRecord({ customer, wakeAt: at, tokens: [randomUUID(), randomUUID()], data: "123456" }), null);

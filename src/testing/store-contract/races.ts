@@ -26,13 +26,16 @@ import {
 } from "./fixtures.js";
 import { revoking } from "./revocations.js";
 
-/** Many callers at once, half of them through the peer. Racers may be refused more than they need to be, never granted more. */
+/**
+ * Many concurrent callers, half of them through the peer. More of them may be rejected than necessary, but never too
+ * many granted.
+ */
 export function raceCases(racers: number): readonly StoreCase[] {
   /** Starts `racers` callers in one tick and waits for all. */
   const race = <T>(store: Store, peer: Store, run: (handle: Store, index: number) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: racers }, (_, i) => run(i % 2 ? peer : store, i)));
 
-  /** Races writes of one record: exactly one is done, the others get it back. */
+  /** Races writes of one record: exactly one is done, and the others get it back. */
   const oneIsDone = async (store: Store, peer: Store, changes: readonly (Change & { readonly record: RecordWrite })[]): Promise<RecordWrite> => {
     const results = await race(store, peer, (handle, i) => handle.commit(changes[i] as Change));
     const done = changes.filter((_, i) => results[i]?.done);

@@ -21,7 +21,7 @@ import {
   write,
 } from "./fixtures.js";
 
-/** Commits that a transport sends twice, and twins that only look like them. */
+/** Commits that a transport sends twice, and different commits that look the same. */
 export const replayCases: readonly StoreCase[] = [
   {
     name: "commit: a create sent twice is done both times and written once",

@@ -25,7 +25,9 @@ import {
 
 const { part } = partsOf("");
 
-/** A window, a list and two sums that hold something already, a commit that claims more of each, and what they hold without it. */
+/**
+ * A window, a list and two sums with some content, a commit that claims more of each, and what they hold without it.
+ */
 async function scene(store: Store) {
   const record = newRecord();
   const { customer, now } = record;
@@ -47,13 +49,13 @@ async function scene(store: Store) {
   return { record, claims, held, change: { claims, record } satisfies Change, without: [1, 1, 20, 30], withIt: [2, 2, 27, 27] };
 }
 
-/** A write over `current`, or where no record is, that takes back what the commit of `record` claimed. */
+/** A write over `current`, or of a new record, that revokes what the commit of `record` claimed. */
 export function revoking(record: RecordWrite, claims: readonly Claim[], current: RecordWrite | undefined): Change & { readonly record: RecordWrite } {
   const next = current ? following(current, { data: "revoked" }) : newRecord({ customer: record.customer, id: record.id, data: "revoked" });
   return { record: next, expected: current ? newest(current) : null, revoke: { token: newest(record), claims } };
 }
 
-/** Changes that take back what another commit claimed. */
+/** Changes that revoke what another commit claimed. */
 export const revocationCases: readonly StoreCase[] = [
   {
     name: "revoke: of a commit that landed its members are taken out and its weights subtracted, in the part they were added to, once, whatever is sent again",

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { ask, commit, granted, newName, newRecord, oddTexts, partsOf, refused, roomFor, type StoreCase, same, sums, weight } from "./fixtures.js";
 
-/** The newest part that counts where a case names none. */
+/** The newest part that counts, unless a case sets another. */
 const { part } = partsOf("");
 
-/** Claims on sums, which know only totals, one caller at a time. */
+/** Claims on sums, which store only totals, one caller at a time. */
 export const sumCases: readonly StoreCase[] = [
   {
     name: "sum: one after another exactly what the limit allows is granted, each with the total that includes it",

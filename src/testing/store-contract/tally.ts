@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { Tally } from "../../ports/store.js";
 import { expiry, oddTexts, type StoreCase, same } from "./fixtures.js";
 
-/** `by` more in `counter`. */
+/** Adds `by` to `counter`. */
 function add(counter: string, by: number): Tally {
   return { counter, by, ...expiry() };
 }
 
-/** `tally`. */
+/** Cases of `tally`. */
 export const tallyCases: readonly StoreCase[] = [
   {
     name: "tally: adds, then reads, in the order asked; what none was added to is 0",

@@ -107,7 +107,7 @@ export const togetherCases: readonly StoreCase[] = [
       for (const one of [claim, { ...claim, now: now - 30_000, out: true as const }]) {
         const claims = [one, weight(sum, -4)];
         await refused(store, [...claims, { ...claim, window: full, limit: 1 }], 2, 1, "with a full window");
-        // Where claims come before the record, a member may have moved when the record is refused.
+        // If claims are made before the record, a member may have moved when the record is rejected.
         if (one !== claim) refusedWith(await store.commit({ claims, record: newRecord({ customer }), expected: "wrong" }), undefined, "with a missing record");
         await holds(store, window, now - 30_001, 1, "the window that held the member");
         await holds(store, window, now - 30_000, 0, "the window that held the member, later than it was claimed");

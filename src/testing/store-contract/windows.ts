@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { commit, countOf, ensure, fill, granted, holds, member, minute, newName, oddTexts, refused, roomFor, type StoreCase, same } from "./fixtures.js";
 
-/** Claims on windows, which know their members, one caller at a time. */
+/** Claims on windows, which store their members, one caller at a time. */
 export const windowCases: readonly StoreCase[] = [
   {
     name: "window: one after another exactly `limit` members are granted, each with the count that includes it",

@@ -1,18 +1,21 @@
 import { type DeliveryStatusEvent, verifyWebhook } from "../../../clients/webhooks.js";
 import type { CallbackSender } from "../../ports/callback-sender.js";
 
-/** A callback as its receiver gets it, its signature verified. */
+/** A callback as its receiver gets it, with a verified signature. */
 export interface TestCallback {
   /** The `callback_url` of its authentication. */
   readonly url: string;
   readonly customer_uuid: string;
   readonly event: DeliveryStatusEvent;
   readonly headers: Readonly<Record<string, string>>;
-  /** To the letter, as it is signed. */
+  /** The exact text that was signed. */
   readonly body: string;
 }
 
-/** A callback sender that keeps what is posted, and answers 204; with `through`, which posts it, what that answers. A signature that does not hold is a failed delivery. */
+/**
+ * A callback sender that records callbacks and returns 204, or what `through` returns after posting them. A callback
+ * with an invalid signature is a failed delivery.
+ */
 export function keptCallbacks(
   secretsOf: (customer: string) => Promise<readonly string[]>,
   through?: CallbackSender,

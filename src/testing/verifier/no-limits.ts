@@ -1,6 +1,6 @@
 import type { PolicyOverride, SpamOverride } from "../../domain/policy.js";
 
-/** The anti-spam rules off. */
+/** Turns the anti-spam rules off. */
 export const noSpamRules: SpamOverride = {
   range: { mode: "off" },
   crowd: { mode: "off" },
@@ -11,7 +11,7 @@ export const noSpamRules: SpamOverride = {
   signals: { mode: "off" },
 };
 
-/** No cap that anyone reaches, and no anti-spam rule, under what the caller says of the policy. */
+/** Adds caps that are never reached, and no anti-spam rules, to the caller's policy, which takes precedence. */
 export function withoutLimits({ limits, spam, ...policy }: PolicyOverride = {}): PolicyOverride {
   return {
     maxGuessOdds: 1,

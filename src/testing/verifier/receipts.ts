@@ -2,15 +2,17 @@ import type { HttpHandler } from "../../http/message.js";
 import type { DeliveryStatus, Receipt, ReceiptSource } from "../../ports/receipts.js";
 import type { SmsMessage } from "../../ports/sms-sender.js";
 
-/** What a carrier may say beside the status. */
+/** What a carrier may report in addition to the status. */
 export interface ReceiptDetails {
   /** The carrier's error code or text. */
   readonly error?: string;
-  /** When that was, in milliseconds since the epoch. Default: the carrier does not say. */
+  /** When that was, in milliseconds since the epoch. Default: not reported. */
   readonly at?: number;
 }
 
-/** A source that takes receipts in our own form, and every one for the carrier's word. `provider`: last segment of its route. */
+/**
+ * A source that accepts receipts in our own format without authentication. `provider`: the last segment of its route.
+ */
 export function testReceipts(provider = "test"): ReceiptSource {
   return {
     provider,
@@ -18,7 +20,7 @@ export function testReceipts(provider = "test"): ReceiptSource {
   };
 }
 
-/** Posts a receipt of a message to `/receipts/test`. Rejects where it is not taken. */
+/** Posts a message's receipt to `/receipts/test`. Rejects if it is not accepted. */
 export async function postReceipt({ handle }: HttpHandler, message: SmsMessage, status: DeliveryStatus, details: ReceiptDetails): Promise<void> {
   const receipt: Receipt = { status, ...details, ...(message.receipt_reference !== undefined && { reference: message.receipt_reference }) };
   const answer = await handle({

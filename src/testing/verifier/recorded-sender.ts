@@ -1,7 +1,7 @@
 import type { Inbox } from "../../../adapters/sms/inbox.js";
 import type { SmsSender } from "../../ports/sms-sender.js";
 
-/** A sender whose messages come into an inbox too, but for those that it rejects. */
+/** A sender that also puts its messages into an inbox, except those it rejects. */
 export function recordedSender(sender: SmsSender, inbox: Inbox): SmsSender {
   return new Proxy(sender, {
     get(target, name) {

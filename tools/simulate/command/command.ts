@@ -1,4 +1,7 @@
-/** `npm run simulate`: plays honest people and attacks against the default policy, or yours, and prints a table. `npm run simulate -- --help` tells the options. */
+/**
+ * `npm run simulate`: plays honest traffic and attacks against the default policy, or yours, and prints a table. `npm
+ * run simulate -- --help` lists the options.
+ */
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
@@ -106,7 +109,7 @@ const quickOnes = [
   "bombing",
 ];
 
-/** Two days of warm-up, a twelfth of the attack, and at most half a day that is counted. */
+/** Two days of warm-up, a twelfth of the attack, and up to half a day that is counted. */
 function smaller(scenario: Scenario): Scenario {
   const { attack, warmUpDays, hours } = scenario;
   return {
@@ -125,13 +128,13 @@ function whole(name: string, text: string): number {
 
 interface Screen {
   print(text: string): void;
-  /** Says of a scenario how much has been played, from 0 to 1. */
+  /** Shows how much of a scenario has been played, from 0 to 1. */
   progress(scenario: string, done: number): void;
   ended(scenario: string): void;
   close(): void;
 }
 
-/** Lines, and on a terminal a last one that tells what goes on. */
+/** Prints lines; on a terminal also a status line at the end. */
 function screenOf(all: number): Screen {
   const live = process.stdout.isTTY;
   const under = new Map<string, number>();
@@ -160,7 +163,7 @@ function screenOf(all: number): Screen {
   };
 }
 
-/** Plays on several processes, each taking the next one when it is free; the results come in the order of the plays. */
+/** Plays on several processes. Each takes the next play when it is free. The results are in the order of the plays. */
 function playAll(plays: readonly Play[], processes: number, screen: Screen): Promise<SimulationResult>[] {
   const free = Array.from({ length: Math.min(processes, plays.length) }, () => startChild("../tools/simulate/command/worker.ts"));
   const takers: ((child: Child) => void)[] = [];

@@ -1,4 +1,6 @@
-/** Draws the report: the table of each policy, and each story over time. Plain script: `Chart` is the library above it. */
+/**
+ * Draws the report: each policy's table, and each scenario over time. A plain script: `Chart` is the library above it.
+ */
 const tables = JSON.parse(document.getElementById("tables").textContent);
 const main = document.querySelector("main");
 const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -55,7 +57,7 @@ function tableOf(stories, anchor) {
   return element("div", { className: "wide" }, [element("table", {}, [element("thead", {}, [head]), element("tbody", {}, rows)])]);
 }
 
-/** The time in which the story happens, shaded. */
+/** The time of the attack or strain, shaded. */
 const span = {
   id: "span",
   beforeDatasetsDraw({ ctx, chartArea, scales }, _, { from, until }) {
@@ -69,7 +71,7 @@ const span = {
 
 const hour = 3_600_000;
 
-/** Hours since the story began, which is what matters. */
+/** Hours since the attack or strain began. */
 function hoursOf({ start, step, from }, index) {
   return (start + index * step - from) / hour;
 }
@@ -123,7 +125,7 @@ const line = (series, label, values, colour, more = {}) => ({
   ...more,
 });
 
-/** Sent, verified, and what each rule refused, one on the other. */
+/** Sent, verified, and rejected by each rule, stacked. */
 function messages(series, party, names) {
   const refused = Object.entries(party.refusedBy)
     .map(([rule, values]) => [rule, values, values.reduce((sum, value) => sum + value, 0)])

@@ -10,9 +10,9 @@ export interface Table {
   readonly stories: readonly { readonly about: string; readonly row: TableRow; readonly result: SimulationResult }[];
 }
 
-/** The report as one file that asks the network for nothing. */
+/** The report as one file without network requests. */
 export function pageOf(tables: readonly Table[], seed: number): string {
-  // The package names no path of its bundle; it lies beside the module.
+  // The package does not export its bundle, which is in the same folder as the module.
   const charts = readFileSync(join(dirname(createRequire(import.meta.url).resolve("chart.js")), "chart.umd.min.js"), "utf8");
   const own = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
   return `<!doctype html>
@@ -36,7 +36,7 @@ countries are refused.</p></header>
 `;
 }
 
-/** Money to the cent: the rest is digits. */
+/** Rounds numbers to four decimals. */
 function slim({ title, stories }: Table): Table {
   return JSON.parse(JSON.stringify({ title, stories }, (_, value) => (typeof value === "number" ? Math.round(value * 10_000) / 10_000 : value)));
 }

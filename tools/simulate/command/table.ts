@@ -1,10 +1,10 @@
 import type { ByRule, GoalReport, SimulationResult } from "phoneproof/testing";
 import { number } from "../../../bench/report.js";
 
-/** The lines of the table, in plain words. */
+/** The cells of a line, in plain words. */
 export interface TableRow {
   readonly scenario: string;
-  /** Messages of the attack that got out. */
+  /** Messages of the attack that were sent. */
   readonly out: string;
   readonly cost: string;
   readonly visits: string;
@@ -47,7 +47,7 @@ export function rowOf({ scenario, honest, target, attack, secondsToHold, seconds
   };
 }
 
-/** What a scenario is held to, in words. */
+/** A scenario's goal, in words. */
 export function goalText({ what, limit, reached }: GoalReport): string {
   const text = what === "honest visits refused" ? `refused ≤ ${percent(limit)}` : `out ≤ ${number(limit)}`;
   return reached ? text : `${text} ✗`;
@@ -72,12 +72,12 @@ function time(seconds: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${number(Math.round(seconds / 360) / 10)} h`;
 }
 
-/** The table's head. */
+/** The head of the table. */
 export function headLine(): string {
   return line((key) => columns.find(([name]) => name === key)?.[1] ?? "");
 }
 
-/** One line of the table; `colours`: for a terminal. */
+/** One line of the table. `colours`: for a terminal. */
 export function textLine(row: TableRow, colours: boolean): string {
   const text = line((key) => String(row[key] ?? ""));
   const mark = row.reached === undefined ? "·" : row.reached ? "✓" : "✗";

@@ -6,13 +6,13 @@ import { pathToFileURL } from "node:url";
 import { type Scenario, type SimulationOptions, simulate } from "phoneproof/testing";
 import { answerCalls } from "../../../bench/processes.js";
 
-/** What is to be played. */
+/** The scenario to play, and the options to play it with. */
 export interface Play {
   readonly scenario: Scenario;
   readonly seed: number;
-  /** File of the policy or options; absent: the defaults. */
+  /** File of the policy or options. Absent: the defaults. */
   readonly file?: string | undefined;
-  /** What is changed of that policy. */
+  /** Changes to that policy. */
   readonly policy: SimulationOptions["policy"];
 }
 
@@ -33,7 +33,10 @@ answerCalls({
   progress: () => done,
 });
 
-/** `.json`: what differs from the default policy. Anything else: a module whose default export is `createVerifier`'s options, or some of them. */
+/**
+ * `.json`: changes to the default policy. Anything else: a module whose default export contains options of
+ * `createVerifier`.
+ */
 async function read(file: string): Promise<SimulationOptions> {
   if (extname(file) === ".json") return { policy: JSON.parse(await readFile(file, "utf8")) };
   return ((await import(pathToFileURL(file).href)) as { default: SimulationOptions }).default;

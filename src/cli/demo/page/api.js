@@ -7,7 +7,10 @@ export async function connect() {
   return session;
 }
 
-/** Calls the service as any app would: `{ status, body, fact }`, or `{ status: 0, body }` without a response. `fact(name)` reads the header `x-phoneproof-…`. `as`: the customer that calls. */
+/**
+ * Calls the service as any app would: `{ status, body, fact }`, or `{ status: 0, body }` without a response.
+ * `fact(name)` reads the header `x-phoneproof-…`. `as`: the customer that calls.
+ */
 export async function call(method, path, fields, as = session) {
   const headers = { "x-api-key": as.api_key };
   if (fields === undefined) headers["customer-uuid"] = as.customer_uuid;
@@ -21,7 +24,10 @@ export async function call(method, path, fields, as = session) {
   }
 }
 
-/** A typed number as the service expects it: without spaces, dots, hyphens and brackets, and with + for a leading 00. */
+/**
+ * A number as entered, converted to the form that the service expects: without spaces, dots, hyphens and brackets, and
+ * with + for a leading 00.
+ */
 export function e164(typed) {
   return typed.replace(/[\s().\-\u2010-\u2015/]/g, "").replace(/^00/, "+");
 }

@@ -5,9 +5,9 @@ import { at, box, button, jsonBox, make } from "./json.js";
 import { wordsFor } from "./words.js";
 
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-/** As many as the demo keeps. */
+/** Maximum number of rows; the demo keeps as many. */
 const most = 100;
-/** The style sheet hides the others until all are asked for. */
+/** The style sheet hides older ones until all are shown. */
 const newest = 8;
 
 /** The list of calls and callbacks. */
@@ -110,7 +110,7 @@ function curlOf({ method, path, sent }) {
   ].join(" \\\n  ");
 }
 
-/** A word of a POSIX shell that stands for exactly this text. */
+/** Quotes a text for a POSIX shell. */
 function quoted(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

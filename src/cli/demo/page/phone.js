@@ -5,10 +5,13 @@ const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-di
 const shown = new Map();
 let onCode;
 
-/** The phone on the page. It shows every message of the demo, including those requested with curl. `fillCode` receives the code that was tapped. */
+/**
+ * The phone on the page. It shows every message of the demo, including those requested with curl. `fillCode` receives
+ * the code that was tapped.
+ */
 export function startPhone(events, fillCode) {
   onCode = fillCode;
-  // A message comes again with its receipt, and after a reconnect.
+  // A message is sent again with its receipt, and after a reconnect.
   events.addEventListener("message", ({ data }) => {
     const message = JSON.parse(data);
     const name = `${message.authentication_uuid}/${message.attempt}`;
@@ -50,7 +53,7 @@ function bubble({ text, code }) {
   return make("p", { className: "bubble" }, before, ...(after.length > 0 ? [fill, after.join(code)] : []));
 }
 
-/** The delivery status, or the buttons that play the carrier's receipt. */
+/** The delivery status, or the buttons that send the carrier's receipt. */
 function delivery(message) {
   if (message.outcome === "unknown") return line("Delivery unknown: no receipt will arrive.");
   if (message.delivery === "delivered") return line("Delivered");

@@ -3,7 +3,10 @@ import { at, make } from "./json.js";
 import { hideNotice } from "./phone.js";
 import { clock, countryName, wordsFor } from "./words.js";
 
-/** The verification in progress; undefined while a number is asked for. `over`: why it cannot succeed any more. `denied`: whether the page shows that the next message has to wait. */
+/**
+ * The verification in progress; undefined while a number is asked for. `over`: why it cannot succeed any more.
+ * `denied`: whether the page shows that the next message has to wait.
+ */
 let current;
 /** Server time minus this browser's, in ms: the clock of a phone on the network may be wrong. */
 let skew = 0;
@@ -105,7 +108,10 @@ async function check(event) {
   }
 }
 
-/** A call made with a button: its response; or undefined where it failed, with the error shown, or where the button's previous call is still running. */
+/**
+ * A call made with a button. Returns its response, or undefined if it failed (the error is shown) or if the button's
+ * previous call is still running.
+ */
 async function send(button, path, fields, as, field) {
   if (at(button).ariaBusy === "true") return undefined;
   clearErrors();
@@ -117,7 +123,10 @@ async function send(button, path, fields, as, field) {
   return undefined;
 }
 
-/** Ends the verification for the reason shown in place of its countdown; undefined: it goes on. The first reason stays. */
+/**
+ * Ends the verification for the reason shown in place of its countdown; undefined: it goes on. The first reason is
+ * kept.
+ */
 function end(reason) {
   if (reason === undefined) return;
   otp?.abort();
@@ -146,7 +155,7 @@ async function awaitOtp() {
     at("code").value = code;
     await check();
   } catch {
-    // Aborted, denied or not available on this device: the user types the code.
+    // Aborted, denied or not available on this device: the user enters the code.
   }
 }
 
@@ -158,7 +167,7 @@ function showStep(step) {
   showFacts();
 }
 
-/** The figures that count down. Once the verification is over they stop, and the button for a new one is shown. */
+/** The figures that count down. When the verification is over they stop, and the button for a new one is shown. */
 function showFacts() {
   if (current === undefined) return;
   const now = Date.now() + skew;
@@ -213,7 +222,7 @@ function clearErrors() {
   for (const field of at("verify").querySelectorAll("[aria-invalid]")) field.ariaInvalid = null;
 }
 
-/** Names the country of the digits typed so far. */
+/** Names the country of the digits entered so far. */
 function showCountry() {
   const digits = /^\+(\d+)/.exec(e164(at("phone_number").value))?.[1] ?? "";
   const calling = [1, 2, 3].map((length) => digits.slice(0, length)).find((code) => session.calling_codes[code]);

@@ -1,6 +1,9 @@
 const startAgain = "Start a new verification.";
 
-/** Tone (good, bad, wait), title and sentence for each status. Functions take `refused` (the carrier rejected the message) or `left` (tries left). */
+/**
+ * Tone (good, bad, wait), title and sentence for each status. Functions take `refused` (the carrier rejected the
+ * message) or `left` (tries left).
+ */
 const words = {
   create: {
     pending: ({ refused }) =>
