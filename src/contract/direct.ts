@@ -117,7 +117,7 @@ export interface RetryAnswer extends Readonly<RetryResponse>, Pick<Standing, "re
 /** Result of `check`: the HTTP API's fields, and what remains. **Only `valid` is success.** */
 export type CheckAnswer =
   | (CheckFields & {
-      /** The code is right. Only this call returns `valid`; later checks do not. */
+      /** The code is right. Returned once; only the same idempotency key returns it again. */
       readonly status: "valid";
       /**
        * The verified number in canonical E.164 form; bind what you unlock to it. Also returned when the same

@@ -6,7 +6,7 @@ export type { DeliveryStatus };
 export interface ReceiptRequest {
   /** Upper case. */
   readonly method: string;
-  /** The exact public URL that the carrier called, including its query. */
+  /** The exact public URL that the carrier was given, including its query. */
   readonly url: string;
   /** Returns a header's value by its lower-case name. */
   header(name: string): string | undefined;
@@ -14,8 +14,8 @@ export interface ReceiptRequest {
 }
 
 /**
- * One carrier's report on one message. The message is found by `reference`; else by the URL that the receipt came to,
- * if that names one message; else by the `messageId` and `idSpace` of its accepted outcome.
+ * One carrier's report on one message. The message is found by `reference`; else by its own URL, if the receipt came
+ * to that URL as the only one in the request; else by the `messageId` and `idSpace` of its accepted outcome.
  */
 export interface Receipt {
   /** The message's `receipt_reference`, if the carrier echoes it. */
