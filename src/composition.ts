@@ -47,13 +47,13 @@ import type { Receipt } from "./ports/receipts.js";
 
 type Handle = (request: HttpRequest) => Promise<HttpResponse>;
 
-/** The parts that a verifier shows. */
+/** The parts that a verifier exposes. */
 export interface Composed {
   readonly operations: Operations;
   readonly accounts: Accounts;
   readonly customers: CustomersOfStore;
   readonly outbox: Outbox;
-  /** Tells the store what is counted in this process alone. */
+  /** Writes what only this process has counted to the store. */
   readonly settle: () => Promise<void>;
   readonly handle: Handle;
   readonly handleReceipt: Handle;
@@ -66,7 +66,7 @@ export interface Composed {
   readonly clock: Clock;
 }
 
-/** Tokens are private symbols: a string or class that a host registered globally can never stand in for one. */
+/** Tokens are private symbols, so no string or class that a host registered globally can replace one. */
 const tokens = {
   monitor: Symbol("monitor"),
   core: Symbol("core"),
@@ -81,7 +81,10 @@ const tokens = {
   handle: Symbol("handle"),
 };
 
-/** The only place that knows how the parts fit. One child container per verifier, resolved once. Throws `VerifierError` `invalid_options`. */
+/**
+ * The only place that knows how the parts fit together. One child container per verifier, resolved once. Throws
+ * `VerifierError` `invalid_options`.
+ */
 export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
   const { telemetry } = options;
@@ -210,7 +213,7 @@ function customersOf(customers: VerifierOptions["customers"], kept: () => Custom
   return Array.isArray(customers) ? configuredCustomers(customers as readonly CustomerConfig[]) : (customers as Customers);
 }
 
-/** Those of the options; `undefined`: a source tells them. */
+/** The customers in the options; `undefined` if a source provides them. */
 function listedCustomers(customers: VerifierOptions["customers"] = []): readonly CustomerConfig[] | undefined {
   return Array.isArray(customers) ? (customers as readonly CustomerConfig[]) : undefined;
 }

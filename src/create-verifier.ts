@@ -28,64 +28,109 @@ import type { VerifierOptions } from "./options/types.js";
 import type { Receipt } from "./ports/receipts.js";
 
 /**
- * Phone-number verification by one-time SMS code. Outcomes are the `status` of a result; faults reject with `VerifierError`.
+ * Phone-number verification by one-time SMS code. Outcomes are the `status` of a result; errors reject with
+ * `VerifierError`.
  *
- * Built without `customers`, it takes direct calls alone, and none needs a `customer_uuid`. Built with them, every call names the one that it is for, or rejects with `bad_request`.
+ * Without the option `customers`, only direct calls work, and they need no `customer_uuid`. With it, every call must
+ * name its customer, or it rejects with `bad_request`.
  */
 export interface Verifier extends HttpHandler {
-  /** Starts a verification and sends a code: `pending`, `rate_limited` or `spam_detected`. Rejects with a `VerifierError` of status 400 (nothing was sent) or 503 `unavailable`. */
+  /**
+   * Starts a verification and sends a code. Returns `pending`, `rate_limited` or `spam_detected`. Rejects with a
+   * `VerifierError` of status 400 (nothing was sent) or 503 `unavailable`.
+   */
   createAuthentication(request: CreateAuthenticationRequest, options?: CallOptions): Promise<AuthenticationAnswer>;
-  /** Sends a new code: `approved`, or why not. */
+  /** Sends a new code. Returns `approved`, or the reason why not. */
   retry(request: RetryRequest): Promise<RetryAnswer>;
-  /** Judges the code that the user typed. **Only `valid` is success**: `already_validated` must never be taken for it. */
+  /** Checks the code that the user entered. **Only `valid` is success**: never treat `already_validated` as success. */
   check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
-  /** What is known of a number: from its numbering plan, and from the lookup provider if there is one. */
+  /** Returns what the numbering plan and the lookup provider, if any, know about a number. */
   lookup(request: LookupRequest): Promise<LookupResponse>;
-  /** Which rules fired for an authentication, which sends failed, and what it has left: for operators, never for end users. */
+  /**
+   * Returns the rules that fired for an authentication, its failed sends, and its remaining tries. For operators, never
+   * for end users.
+   */
   explain(request: RetryRequest): Promise<Explanation>;
-  /** The authentications of a number, refused ones too, the newest first, each with its `explain`: for operators, never for end users. Those whose record has ended are left out. `limit`: 1 to 1,000; default 50. Rejects with `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`. */
+  /**
+   * Returns the authentications of a number, rejected ones included, newest first, each with its `explain`. For
+   * operators, never for end users. Expired records are omitted. `limit`: 1 to 1,000; default 50. Rejects with
+   * `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`.
+   */
   history(request: HistoryRequest): Promise<readonly HistoryEntry[]>;
   /**
-   * Erases a number of a customer: afterwards nothing that is stored tells the number or one of its authentications, whatever is under way. Repeat it where it rejects with `unavailable`. Only what caps have counted stays, as times alone
-   * under a keyed hash, until `counts_until`: an erasure is no way around a cap.
+   * Erases a number of a customer. Afterwards no stored data reveals the number or its authentications, even if
+   * requests are in progress. Repeat the call if it rejects with `unavailable`. Only what caps have counted remains, as
+   * times under a keyed hash, until `counts_until`: erasing a number does not reset its caps.
    */
   erase(request: NumberRequest): Promise<Erasure>;
   /**
-   * Lifts what the caps per number have counted, for a user who is locked out; once in 24 hours for one number, however often it is asked. On such a day the number can get twice the sends, and the odds to guess one of its codes are at most
-   * twice `maxGuessOdds`. Wrong codes and retries of its authentications stay counted: the user begins with a new create.
+   * Resets the caps of a number, for a user who is locked out; takes effect once in 24 hours per number. On that day
+   * the number can get twice the sends, and the odds of guessing one of its codes are at most twice `maxGuessOdds`.
+   * Wrong codes and retries of existing authentications stay counted: the user starts with a new create.
    */
   unlock(request: NumberRequest): Promise<Unlocking>;
-  /** Messages sent, codes typed, cost and refusals of a customer, by hour, country, route and rule. `from`, `to`: Dates or ISO 8601 timestamps, widened to whole hours. Counted in batches: a process that dies loses the last two seconds. */
+  /**
+   * Returns messages sent, codes entered, cost and rejections of a customer, by hour, country, route and rule. `from`,
+   * `to`: Dates or ISO 8601 timestamps, widened to whole hours. Counted in batches: a crash loses up to the last two
+   * seconds.
+   */
   stats(request: StatsRequest): Promise<Stats>;
-  /** Carriers' delivery receipts, to be mounted with the verifier, before body parsers that keep no `req.rawBody`: `app.use(expressHandlers([verifier, verifier.receipts]))` answers `/receipts/{provider}` too. */
+  /**
+   * Handler for carriers' delivery receipts. Mount it with the verifier, before body parsers that do not set
+   * `req.rawBody`: `app.use(expressHandlers([verifier, verifier.receipts]))` also serves `/receipts/{provider}`.
+   */
   readonly receipts: HttpHandler;
-  /** Takes receipts that come on another way than HTTP: `smppSender({ onReceipt: (receipt) => verifier.settleReceipts([receipt]) })`. */
+  /**
+   * Takes receipts that do not arrive over HTTP: `smppSender({ onReceipt: (receipt) =>
+   * verifier.settleReceipts([receipt]) })`.
+   */
   settleReceipts(receipts: readonly Receipt[]): Promise<void>;
-  /** How the store stands, and how many callbacks wait: for health pages. Writes nothing and never rejects. */
+  /**
+   * Returns the state of the store and the number of waiting callbacks, for health pages. Writes nothing and never
+   * rejects.
+   */
   ping(options?: PingOptions): Promise<Ping>;
-  /** Looks for what will not work, or not safely, and says how to mend it; `npx phoneproof doctor ./verifier.js` prints it. Asks the store, and the carriers that have a call which sends nothing. Never rejects. */
+  /**
+   * Finds what will not work or is not safe, and how to fix it; `npx phoneproof doctor ./verifier.js` prints it. Calls
+   * the store, and carriers that offer a check that sends nothing. Never rejects.
+   */
   diagnose(options?: DiagnoseOptions): Promise<readonly Finding[]>;
-  /** What this process has counted since it began, in Prometheus' text format; two verifiers in one process count apart. The table of them is in `docs/watching.md`. */
+  /**
+   * Returns this process's counters since it started, in Prometheus text format. Verifiers in one process count
+   * separately. `docs/watching.md` lists them.
+   */
   metrics(): string;
-  /** The same, to be mounted as the verifier itself is, where Prometheus may reach it and strangers may not: `app.use(expressHandlers(verifier.metricsHandler))` answers `GET /metrics`. */
+  /**
+   * Handler for the same metrics, mounted like the verifier, where Prometheus can reach it and strangers cannot:
+   * `app.use(expressHandlers(verifier.metricsHandler))` serves `GET /metrics`.
+   */
   readonly metricsHandler: HttpHandler;
-  /** Delivers all callbacks that are due now: for cron jobs and serverless functions, where no worker runs. */
+  /** Delivers all callbacks that are due. For cron jobs and serverless functions, where no worker runs. */
   flush(): Promise<FlushReport>;
-  /** Callbacks that were given up, the newest first. `limit`: 1 to 10,000; default 1,000. */
+  /** Returns callbacks that were given up, newest first. `limit`: 1 to 10,000; default 1,000. */
   deadLetters(options?: { readonly limit?: number }): Promise<readonly DeadLetter[]>;
-  /** Puts a given-up callback back on its way, under the same webhook-id; false when there is none. */
+  /** Queues a given-up callback again, under the same webhook-id. Returns false if there is no such callback. */
   redeliver(letter: Pick<DeadLetter, "authentication_uuid" | "sequence"> & Partial<Pick<DeadLetter, "customer_uuid">>): Promise<boolean>;
-  /** Secrets that sign a customer's callbacks, as `whsec_<base64>`, for the customer to verify them with; several while rotating. */
+  /**
+   * Returns the secrets that sign a customer's callbacks, as `whsec_<base64>`, for the customer to verify them with;
+   * several during rotation.
+   */
   webhookSecrets(customerUuid?: string): Promise<readonly string[]>;
-  /** The customers that the store keeps, and their API keys; for a verifier with `customers: "store"`. */
+  /** Manages the customers and API keys in the store. Requires `customers: "store"`. */
   readonly customers: CustomersOfStore;
-  /** Stops delivering callbacks, and closes the store and the sender, where they have something to close. Clients that you passed to them stay yours. */
+  /**
+   * Stops delivering callbacks, and closes the store and the sender if they need closing. Clients that you passed in
+   * stay open.
+   */
   close(): Promise<void>;
 }
 
 const noOptions: CallOptions = {};
 
-/** Builds a verifier. Does no I/O. Throws `VerifierError` `invalid_options`, whose message names every faulty option and the mend. */
+/**
+ * Creates a verifier. Does no I/O. Throws `VerifierError` `invalid_options`; its message lists each invalid option and
+ * its fix.
+ */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, ping, diagnose, settleReceipts, outbox, settle, logger, clock } =
     compose(options);

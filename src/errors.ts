@@ -1,6 +1,9 @@
 import type { Fault, FaultCode } from "./contract/fault.js";
 
-/** `invalid_options`: the verifier was built or called in a way that no request can cause; the message names the option and the mend. */
+/**
+ * `invalid_options`: the verifier was created or called in a way that no request can cause. The message names the
+ * option and the fix.
+ */
 export type VerifierErrorCode = FaultCode | "invalid_options";
 
 /** One code, one HTTP status (docs/contract.md#values-and-faults). */
@@ -15,11 +18,14 @@ const statuses: Readonly<Partial<Record<VerifierErrorCode, number>>> = {
   invalid_options: 500,
 };
 
-/** On each `VerifierError`. Of the registry, for the package has copies: ESM and CommonJS are one each. */
+/**
+ * Marks each `VerifierError`. A registered symbol, because ESM and CommonJS each have their own copy of the package.
+ */
 const brand = Symbol.for("phoneproof.VerifierError");
 
 /**
- * The only error that the verifier throws. Outcomes of an operation (a wrong code, a rate limit) are never errors: they are the `status` of its result.
+ * The only error that the verifier throws. Outcomes of an operation (a wrong code, a rate limit) are never errors: they
+ * are the `status` of its result.
  */
 export class VerifierError extends Error {
   override readonly name = "VerifierError";
@@ -33,24 +39,27 @@ export class VerifierError extends Error {
     Object.defineProperty(this, brand, { value: true });
   }
 
-  /** `instanceof` holds for the errors of every copy of the package. */
+  /** `instanceof` works for the errors of every copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this, and its instances are its own alone
     return super[Symbol.hasInstance](value) || (this === VerifierError && Object(value)[brand] === true);
   }
 
-  /** HTTP status of `code`: 400 for what the caller can mend. */
+  /** HTTP status of `code`: 400 for errors that the caller can fix. */
   get status(): number {
     return statuses[this.code] ?? 400;
   }
 }
 
-/** "unknown, forgotten, or another customer's authentication: indistinguishable" (docs/contract.md#unknown-authentication). */
+/**
+ * "unknown, forgotten, or another customer's authentication: indistinguishable"
+ * (docs/contract.md#unknown-authentication).
+ */
 export function unknownAuthentication(): VerifierError {
   return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
 }
 
-/** The body of a fault's answer. `docUrl` is the page whose anchors are the codes. */
+/** Returns the body of an error response. `docUrl` is the page whose anchors are the codes. */
 export function faultBody(error: VerifierError, docUrl: string): Fault {
   const code = error.code === "invalid_options" ? "internal_server_error" : error.code;
   return { code, message: error.message, doc_url: `${docUrl}#${code}` };

@@ -7,14 +7,16 @@ import type { HttpHandler } from "./http/message.js";
 import { defaultDocUrl } from "./options/schema.js";
 import type { VerifierOptions } from "./options/types.js";
 
-/** The calls that can wait for the verifier, and reject where it cannot be built. */
+/** The calls that can wait for the verifier, and reject if it cannot be created. */
 type Calls = Omit<Verifier, keyof HttpHandler | "receipts" | "metricsHandler" | "metrics" | "customers" | "close">;
 
 /**
- * A verifier that is built when it is first used, for modules that are imported where nothing can work yet: `next build` imports every route, with no secret set and with `NODE_ENV` `production`.
+ * A verifier that is created on first use, for modules that are imported without a working configuration: `next build`
+ * imports every route with no secret set and `NODE_ENV` `production`. `options` is called once.
  *
- * `options` is called once. What it throws, and the fault of options that cannot work, rejects the call that needed the verifier (a request is answered 500, and the log says why); the next one tries anew.
- * `close()` before any use does nothing. Throws `VerifierError` `invalid_options` for what is no function.
+ * If `options` throws or the options are invalid, the call rejects (a request gets a 500, and the log has the reason);
+ * the next call tries again. `close()` before any use does nothing. Throws `VerifierError` `invalid_options` if
+ * `options` is not a function.
  */
 export function lazyVerifier(options: () => VerifierOptions): Verifier {
   if (typeof options !== "function")
@@ -32,7 +34,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
     <Name extends keyof Calls>(name: Name) =>
     async (...given: unknown[]) =>
       (verifier()[name] as (...given: unknown[]) => unknown)(...given);
-  // A connection may have to be closed after a request for which no verifier could be built.
+  // A connection may need closing after a request for which no verifier could be created.
   const clock = () => built?.clock ?? systemClock();
   const handler = (root: string, part: (whole: Verifier) => HttpHandler): HttpHandler => ({
     root,

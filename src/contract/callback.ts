@@ -1,37 +1,41 @@
 import * as z from "zod";
 import { described, Timestamp, Uuid } from "./fields.js";
 
-/** What becomes of a message (docs/contract.md#callback-body). */
+/** Delivery statuses of a message (docs/contract.md#callback-body). */
 export const deliveryStatuses = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** What a delivery-status callback tells of one message. */
+/** The data of a delivery-status callback about one message. */
 export interface DeliveryStatusData {
-  /** The authentication whose message it was. */
+  /** The authentication that the message belongs to. */
   authentication_uuid: string;
-  /** 1 for the first event of the authentication, one more for each: of two about one message, the higher is the later. */
+  /**
+   * 1 for the first event of the authentication, plus one for each further event. Of two events about one message, the
+   * higher number is the later one.
+   */
   sequence: number;
-  /** 1 for the first message of the authentication, one more for each. */
+  /** 1 for the first message of the authentication, plus one for each further message. */
   attempt: number;
-  /** Masked, unless the service is set to send it in full. */
+  /** Masked, unless the service is configured to send it in full. */
   phone_number: string;
-  /** What became of the message; none follows `delivered` or `undeliverable`. */
+  /** The message's delivery status; no event follows `delivered` or `undeliverable`. */
   status: DeliveryStatus;
-  /** The route that the message took, where known. */
+  /** The route of the message, if known. */
   route?: string | undefined;
-  /** Why, where known. */
+  /** The reason, if known. */
   error?: string | undefined;
 }
 
 /**
- * What is posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are told in their order, and none after a final one" (docs/contract.md#callback-order).
+ * The body posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are told in
+ * their order, and none after a final one" (docs/contract.md#callback-order).
  */
 export interface DeliveryStatusEvent {
-  /** Kind of the event: there is one. */
+  /** Type of the event. This is the only type. */
   type: "delivery_status";
   /** When it happened, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
   timestamp: string;
-  /** What became of which message. */
+  /** The message and its delivery status. */
   data: DeliveryStatusData;
 }
 export const DeliveryStatusEvent = z.strictObject({

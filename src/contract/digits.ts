@@ -1,4 +1,7 @@
-/** Decimal digits of every script as ASCII ones. Unicode keeps the decimal digits of a script in runs of ten, zero first; neighbouring runs make one run whose length is a multiple of ten. */
+/**
+ * Converts the decimal digits of every script to ASCII. Unicode keeps a script's decimal digits in runs of ten, zero
+ * first; adjacent runs form one run whose length is a multiple of ten.
+ */
 export function toAsciiDigits(text: string): string {
   return text.replace(/(?![0-9])\p{Nd}/gu, (digit) => {
     const point = digit.codePointAt(0) as number;

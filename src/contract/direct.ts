@@ -2,19 +2,22 @@ import type { AuthenticationResponse, DeviceType } from "./authentication.js";
 import type { CheckStatus } from "./check.js";
 import type { RetryResponse } from "./retry.js";
 
-/** Whose call it is. */
+/** Names the customer of a call. */
 interface ForCustomer {
-  /** UUID of the customer; left out where the verifier was built without `customers`. */
+  /** UUID of the customer. Omit it if the verifier was created without `customers`. */
   readonly customer_uuid?: string | undefined;
 }
 
-/** What `createAuthentication` takes. */
+/** Argument of `createAuthentication`. */
 export interface CreateAuthenticationRequest extends ForCustomer {
-  /** The number in E.164 form: `+` and digits. `parsePhoneNumber` makes it of what people type. */
+  /** The number in E.164 form: `+` and digits. `parsePhoneNumber` converts user input to this form. */
   readonly phone_number: string;
-  /** Address of the end user, IPv4 or IPv6: the limits per address work with it alone, and it is never read from the connection. */
+  /** The end user's IPv4 or IPv6 address. Limits per address need it; it is never read from the connection. */
   readonly ip?: string | undefined;
-  /** `ANDROID_ID` on Android, `identifierForVendor` on iOS, or what tells a browser again. 1 to 128 printable characters. */
+  /**
+   * `ANDROID_ID` on Android, `identifierForVendor` on iOS, or an id that recognizes the browser. 1 to 128 printable
+   * characters.
+   */
   readonly device_id?: string | undefined;
   /** `IOS`, `ANDROID` or `WEB`. */
   readonly device_type?: DeviceType | undefined;
@@ -24,93 +27,114 @@ export interface CreateAuthenticationRequest extends ForCustomer {
   readonly os_version?: string | undefined;
   /** Version of your app. 1 to 128 printable characters. */
   readonly app_version?: string | undefined;
-  /** The 11-character SMS Retriever hash of your Android app; goes with `device_type: "ANDROID"`. */
+  /** The 11-character SMS Retriever hash of your Android app. Requires `device_type: "ANDROID"`. */
   readonly app_realm?: string | undefined;
-  /** Whether you know the user from before. Told to your own spam rules, and trusted by none of ours. */
+  /** Whether you already know the user. Passed to your own spam rules; the built-in rules ignore it. */
   readonly is_returning_user?: boolean | undefined;
-  /** Where delivery statuses of the messages are posted; https. */
+  /** An https URL that receives the messages' delivery statuses. */
   readonly callback_url?: string | undefined;
-  /** What the user's device got for solving the challenge of the option `challenge`; good for one request. */
+  /**
+   * The proof that the user's device received for solving the challenge of the option `challenge`. Valid for one
+   * request.
+   */
   readonly proof?: string | undefined;
 }
 
-/** What `retry` and `explain` take. */
+/** Argument of `retry` and `explain`. */
 export interface RetryRequest extends ForCustomer {
-  /** As `createAuthentication` answered it. */
+  /** The id that `createAuthentication` returned. */
   readonly authentication_uuid: string;
 }
 
-/** What `check` takes. */
+/** Argument of `check`. */
 export interface CheckRequest extends RetryRequest {
-  /** What the user typed, as it came: spaces and hyphens are dropped, digits of every script are read. */
+  /** The code as the user entered it. Spaces and hyphens are dropped, and digits of every script are accepted. */
   readonly check_code: string;
 }
 
-/** What `erase` and `unlock` take. */
+/** Argument of `erase` and `unlock`. */
 export interface NumberRequest extends ForCustomer {
   /** The number in E.164 form: `+` and digits. */
   readonly phone_number: string;
 }
 
-/** What `lookup` takes. */
+/** Argument of `lookup`. */
 export type LookupRequest = NumberRequest;
 
-/** What `history` takes. */
+/** Argument of `history`. */
 export interface HistoryRequest extends NumberRequest {
   /** 1 to 1,000. Default 50. */
   readonly limit?: number | undefined;
 }
 
-/** What `stats` takes. */
+/** Argument of `stats`. */
 export interface StatsRequest extends ForCustomer {
-  /** Widened to whole hours. A Date, or an ISO 8601 timestamp. */
+  /** A Date or an ISO 8601 timestamp; rounded down to the hour. */
   readonly from: string | Date;
-  /** Later than `from`. A Date, or an ISO 8601 timestamp. */
+  /** A Date or an ISO 8601 timestamp, later than `from`. */
   readonly to: string | Date;
 }
 
-/** What an authentication has left when the call is answered. */
+/** What remains of an authentication when the call returns. */
 export interface Standing {
-  /** Messages that may still be asked for; 0 where no retry is approved any more. */
+  /** Messages that can still be requested; 0 once no retry can be approved. */
   readonly remaining_retry: number;
-  /** Wrong codes that may still be typed; 0 where no code can be right any more. */
+  /** Wrong codes that can still be entered; 0 once no code can be right. */
   readonly remaining_checks: number;
-  /** When the next message may be asked for, `YYYY-MM-DDTHH:MM:SS.sssZ`. Absent where `remaining_retry` is 0. */
+  /** When the next message can be requested, `YYYY-MM-DDTHH:MM:SS.sssZ`. Absent if `remaining_retry` is 0. */
   readonly next_retry_at?: string;
 }
 
-/** How the message of this very call fared. */
+/** The outcome of this call's message. */
 interface MessageFate {
-  /** Whole seconds until the cap or spend ceiling that refused this call has room. Absent where none refused, and where it is not known. */
+  /**
+   * Whole seconds until the cap or spend ceiling that blocked this call has room. Absent if neither blocked it, or if
+   * the time is unknown.
+   */
   readonly retry_after?: number;
-  /** `true` where every route surely refused the message, which costs nothing; else absent. */
+  /** `true` if every route definitely rejected the message, which costs nothing; otherwise absent. */
   readonly carrier_refused?: true;
 }
 
-/** What `createAuthentication` answers: the fields of the wire, and how it stands. The same idempotency key answers the same fields of the wire; the others tell how it stands by then. */
+/**
+ * Result of `createAuthentication`: the HTTP API's fields, and what remains. Repeating an idempotency key returns the
+ * same API fields; the other fields show the state at that time.
+ */
 export interface AuthenticationAnswer extends Readonly<AuthenticationResponse>, Standing, MessageFate {
-  /** The number in canonical E.164 form: bind what you unlock to this one, not to what was typed. */
+  /** The number in canonical E.164 form. Bind what you unlock to this number, not to what the user entered. */
   readonly phone_number: string;
 }
 
-/** What `retry` answers: the fields of the wire, and how it stands. */
+/** Result of `retry`: the HTTP API's fields, and what remains. */
 export interface RetryAnswer extends Readonly<RetryResponse>, Pick<Standing, "remaining_checks">, MessageFate {
-  /** The number in canonical E.164 form. Absent on `already_validated` and `expired_auth`, and where create was refused: it is kept no longer than it is needed. */
+  /**
+   * The number in canonical E.164 form. Absent on `already_validated` and `expired_auth`, and if the create was
+   * rejected: it is stored no longer than needed.
+   */
   readonly phone_number?: string;
 }
 
-/** What `check` answers: the fields of the wire, and how it stands. **Only `valid` is success.** */
+/** Result of `check`: the HTTP API's fields, and what remains. **Only `valid` is success.** */
 export type CheckAnswer =
   | (CheckFields & {
-      /** The code is right, now and only now. */
+      /** The code is right. Returned once; only the same idempotency key returns it again. */
       readonly status: "valid";
-      /** The number that is proven, in canonical E.164 form: bind what you unlock to it. Also where the same idempotency key answers again. */
+      /**
+       * The verified number in canonical E.164 form; bind what you unlock to it. Also returned when the same
+       * idempotency key is repeated.
+       */
       readonly phone_number: string;
     })
   | (CheckFields & {
-      /** Why nothing is proven: `invalid`, a wrong code; `without_attempt`, no code was sent; `rate_limited`, no more tries; `expired_auth`; `already_validated`, which is not success. */
+      /**
+       * Why nothing is proven. `invalid`: a wrong code; `without_attempt`: no code was sent; `rate_limited`: no tries
+       * left; `expired_auth`; `already_validated`, which is not success.
+       */
       readonly status: Exclude<CheckStatus, "valid">;
-      /** The number in canonical E.164 form. Absent on `already_validated` and `expired_auth`, and where create was refused: it is kept no longer than it is needed. */
+      /**
+       * The number in canonical E.164 form. Absent on `already_validated` and `expired_auth`, and if the create was
+       * rejected: it is stored no longer than needed.
+       */
       readonly phone_number?: string;
     });
 

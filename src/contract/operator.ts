@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { PhoneNumber, Uuid } from "./fields.js";
 
-/** A number of a customer, as an operator names it in direct calls. */
+/** A number of a customer, for operators' direct calls. */
 export const NumberRequest = z.object({ customer_uuid: Uuid, phone_number: PhoneNumber });
 
 const limit = "must be a whole number from 1 to 1,000";

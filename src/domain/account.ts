@@ -1,6 +1,6 @@
 import type { Policy } from "./policy.js";
 
-/** A customer that was let in, with the policy that holds for it. */
+/** An admitted customer and its effective policy. */
 export interface Account {
   /** Lower case. */
   readonly customer: string;

@@ -6,51 +6,58 @@ import { maskNumber } from "./phone-number.js";
 import type { Origin } from "./spam-rules.js";
 
 /**
- * What is known of a send: `undecided` (under way, or accepted without a second write: it reads as "may have been sent"), `accepted`, or `unknown` for good (timed out, crashed).
- * "Unknown counts as sent"; a rejected send is taken out of the record: "that code is dead, earlier ones live on" (docs/contract.md#send-outcome).
+ * What is known of a send: `undecided` (in progress, or accepted without a second write: read as "may have been sent"),
+ * `accepted`, or finally `unknown` (timed out, crashed). "Unknown counts as sent"; a rejected send is removed from the
+ * record: "that code is dead, earlier ones live on" (docs/contract.md#send-outcome).
  */
 export type SendState = "undecided" | "accepted" | "unknown";
 
-/** One of the last codes, known only by its keyed digest. */
+/** One of the last codes, stored only as a keyed digest. */
 export interface Send {
-  /** 1 for the first send tried, one more for each. */
+  /** 1 for the first send tried, plus one for each further send. */
   readonly attempt: number;
-  /** HMAC-SHA-256 of authentication and code, cut to its first 132 bits (RFC 2104, section 5), base64url; empty once the code is of no more use. */
+  /**
+   * HMAC-SHA-256 of authentication and code, truncated to its first 132 bits (RFC 2104, section 5), base64url; empty
+   * once the code is no longer needed.
+   */
   readonly digest: string;
   readonly state: SendState;
-  /** When it was tried. */
+  /** When the send was tried. */
   readonly at: number;
-  /** The route that takes it, where the sender names one. */
+  /** The route of the send, if the sender names one. */
   readonly route?: string | undefined;
-  /** That route is not the one planned: another had surely not sent it. */
+  /** The route is not the planned one, which is known not to have sent the message. */
   readonly moved?: true | undefined;
-  /** The carrier's id of the message, where its sender wants it back with what becomes of the message. */
+  /** The carrier's message id, if the sender needs it for feedback. */
   readonly messageId?: string | undefined;
-  /** What the carrier's receipts said last. */
+  /** The status of the carrier's latest receipt. */
   readonly delivery?: DeliveryStatus | undefined;
 }
 
-/** A check that came with an idempotency key, with what it was answered. */
+/** A check with an idempotency key, and its result. */
 export interface KeyedCheck {
   /** Digest of the key. */
   readonly key: string;
-  /** Digest of the request, to tell another body under the same key. */
+  /** Digest of the request, to detect a different body under the same key. */
   readonly request: string;
   readonly status: CheckStatus;
 }
 
-/** A delivery status on its way to `callback_url`. */
+/** A delivery status to be posted to `callback_url`. */
 export interface OutboxEvent {
-  /** 1 for the first event of the authentication; with its id the `webhook-id`, "constant over redeliveries" (docs/contract.md#callback-signature). */
+  /**
+   * 1 for the first event of the authentication; with its id the `webhook-id`, "constant over redeliveries"
+   * (docs/contract.md#callback-signature).
+   */
   readonly sequence: number;
-  /** The send it is about. */
+  /** The attempt number of the send. */
   readonly attempt: number;
   readonly status: DeliveryStatus;
-  /** When that was. */
+  /** When the event happened. */
   readonly at: number;
-  /** Rungs of the ladder that are used up; one for each delivery that failed, more where the receiver asked for a longer wait. */
+  /** Rungs of the ladder used up: one for each failed delivery, more if the receiver asked for a longer wait. */
   readonly tries: number;
-  /** When the next delivery is due; of one that was given up, when that was. */
+  /** When the next delivery is due, or when the event was given up. */
   readonly nextAt: number;
   /** Why it was given up (docs/contract.md#dead-letters). */
   readonly dead?: string;
@@ -62,23 +69,23 @@ export interface OutboxEvent {
 export interface Authentication {
   readonly customer: string;
   readonly id: string;
-  /** Canonical E.164 form; masked once it is needed no more. */
+  /** Canonical E.164 form; masked once it is no longer needed. */
   readonly number: string;
-  /** The number as its record keeps it: some digits can be read by those who hold a secret alone. Absent once the number is masked. */
+  /** The number as stored: some digits are readable only with a secret. Absent once the number is masked. */
   readonly sealed?: string | undefined;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string | undefined;
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** The store may forget the record after. */
+  /** After this time, the store may delete the record. */
   readonly keepUntil: number;
-  /** The end that the record goes back to once its outbox is empty. */
+  /** The original end, restored once the outbox is empty. */
   readonly endsAt?: number | undefined;
-  /** As answered by Create authentication. */
+  /** The status that Create authentication returned. */
   readonly status: AuthenticationStatus;
-  /** Sends tried, rejected ones included; numbers the attempts. */
+  /** Sends tried, including rejected ones; numbers the attempts. */
   readonly attempts: number;
-  /** Sends that were or may have been handed to a carrier. */
+  /** Sends that were, or may have been, handed to a carrier. */
   readonly sent: number;
   /** Retries used up; a rejected one is given back. */
   readonly retries: number;
@@ -87,37 +94,43 @@ export interface Authentication {
   /** Wrong codes so far; never reset. */
   readonly wrongChecks: number;
   readonly validated: boolean;
-  /** The last three that were not rejected, oldest first. */
+  /** The last three sends that were not rejected, oldest first. */
   readonly sends: readonly Send[];
-  /** Why it was refused, or what a shadow rule would have said. */
+  /** Why it was rejected, or what a rule in shadow mode would have decided. */
   readonly decisions: readonly Decision[];
   readonly deviceType?: DeviceType | undefined;
   readonly appRealm?: string | undefined;
   readonly callbackUrl?: string | undefined;
-  /** When the newest send should be settled; past it a worker settles it as `unknown`. Only where a callback must tell. */
+  /**
+   * When the newest send should be settled; after that, a worker settles it as `unknown`. Set only if a callback must
+   * report it.
+   */
   readonly settleBy?: number | undefined;
-  /** Delivery statuses that were not delivered yet, or were given up, oldest first. */
+  /** Delivery statuses not yet delivered, or given up; oldest first. */
   readonly outbox: readonly OutboxEvent[];
-  /** How many events this authentication has had. */
+  /** The number of this authentication's events so far. */
   readonly events: number;
-  /** Where it came from, as far as the anti-spam cells care. */
+  /** Where the create came from, as needed by the anti-spam cells. */
   readonly origin?: Origin | undefined;
-  /** Messages of it that its cells do not hold any more, since its number was unlocked. */
+  /** How many of its messages its cells no longer hold, since its number was unlocked. */
   readonly uncounted: number;
-  /** Digest of the create request, when that came with an idempotency key. */
+  /** Digest of the create request, if it had an idempotency key. */
   readonly request?: string | undefined;
   readonly checks: readonly KeyedCheck[];
-  /** Carriers' ids of its messages that are kept for receipts, as `idSpace/messageId`. */
+  /** Carriers' ids of its messages, stored for receipts as `idSpace/messageId`. */
   readonly keptIds: readonly string[];
 }
 
-/** What a create or a retry decides on what is stored: to send a message for `send`, or to answer what the record alone says. */
+/**
+ * What a create or retry decides on the stored record: to send a message for `send`, or to return a status from the
+ * record alone.
+ */
 export type SendDecision<Status extends string> =
   | { readonly send: Authentication }
   | {
       readonly status: Status;
       readonly auth: Authentication;
-      /** Written before the answer. */
+      /** The record to write before the call returns. */
       readonly next?: Authentication;
     };
 
@@ -133,8 +146,9 @@ export function withDecision(auth: Authentication, decision: Decision): Authenti
 }
 
 /**
- * Adds a send that is about to be made; the write that holds it precedes the message. Every send but the first uses up a retry.
- * "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown` event" (docs/contract.md#outbox): `settleBy`.
+ * Adds a send that is about to be made; it is written before the message is sent. Every send but the first uses up a
+ * retry. "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown`
+ * event" (docs/contract.md#outbox): `settleBy`.
  */
 export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, route?: string): Authentication {
   const attempt = auth.attempts + 1;
@@ -149,7 +163,10 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
   };
 }
 
-/** Takes back a send that never was, for its write was not answered in time: the record as it now is, without the send and with what the send had pushed out. `before`: the record that it was decided on. */
+/**
+ * Removes a send that was not made, because its write was not confirmed in time. Returns the current record without the
+ * send, with what the send had displaced restored. `before`: the record that the send was decided on.
+ */
 export function withoutTriedSend(auth: Authentication, attempt: number, before: Authentication): Authentication {
   if (!auth.sends.some((send) => send.attempt === attempt)) return auth;
   const pushedOut = holdsCodes(auth) ? before.sends.slice(0, Math.max(0, before.sends.length + 1 - keptSends)) : [];
@@ -181,17 +198,23 @@ export function blankOf(auth: Authentication): Authentication {
   };
 }
 
-/** Nothing was ever tried under it: what is left of a create that was taken back. A create under the same idempotency key takes its place. */
+/**
+ * Whether nothing was ever tried under it: what remains of a create that was taken back. A create with the same
+ * idempotency key replaces it.
+ */
 export function isVoid(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts === 0;
 }
 
-/** An erasure in progress has emptied it: it can no longer be found (docs/contract.md#erase). */
+/** Whether an erasure in progress has emptied it, so that it can no longer be found (docs/contract.md#erase). */
 export function isErased(auth: Authentication): boolean {
   return isVoid(auth) && !hasNumber(auth);
 }
 
-/** When its messages were sent that its cells hold: of one that is no longer among the last three, when it was created. */
+/**
+ * When the messages that its cells hold were sent. For a message that is not among the last three, the creation time is
+ * used.
+ */
 export function countedAt({ sent, uncounted, sends, createdAt }: Authentication): number[] {
   const counted = Math.max(0, sent - uncounted);
   const times = sends.map(({ at }) => at);
@@ -203,7 +226,7 @@ export function nothingSent(auth: Authentication): boolean {
   return auth.sent === 0;
 }
 
-/** A message was tried, and surely none was sent (docs/contract.md#every-route-rejects). */
+/** Whether messages were tried, and none was sent for certain (docs/contract.md#every-route-rejects). */
 export function isCarrierRefused(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts > 0 && nothingSent(auth);
 }
@@ -213,7 +236,7 @@ export function isExpired(auth: Authentication, now: number): boolean {
   return now >= auth.expiresAt;
 }
 
-/** A record past its end is gone, whether or not the store has cleared it away yet. */
+/** Whether a record is past its end: it is then gone, even if the store has not deleted it yet. */
 export function isForgotten(auth: { readonly keepUntil: number }, now: number): boolean {
   return now >= auth.keepUntil;
 }
@@ -224,8 +247,9 @@ export function withoutCodes(auth: Authentication): Authentication {
 }
 
 /**
- * Whether the number is still needed: "kept as short as delivery needs them" (docs/contract.md#sealed-number). A retry sends to it until it was verified or has expired, and callbacks that tell it whole (`fullNumber`) until they are delivered.
- * A check under an idempotency key that was answered `valid` is answered so again, with the number that it proved, for as long as the record lives.
+ * Whether the number is still needed: "kept as short as delivery needs them" (docs/contract.md#sealed-number). Retries
+ * need it until verification or expiry, and callbacks with the full number (`fullNumber`) until they are delivered. A
+ * `valid` check with an idempotency key needs it while the record lives, because a repeat returns it.
  */
 export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {
   if (auth.status !== "pending") return false;
@@ -234,17 +258,17 @@ export function needsNumber(auth: Authentication, fullNumber: boolean, now: numb
   return !auth.validated && !isExpired(auth, now);
 }
 
-/** With the number as people may see it: enough to recognise, too little to call. */
+/** Masks the number: enough to recognize, too little to call. */
 export function withoutNumber(auth: Authentication): Authentication {
   return { ...auth, number: maskNumber(auth.number), sealed: undefined };
 }
 
-/** Whether the number can be sent to. */
+/** Whether messages can be sent to the number. */
 export function hasNumber({ number }: Authentication): boolean {
   return !number.includes("*");
 }
 
-/** Whether any code's digest is still held. */
+/** Whether the digest of any code is still stored. */
 export function holdsCodes(auth: Authentication): boolean {
   return auth.sends.some((send) => send.digest !== "");
 }

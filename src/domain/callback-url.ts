@@ -1,11 +1,15 @@
 import { isPublicAddress } from "./ip.js";
 
-/** Ports that a callback may be sent to, besides those of allowed origins. The empty string is the default port of https. */
+/**
+ * Ports that a callback may use, in addition to those of allowed origins. The empty string is the default port of
+ * https.
+ */
 const ports: ReadonlySet<string> = new Set(["", "443", "8443"]);
 
 /**
- * "https only, no redirects, no address outside the public internet (… literals in every spelling included), exact origins can be allowed for development" (docs/contract.md#callback-url).
- * Answers what is wrong with a callback_url, or `undefined`. Names are resolved, and judged, when a callback is delivered.
+ * "https only, no redirects, no address outside the public internet (… literals in every spelling included), exact
+ * origins can be allowed for development" (docs/contract.md#callback-url). Returns what is wrong with a callback_url,
+ * or `undefined`. Host names are resolved and checked when a callback is delivered.
  */
 export function callbackUrlFault(url: string, allowOrigins: readonly string[]): string | undefined {
   if (url.length > 2048) return "must be at most 2048 characters";
@@ -13,7 +17,7 @@ export function callbackUrlFault(url: string, allowOrigins: readonly string[]): 
   const { protocol, username, password, hash, hostname, port, origin } = new URL(url);
   if (username !== "" || password !== "") return "must not carry credentials";
   if (hash !== "" || url.includes("#")) return "must not have a fragment";
-  // Other schemes may wrap an origin: that of blob:http://h/x is http://h.
+  // Other schemes may wrap an origin: the origin of blob:http://h/x is http://h.
   if (isHttp(protocol) && allowOrigins.includes(origin)) return undefined;
   if (protocol !== "https:") return "must be an https URL";
   if (!ports.has(port)) return "must use port 443 or 8443";
@@ -21,15 +25,21 @@ export function callbackUrlFault(url: string, allowOrigins: readonly string[]): 
   return undefined;
 }
 
-/** Whether a URL of this protocol is posted to at all: exactly allowed origins may be without TLS. */
+/** Whether URLs of this protocol are allowed at all: exactly allowed origins may do without TLS. */
 export function isHttp(protocol: string): boolean {
   return protocol === "https:" || protocol === "http:";
 }
 
-/** Names that only ever lead inside: those of RFC 6761, RFC 6762, RFC 8375, the top-level domain for private use, and Google Cloud's metadata server, whose other name is `metadata.google.internal`. */
+/**
+ * Names that only lead to internal hosts: RFC 6761, RFC 6762, RFC 8375, the top-level domain for private use, and
+ * Google Cloud's metadata server, whose other name is `metadata.google.internal`.
+ */
 const insideNames = /(^|\.)(localhost|local|internal|home\.arpa|metadata\.goog)$/;
 
-/** The URL parser has already read every spelling of an IPv4 literal (`2130706433`, `0x7f.1`, `0177.0.0.1`) into its dotted form. */
+/**
+ * The URL parser has already converted every spelling of an IPv4 literal (`2130706433`, `0x7f.1`, `0177.0.0.1`) to
+ * dotted form.
+ */
 function isPublicHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return isPublicAddress(hostname.slice(1, -1));
   const name = hostname.replace(/\.+$/, "");

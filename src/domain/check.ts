@@ -2,7 +2,7 @@ import type { CheckStatus } from "../contract/check.js";
 import { type Authentication, holdsCodes, isExpired, nothingSent, type Send, withoutCodes } from "./authentication.js";
 import type { Policy } from "./policy.js";
 
-/** A result, and the record to write if it changes anything. */
+/** A result, and the record to write if anything changes. */
 export interface CheckDecision {
   readonly status: CheckStatus;
   readonly next?: Authentication;
@@ -15,14 +15,15 @@ export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
   return auth.wrongChecks >= policy.checks;
 }
 
-/** Wrong codes that may still be entered; 0 where no code can be right any more. */
+/** Wrong codes that can still be entered; 0 once no code can be right. */
 export function checksLeft(auth: Authentication, now: number, policy: Policy): number {
   const isOver = isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
   return isOver ? 0 : Math.max(0, policy.checks - auth.wrongChecks);
 }
 
 /**
- * "Live are the newest two whose send was not rejected … With `acceptPreviousCode: false` it is the newest one known accepted, and any newer one still undecided" (docs/contract.md#live-codes).
+ * "Live are the newest two whose send was not rejected … With `acceptPreviousCode: false` it is the newest one known
+ * accepted, and any newer one still undecided" (docs/contract.md#live-codes).
  */
 export function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
   if (policy.acceptPreviousCode) return auth.sends.length <= 2 ? auth.sends : auth.sends.slice(-2);
@@ -31,8 +32,10 @@ export function liveSends(auth: Authentication, policy: Policy): readonly Send[]
 }
 
 /**
- * "The first row that holds: unknown → `invalid_auth_uuid` (400) · now ≥ `expires_at` → `expired_auth` · validated → `already_validated` · created `rate_limited`, or 5 wrong → `rate_limited` ·
- * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (docs/contract.md#check-order). `match`: the live send whose code was entered.
+ * "The first row that holds: unknown → `invalid_auth_uuid` (400) · now ≥ `expires_at` → `expired_auth` · validated →
+ * `already_validated` · created `rate_limited`, or 5 wrong → `rate_limited` ·
+ * nothing sent → `without_attempt` · a live code matches → `valid` · else `invalid`" (docs/contract.md#check-order).
+ * `match`: the live send whose code was entered.
  */
 export function decideCheck(auth: Authentication, match: Send | undefined, now: number, policy: Policy): CheckDecision {
   const refused = refusal(auth, policy, now);
@@ -48,7 +51,7 @@ function refusal(auth: Authentication, policy: Policy, now: number): CheckStatus
   if (auth.validated) return "already_validated";
   if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
   if (nothingSent(auth)) return "without_attempt";
-  // By the clock of another process it has ended, and its codes are gone.
+  // By another process's clock it has expired, and its codes are gone.
   if (auth.sends.length > 0 && !holdsCodes(auth)) return "expired_auth";
   return undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * The countries and territories that have numbers of their own, by ISO 3166-1 alpha-2, with the three that the numbering plans add: AC (Ascension), TA (Tristan da Cunha), XK (Kosovo).
- * libphonenumber-js has the same list; carriers' modules, which use it, load no metadata for it.
+ * Countries and territories that have their own numbers, by ISO 3166-1 alpha-2, plus the three that the numbering plans
+ * add: AC (Ascension), TA (Tristan da Cunha), XK (Kosovo). libphonenumber-js has the same list; the carrier modules use
+ * this one and so load no metadata.
  */
 // biome-ignore format: one to a line they would be 245 lines
 export const countryCodes = [
@@ -21,7 +22,10 @@ export type CountryCode = (typeof countryCodes)[number];
 
 const known: ReadonlySet<string> = new Set(countryCodes);
 
-/** What is often written instead of a code: other abbreviations, codes of languages, codes that were given up, and the most common codes of three letters. */
+/**
+ * What people often write instead of a code: other abbreviations, language codes, withdrawn codes, and the most common
+ * three-letter codes.
+ */
 const confused =
   "UK:GB EN:GB EL:GR SP:ES JA:JP KO:KR ZH:CN CS:CZ DA:DK FX:FR TP:TL AN:CW DD:DE USA:US GBR:GB ENG:GB FRA:FR DEU:DE GER:DE ESP:ES " +
   "ITA:IT PRT:PT NLD:NL BEL:BE CHE:CH AUT:AT IRL:IE POL:PL SWE:SE NOR:NO DNK:DK FIN:FI GRC:GR TUR:TR UKR:UA ROU:RO HUN:HU CZE:CZ " +
@@ -29,13 +33,13 @@ const confused =
   "NGA:NG KEN:KE ZAF:ZA";
 const meant: Readonly<Record<string, CountryCode>> = Object.fromEntries(confused.split(" ").map((pair) => pair.split(":")));
 
-/** The country that a text is likely to mean. */
+/** Returns the country that a text probably means. */
 export function countryMeant(text: string): CountryCode | undefined {
   const capitals = text.trim().toUpperCase();
   return meant[capitals] ?? (known.has(capitals) ? (capitals as CountryCode) : undefined);
 }
 
-/** What is wrong with a country's code, if anything. */
+/** Returns what is wrong with a country code, if anything. */
 export function countryFault(code: string): string | undefined {
   if (known.has(code)) return undefined;
   const mend = countryMeant(code);
@@ -45,7 +49,10 @@ export function countryFault(code: string): string | undefined {
     : `${words}: for ${JSON.stringify(code)} say "${mend}"`;
 }
 
-/** What is wrong with the key of a map by country, if anything: such a map may have `default` for the rest. */
+/**
+ * Returns what is wrong with the key of a map by country, if anything. Such a map may have a `default` for all other
+ * countries.
+ */
 export function countryKeyFault(key: string): string | undefined {
   const fault = key === "default" ? undefined : countryFault(key);
   return fault === undefined ? undefined : `${fault}; or "default"`;

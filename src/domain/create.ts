@@ -3,7 +3,7 @@ import { type Authentication, isVoid, type SendDecision, withDecision } from "./
 import type { Decision } from "./decision.js";
 import { milliseconds, type Policy } from "./policy.js";
 
-/** What a create brings to its authentication. */
+/** The fields that a create sets on its authentication. */
 export type NewAuthentication = Pick<
   Authentication,
   "customer" | "id" | "number" | "sealed" | "country" | "decisions" | "origin" | "request" | "deviceType" | "appRealm" | "callbackUrl"
@@ -38,12 +38,15 @@ function begunAt(auth: Authentication, now: number, policy: Policy): Authenticat
   return { ...auth, createdAt: now, lastSendAt: now, expiresAt, keepUntil: expiresAt + milliseconds(policy.tombstone) };
 }
 
-/** What a create decides on the record that is stored under its id. `fresh`: the authentication that it would make. */
+/** Decides a create on the record stored under its id. `fresh`: the authentication to create. */
 export function decideCreate(stored: Authentication | undefined, fresh: Authentication, now: number, policy: Policy): SendDecision<AuthenticationStatus> {
   return stored === undefined || isVoid(stored) ? { send: begunAt(fresh, now, policy) } : { status: stored.status, auth: stored };
 }
 
-/** "One created `rate_limited` or `spam_detected` never has a code, and stays until `expires_at` only" (docs/contract.md#refused-records). */
+/**
+ * "One created `rate_limited` or `spam_detected` never has a code, and stays until `expires_at` only"
+ * (docs/contract.md#refused-records).
+ */
 export function refusedAuthentication(fresh: Authentication, status: AuthenticationStatus, decisions: readonly Decision[]): Authentication {
   return decisions.reduce(withDecision, { ...fresh, status, keepUntil: fresh.expiresAt });
 }

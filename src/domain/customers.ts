@@ -1,15 +1,15 @@
 import type { PolicyOverride } from "./policy.js";
 
-/** An API key of a customer that the store keeps. The key itself is kept nowhere. */
+/** An API key of a customer in the store. The key itself is never stored. */
 export interface CustomerKey {
   /** The first 16 hexadecimal digits of its SHA-256 digest. */
   readonly id: string;
   /** Its SHA-256 digest, 64 lower-case hexadecimal digits. */
   readonly digest: string;
   readonly name?: string | undefined;
-  /** Milliseconds since the epoch, as all times here. */
+  /** Milliseconds since the epoch, like all times here. */
   readonly createdAt: number;
-  /** From then on it is refused: another one took its place. */
+  /** Another key has replaced this one; from this time on, it is rejected. */
   readonly endsAt?: number;
   readonly revokedAt?: number;
 }
@@ -22,22 +22,22 @@ export interface CustomerRecord {
   readonly createdAt: number;
   readonly suspendedAt?: number | undefined;
   readonly policy?: PolicyOverride | undefined;
-  /** Its own secrets that sign callbacks, sealed. */
+  /** The customer's own secrets that sign callbacks, sealed. */
   readonly sealed?: string | undefined;
-  /** The newest first. */
+  /** Newest first. */
   readonly keys: readonly CustomerKey[];
 }
 
-/** `active`; `ending`: until another one has taken its place; `ended`; `revoked`. */
+/** `active`; `ending`: replaced, but valid until `endsAt`; `ended`; `revoked`. */
 export type KeyStatus = "active" | "ending" | "ended" | "revoked";
 
 /** "two active at once with an overlap for rotation" (docs/contract.md#key-rotation). */
 export const mostUsableKeys = 2;
 
-/** Keys that are over and still shown, the newest. */
+/** How many ended or revoked keys are still shown, newest first. */
 const shownOver = 8;
 
-/** What became of a change: the customer after it, or why it cannot be. */
+/** The result of a change: the changed customer, or why the change is impossible. */
 export type Changed = { readonly next: CustomerRecord; readonly fault?: undefined } | { readonly fault: string; readonly next?: undefined };
 
 export function keyStatus({ endsAt, revokedAt }: CustomerKey, now: number): KeyStatus {
@@ -46,18 +46,18 @@ export function keyStatus({ endsAt, revokedAt }: CustomerKey, now: number): KeyS
   return now < endsAt ? "ending" : "ended";
 }
 
-/** Whether requests with it are let in. */
+/** Whether requests with this key are accepted. */
 export function isUsable(key: CustomerKey, now: number): boolean {
   const status = keyStatus(key, now);
   return status === "active" || status === "ending";
 }
 
-/** A key more. */
+/** Adds a key. */
 export function withKey(customer: CustomerRecord, key: CustomerKey, now: number): Changed {
   const usable = customer.keys.filter((one) => isUsable(one, now));
   if (usable.length < mostUsableKeys) {
     let over = 0;
-    // A key that is no longer told of is refused like one that never was: only what stands in the list is let in.
+    // A key that is no longer listed is rejected like an unknown one: only listed keys are accepted.
     const others = customer.keys.filter((one) => isUsable(one, now) || over++ < shownOver);
     return { next: { ...customer, keys: [key, ...others] } };
   }
@@ -65,7 +65,10 @@ export function withKey(customer: CustomerRecord, key: CustomerKey, now: number)
   return { fault: `the customer has ${mostUsableKeys} keys in use, ${named}: revoke one of them first` };
 }
 
-/** A key in the place of another, which ends after `overlap` milliseconds, or when it was to end anyway. `id` absent: the one that is to last. */
+/**
+ * Replaces a key, which ends after `overlap` milliseconds, or at its own end if that is earlier. `id` absent: replaces
+ * the active key.
+ */
 export function withKeyInPlaceOf(customer: CustomerRecord, id: string | undefined, key: CustomerKey, overlap: number, now: number): Changed {
   const lasting = customer.keys.filter((one) => (id === undefined ? keyStatus(one, now) === "active" : one.id === id && isUsable(one, now)));
   const [old] = lasting;
@@ -76,7 +79,7 @@ export function withKeyInPlaceOf(customer: CustomerRecord, id: string | undefine
   return withKey({ ...customer, keys: customer.keys.map((one) => (one === old ? { ...old, endsAt } : one)) }, key, now);
 }
 
-/** "revocable at once" (docs/contract.md#key-revocation): for good, and may be repeated. */
+/** "revocable at once" (docs/contract.md#key-revocation): permanent, and can be repeated. */
 export function withoutKey(customer: CustomerRecord, id: string, now: number): Changed {
   const key = customer.keys.find((one) => one.id === id);
   if (key === undefined) return { fault: `the customer has no key ${id}` };

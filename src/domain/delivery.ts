@@ -2,25 +2,33 @@ import type { DeliveryStatus } from "../contract/callback.js";
 import type { Authentication, OutboxEvent } from "./authentication.js";
 import { day, hour, minute, second } from "./time.js";
 
-/** "the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (docs/contract.md#callback-ladder): the waits after the first, second … failed delivery, in milliseconds. */
+/**
+ * "the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (docs/contract.md#callback-ladder): the waits
+ * after the first, second … failed delivery, in milliseconds.
+ */
 export const deliveryLadder: readonly number[] = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
 /** "15 s timeout" (docs/contract.md#callback-ladder). */
 export const deliveryTimeout = 15 * second;
 
-/** How long a worker holds a record: some time in line, one delivery, the store calls around it, and clocks that differ. */
+/**
+ * How long a worker holds a record: time in the queue, one delivery, the store calls around it, and clock differences.
+ */
 export const leaseTime = minute;
 
-/** What must be left of a lease for a delivery to start: its time limit, and the write that settles it. */
+/** What must remain of a lease to start a delivery: its timeout, and the write that settles it. */
 export const deliveryMargin = deliveryTimeout + 5 * second;
 
 /** "while it has undelivered events, until 7 days after the last delivery step" (docs/contract.md#tombstone). */
 const keptUndelivered = 7 * day;
 
-/** What a receiver answered; `retryAfter` in milliseconds. */
+/** A receiver's response; `retryAfter` in milliseconds. */
 export type DeliveryAnswer = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
 
-/** Adds a delivery status in the same write as the change that caused it (docs/contract.md#callback-stored); nothing where no callback was asked for, and "none after a final one" (docs/contract.md#callback-order). */
+/**
+ * Adds a delivery status in the same write as the change that caused it (docs/contract.md#callback-stored). Adds
+ * nothing if no callback was requested, and "none after a final one" (docs/contract.md#callback-order).
+ */
 export function withEvent(
   auth: Authentication,
   event: Pick<OutboxEvent, "attempt" | "status" | "route" | "error"> & { readonly at?: number },
@@ -31,18 +39,21 @@ export function withEvent(
   return kept({ ...auth, events: sequence, outbox: [...auth.outbox, { at: now, ...event, sequence, tries: 0, nextAt: now }] }, now);
 }
 
-/** A final status is never left. */
+/** A final status never changes. */
 export function isFinal(status: DeliveryStatus): boolean {
   return status === "delivered" || status === "undeliverable";
 }
 
-/** Whether the event's send had a final status before. */
+/** Whether the event's send already had a final status. */
 function isOver({ sends, outbox }: Authentication, { attempt, status }: Pick<OutboxEvent, "attempt" | "status">): boolean {
   const known = sends.find((send) => send.attempt === attempt)?.delivery;
   return (known !== undefined && isFinal(known) && known !== status) || outbox.some((told) => told.attempt === attempt && isFinal(told.status));
 }
 
-/** "the events of one send are told in their order" (docs/contract.md#callback-order): of each send the first event that is neither delivered nor given up. */
+/**
+ * "the events of one send are told in their order" (docs/contract.md#callback-order): the first event of each send that
+ * is neither delivered nor given up.
+ */
 function heads({ outbox }: Authentication): readonly OutboxEvent[] {
   const waiting = outbox.filter(({ dead }) => dead === undefined);
   return waiting.filter(({ attempt }, index) => waiting.findIndex((other) => other.attempt === attempt) === index);
@@ -53,16 +64,16 @@ export function dueEvent(auth: Authentication, now: number): OutboxEvent | undef
   return heads(auth).find(({ nextAt }) => nextAt <= now);
 }
 
-/** Whether a worker has something to do on the record: an event is due, or a send to be settled that a crash left over. */
+/** Whether a worker has work on the record: an event is due, or a crash left a send to settle. */
 export function needsWork(auth: Authentication, now: number): boolean {
   return dueEvent(auth, now) !== undefined || (auth.settleBy !== undefined && auth.settleBy <= now);
 }
 
 /**
- * Settles a delivery on the record as it then is; `undefined` where the event is gone, or another try of it was settled meanwhile: the answer of a worker whose lease ended is fenced off.
- * `tries`: those of the event that was delivered. `jitter` is from 0 up to 1.
- *
- * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is honoured where it asks for longer than the ladder does, up to a day, and never shortens the three days" (docs/contract.md#callback-answers).
+ * Settles a delivery on the current record. Returns `undefined` if the event is gone or another try has settled it: a
+ * worker whose lease has ended is fenced off. `tries`: those of the delivered event. `jitter`: from 0 up to 1.
+ * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is honoured where it asks for longer than
+ * the ladder does, up to a day, and never shortens the three days" (docs/contract.md#callback-answers).
  */
 export function settleDelivery(
   auth: Authentication,
@@ -77,7 +88,7 @@ export function settleDelivery(
   return kept({ ...auth, outbox: auth.outbox.flatMap((event) => (isIt(event) ? settled(event, answer, now, jitter) : [event])) }, now);
 }
 
-/** What becomes of the event: gone when delivered, given up at `now`, or due again. */
+/** Removes a delivered event, gives it up at `now`, or schedules it again. */
 function settled(event: OutboxEvent, answer: DeliveryAnswer, now: number, jitter: number): OutboxEvent[] {
   if ("status" in answer && answer.status >= 200 && answer.status < 300) return [];
   if ("status" in answer && answer.status === 410) return [{ ...event, nextAt: now, dead: "answered 410 Gone" }];
@@ -89,14 +100,17 @@ function settled(event: OutboxEvent, answer: DeliveryAnswer, now: number, jitter
   return [{ ...event, tries: event.tries + rungsWithin(wait, event.tries), nextAt: now + wait }];
 }
 
-/** A wait uses up the rungs that fit into it: one, and more where the receiver asked for longer. So what is given up had its three days, and not many more. */
+/**
+ * A wait uses up the rungs that fit into it: one, or more if the receiver asked for a longer wait. So events are given
+ * up after three days, and not much later.
+ */
 function rungsWithin(wait: number, first: number): number {
   let end = first;
   for (let left = wait; (deliveryLadder[end] ?? Number.POSITIVE_INFINITY) <= left; end++) left -= deliveryLadder[end] as number;
   return end - first;
 }
 
-/** Puts a given-up event back on its way, from the first rung; `undefined` when there is none of that sequence. */
+/** Queues a given-up event again, from the first rung; `undefined` if no event has that sequence. */
 export function redelivered(auth: Authentication, sequence: number, now: number): Authentication | undefined {
   if (deadEvent(auth, sequence) === undefined) return undefined;
   const outbox = auth.outbox.map((event) => {
@@ -107,14 +121,15 @@ export function redelivered(auth: Authentication, sequence: number, now: number)
   return kept({ ...auth, outbox }, now);
 }
 
-/** The event of that sequence, if it was given up; its `nextAt` is when. */
+/** The event of that sequence, if it was given up; its `nextAt` is when that happened. */
 export function deadEvent(auth: Authentication, sequence: number): OutboxEvent | undefined {
   return auth.outbox.find((event) => event.sequence === sequence && event.dead !== undefined);
 }
 
 /**
- * "`wakeAt` is when it next needs work" (docs/contract.md#outbox): when the next event is due, or a send that was left over is to be settled; `undefined` when it needs none.
- * `leaseUntil`: the writer delivers what is due, so no other worker is to take it before then.
+ * "`wakeAt` is when it next needs work" (docs/contract.md#outbox): when the next event is due, or a leftover send must
+ * be settled; `undefined` if it needs no work. `leaseUntil`: the writer delivers what is due, so no other worker may
+ * take it before then.
  */
 export function wakeAt(auth: Authentication, now: number, leaseUntil: number | undefined): number | undefined {
   if (auth.outbox.length === 0) return auth.settleBy;

@@ -1,13 +1,12 @@
 /**
- * The alphabet of text messages, in one table: for who counts segments and for who writes octets.
- *
- * Pure data and what reads it, which is why adapters may import this file at run time too; a second table beside it would count otherwise than it sends.
+ * The alphabet of text messages, in one table for counting segments and for writing octets; two tables could disagree.
+ * Pure data and its readers, so adapters may import this file at run time too.
  */
 
 /** The default alphabet of GSM 03.38 in the order of its codes 0x00 to 0x7F; 0x1B leads to the extension table. */
 const alphabet = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
 const escapeCode = 0x1b;
-/** Its extension table: the code that follows the escape. */
+/** The extension table: the code that follows the escape. */
 const extension: readonly (readonly [string, number])[] = [
   ["\f", 0x0a],
   ["^", 0x14],
@@ -27,7 +26,7 @@ const codes = new Map<string, readonly number[]>([
 ]);
 codes.delete("\x1b");
 
-/** The codes of a character, one for each septet that it costs; `undefined`: it is not in the alphabet. */
+/** The codes of a character, one for each septet that it costs; `undefined` if it is not in the alphabet. */
 export function gsmCodes(character: string): readonly number[] | undefined {
   return codes.get(character);
 }
@@ -38,16 +37,17 @@ export function isGsm7(text: string): boolean {
   return true;
 }
 
-/** How a text is put: in septets, or in UTF-16 units. */
+/** The encoding of a text: septets or UTF-16 units. */
 export type Coding = "gsm7" | "ucs2";
 
-/** What one segment holds, alone and as one of several: septets, or UTF-16 units. */
+/** The capacity of one segment, alone and as one of several, in septets or UTF-16 units. */
 const capacity = { gsm7: { alone: 160, part: 153 }, ucs2: { alone: 70, part: 67 } } as const;
 
 /**
- * The segments that a text travels in, one at least: 160 septets alone or 153 each in GSM-7, 70 UTF-16 units alone or 67 each in UCS-2. No character is torn in two.
+ * The segments of a text, at least one. GSM-7: 160 septets alone or 153 each; UCS-2: 70 UTF-16 units alone or 67 each.
+ * Characters are never split.
  *
- * @param coding Default: GSM-7 where every character is in it. With `gsm7` every character must be.
+ * @param coding Default: GSM-7 if it has every character. With `gsm7`, it must have every character.
  */
 export function segmentsOf(text: string, coding: Coding = isGsm7(text) ? "gsm7" : "ucs2"): readonly string[] {
   const { alone, part } = capacity[coding];

@@ -3,23 +3,23 @@ import { printableForm } from "../contract/authentication.js";
 import { addressKey } from "./ip.js";
 import { canonicalNumber, canonicalPrefix, maskNumber } from "./phone-number.js";
 
-/** Numbers, addresses and devices that are blocked, or safe. */
+/** Numbers, addresses and devices for a block list or a safe list. */
 export interface List {
-  /** In E.164 form, or prefixes of the canonical form that end in `*`. */
+  /** Numbers in E.164 form, or prefixes of the canonical form that end in `*`. */
   readonly numbers?: readonly string[] | undefined;
-  /** IPv4 and IPv6, for example `203.0.113.0/24`; an address alone stands for itself. */
+  /** IPv4 and IPv6 ranges, for example `203.0.113.0/24`; an address without a length matches only itself. */
   readonly cidrs?: readonly string[] | undefined;
-  /** Values of `device_id`, to the letter. */
+  /** Values of `device_id`, matched exactly. */
   readonly devices?: readonly string[] | undefined;
 }
 
-/** A list, or whoever knows it at the moment: asked when it is first needed, then beside requests. */
+/** A list, or a function that returns it: called when the list is first needed, later in the background. */
 export type ListSource = List | ListQuestion;
 
-/** Answers the list as it is now. While it answers the very same object nothing is read anew. */
+/** Returns the current list. While it returns the same object, nothing is read again. */
 export type ListQuestion = () => List | Promise<List>;
 
-/** Who is looked for in a list. */
+/** The subject to look up in a list. */
 export interface ListSubject {
   /** Canonical E.164 form. */
   readonly number: string;
@@ -27,47 +27,49 @@ export interface ListSubject {
   readonly deviceId?: string | undefined;
 }
 
-/** The entry that a subject falls under. */
+/** The entry that matches a subject. */
 export interface Listed {
   readonly kind: "number" | "address" | "device";
-  /** As it stands in the list, but never a whole phone number. */
+  /** The entry as listed, but never a full phone number. */
   readonly entry: string;
 }
 
-/** What the lists say of a subject. */
+/** The result of both lists for a subject. */
 export interface ListMatch {
   readonly block?: Listed;
-  /** Past the spam rules, never past a cap; never beside `block`. */
+  /** Exempt from the spam rules, never from a cap; never set together with `block`. */
   readonly safe: boolean;
 }
 
-/** A list that has been read: a question costs a look-up for each length of prefix that stands in it, however many entries there are. */
+/** A list that has been read. A query costs one look-up per prefix length in the list, regardless of its size. */
 export interface ListIndex {
   find(subject: ListSubject): Listed | undefined;
 }
 
-/** What is wrong with an entry, as a path into the list and the mend. The entry itself may be a number that somebody has, and is not repeated. */
+/**
+ * An invalid entry: its path in the list, and the fix. The entry itself is not repeated, because it may be someone's
+ * number.
+ */
 export interface ListFault {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
 export interface ReadList {
-  /** Of all entries that are sound; absent: this is no list at all. */
+  /** Index of all valid entries; absent if the value is not a list. */
   readonly index?: ListIndex;
-  /** The first ten. */
+  /** The first ten errors. */
   readonly faults: readonly ListFault[];
-  /** How many there are. */
+  /** The number of invalid entries. */
   readonly faulty: number;
 }
 
-/** Whoever is on both lists is blocked. */
+/** A subject on both lists is blocked. */
 export function judgeLists(block: ListIndex | undefined, safe: ListIndex | undefined, subject: ListSubject): ListMatch {
   const blocked = block?.find(subject);
   return blocked === undefined ? { safe: safe?.find(subject) !== undefined } : { block: blocked, safe: false };
 }
 
-/** Reads a list. */
 export function readList(list: unknown): ReadList {
   const reading = readingList(list);
   let step = reading.next();
@@ -75,7 +77,7 @@ export function readList(list: unknown): ReadList {
   return step.value;
 }
 
-/** Reads a list in slices of a thousand entries, for who has other things to do in between. */
+/** Reads a list in slices of a thousand entries, so that the caller can do other work in between. */
 export function* readingList(list: unknown): Generator<undefined, ReadList, undefined> {
   const faults: ListFault[] = [];
   let faulty = 0;
@@ -83,7 +85,7 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
     faulty += 1;
     if (faults.length < 10) faults.push({ path, message });
   };
-  // What is itself a row of things, or a promise of them, has none of the keys below, and would pass for an empty list.
+  // An iterable or a promise has none of the keys below, and would pass for an empty list.
   if (typeof list !== "object" || list === null || Symbol.iterator in list || "then" in list) {
     fault([], "must be { numbers?, cidrs?, devices? }, or a function that answers it");
     return { faults, faulty };
@@ -124,17 +126,20 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
   return { index, faults, faulty };
 }
 
-/** Entries of one kind; `find` answers the one that fits, as it may be shown. */
+/** Entries of one kind; `find` returns the matching entry, as it may be shown. */
 interface Entries {
-  /** False: it is none; or why it cannot be one. */
+  /** Returns false if the entry is not of this kind, or the reason why it is invalid. */
   add(entry: string): boolean | string;
   find(text: string): string | undefined;
 }
 
-/** What a number with a trunk prefix after its country code looks like; most others need not be parsed, which costs more than all else here. */
+/**
+ * The shape of a number that may have a trunk prefix after its country code. Most others need no parsing, which is the
+ * most expensive step here.
+ */
 const mayHaveTrunk = /^\+\d{1,3}[08]/;
 
-/** The same of a prefix, whose 8 may as well be the number's own. */
+/** The same for a prefix. An 8 is excluded, because it may belong to the number itself. */
 const mayBeginWithTrunk = /^\+\d{1,3}0/;
 
 function numberEntries(): Entries {
@@ -148,7 +153,7 @@ function numberEntries(): Entries {
         const canonical = mayBeginWithTrunk.test(prefix) ? canonicalPrefix(prefix) : prefix;
         if (canonical === undefined)
           return "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
-        // Where numbers may begin with zeros too, what was written stands as well.
+        // Where numbers may also begin with zeros, the prefix as written counts too.
         for (const one of new Set([prefix, canonical])) prefixes.add(one, `${one}*`);
       } else whole.add(mayHaveTrunk.test(entry) ? canonicalNumber(entry) : entry);
       return true;
@@ -156,13 +161,16 @@ function numberEntries(): Entries {
     find(number) {
       if (whole.has(number)) return maskNumber(number);
       const prefix = prefixes.find(number);
-      // One that leaves fewer than four digits open is as good as a number.
+      // A prefix that leaves fewer than four digits open is masked like a full number.
       return prefix !== undefined && prefix.length > number.length - 3 ? `${maskNumber(prefix.slice(0, -1))}*` : prefix;
     },
   };
 }
 
-/** IPv4 and IPv6 apart: `::/0` is all of IPv6 and nothing of IPv4. An IPv6 address that stands for an IPv4 one is looked for as both. */
+/**
+ * Keeps IPv4 and IPv6 apart: `::/0` covers all of IPv6 and no IPv4. An IPv6 address that maps an IPv4 one is looked up
+ * as both.
+ */
 function addressEntries(): Entries {
   const ipv4 = prefixEntries();
   const ipv6 = prefixEntries();
@@ -189,7 +197,7 @@ function addressEntries(): Entries {
   };
 }
 
-/** Prefixes by their length, so that a text is looked up once for each length that occurs. */
+/** Prefixes by length, so that a text is looked up once for each length in use. */
 function prefixEntries() {
   const byLength = new Map<number, Map<string, string>>();
   return {
@@ -212,14 +220,17 @@ function prefixEntries() {
 /** Each byte as its eight bits. */
 const octets = Array.from({ length: 256 }, (_, byte) => byte.toString(2).padStart(8, "0"));
 
-/** The 32 bits of four decimal numbers; of nothing else: `10/8` and `010.0.0.0/8` are read otherwise elsewhere. */
+/**
+ * The 32 bits of four decimal numbers. Nothing else is accepted: other programs read `10/8` and `010.0.0.0/8`
+ * differently.
+ */
 function ipv4Bits(text: string): string | undefined {
   const parts = text.split(".");
   const bits = parts.map((part) => (/^(0|[1-9]\d{0,2})$/.test(part) ? octets[Number(part)] : undefined));
   return parts.length === 4 && !bits.includes(undefined) ? bits.join("") : undefined;
 }
 
-/** The 128 bits; a zone is left out. */
+/** The 128 bits, without a zone. */
 function ipv6Bits(text: string): string | undefined {
   try {
     return ipaddr.IPv6.parse(text)
@@ -231,5 +242,5 @@ function ipv6Bits(text: string): string | undefined {
   }
 }
 
-/** `::ffff:0:0/96`: IPv4 in the clothes of IPv6 (RFC 4291, section 2.5.5.2). */
+/** `::ffff:0:0/96`: IPv4 addresses mapped to IPv6 (RFC 4291, section 2.5.5.2). */
 const mappedPrefix = `${"0".repeat(80)}${"1".repeat(16)}`;

@@ -2,7 +2,7 @@ import type { DeviceType } from "../contract/authentication.js";
 import { countryCodes, countryMeant } from "./countries.js";
 import { segmentsOf } from "./gsm.js";
 
-/** Whom a message goes to. */
+/** The recipient of a message. */
 export interface Recipient {
   readonly deviceType?: DeviceType | undefined;
   readonly appRealm?: string | undefined;
@@ -11,39 +11,46 @@ export interface Recipient {
   readonly customer?: string | undefined;
 }
 
-/** Text with `{code}` in it; or one for each language, by BCP 47 tag in any case, with one under `default`; or a function that answers the whole text, code included. */
+/**
+ * Text containing `{code}`; or one text per language, by BCP 47 tag in any case, plus one under `default`; or a
+ * function that returns the whole text, code included.
+ */
 export type MessageText = string | Readonly<Record<string, string>> | ((message: { readonly code: string } & Recipient) => string);
 
-/** A text as it is registered with the operators of a country, and under which ids. */
+/** A text as registered with a country's operators, and the ids of the registration. */
 export interface RegisteredText {
-  /** With `{code}` in it; sent to the byte. */
+  /** Contains `{code}`; otherwise sent exactly as written. */
   readonly text: string;
-  /** Ids of who registered it and of the text itself (India's DLT: principal entity and content template), for the carriers that ask for them. */
+  /**
+   * Ids of the registrant and the text (India's DLT: principal entity and content template), for carriers that require
+   * them.
+   */
   readonly ids?: { readonly entity?: string | undefined; readonly template?: string | undefined } | undefined;
-  /** Whether the last line for autofill is added all the same, since it is part of what was registered. Default false. */
+  /** Adds the last line for autofill too, because it is part of the registered text. Default false. */
   readonly autofill?: boolean | undefined;
 }
 
-/** How messages are written. */
+/** The configured text of messages. */
 export interface MessageTemplate {
   readonly text: MessageText;
-  /** Which of the languages. Default: the one most spoken in the number's country. */
+  /** Chooses the language of the text. Default: the language most spoken in the number's country. */
   readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
-  /** Domain for the last line `@domain #code` (WebOTP, iOS autofill) on WEB and IOS; absent: no such line. */
+  /** Domain of the last line `@domain #code` (WebOTP, iOS autofill) on WEB and IOS. Absent: no such line. */
   readonly domain?: string | undefined;
-  /** SMS segments that a message may cost. */
+  /** Maximum number of SMS segments per message. */
   readonly maxSegments: number;
   /** By country. */
   readonly registered: Readonly<Record<string, RegisteredText>>;
 }
 
-/** The text that is registered in the recipient's country. */
+/** The text registered in the recipient's country. */
 export function registeredText({ registered }: MessageTemplate, { country }: Pick<Recipient, "country">): RegisteredText | undefined {
   return country !== undefined && Object.hasOwn(registered, country) ? registered[country] : undefined;
 }
 
 /**
- * "ANDROID with `app_realm`: the hash is the last token. WEB (and IOS) with a configured domain: last line `@domain #code`" (docs/contract.md#autofill).
+ * "ANDROID with `app_realm`: the hash is the last token. WEB (and IOS) with a configured domain: last line `@domain
+ * #code`" (docs/contract.md#autofill).
  */
 export function messageText(template: MessageTemplate, code: string, recipient: Recipient): string {
   const registered = registeredText(template, recipient);
@@ -65,7 +72,7 @@ function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Re
 
 const spelledAlike = new WeakMap<object, ReadonlyMap<string, string>>();
 
-/** The texts by `sameTag`, worked out once for each template. */
+/** The texts by `sameTag`, computed once per template. */
 function textsOf(text: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   let texts = spelledAlike.get(text);
   if (texts === undefined) spelledAlike.set(text, (texts = new Map(Object.entries(text).map(([tag, one]) => [sameTag(tag), one]))));
@@ -76,14 +83,17 @@ function wantedTags(tag: string | undefined): string[] {
   return tag === undefined ? [] : [tag, ...tag.split(/[-_]/, 1)];
 }
 
-/** The language most spoken in a country, as the platform's data has it: as it is there, as it is written there, and by itself. */
+/** Tags of a country's most spoken language, from the platform's data: with the country, with the script, and alone. */
 function spokenTags(country: string | undefined): string[] {
   if (country === undefined) return [];
   const { language, script } = new Intl.Locale("und", { region: country }).maximize();
   return [`${language}-${country}`, `${language}-${script}`, language];
 }
 
-/** One spelling for all of a language tag: BCP 47 leaves the case open, others write `fr_FR`; and Norwegian is `no` in some data and `nb` in others. */
+/**
+ * Normalizes a language tag: BCP 47 ignores case, some write `fr_FR`, and Norwegian is `no` in some data and `nb` in
+ * others.
+ */
 function sameTag(tag: string): string {
   return tag
     .toLowerCase()
@@ -91,11 +101,14 @@ function sameTag(tag: string): string {
     .replace(/^no(?=-|$)/, "nb");
 }
 
-/** What is wrong with the languages of a text, if anything, with the path of each: one that stands there twice, or that is chosen for nobody. */
+/**
+ * Returns the errors in the languages of a text, each with its path: a language that occurs twice, or that is never
+ * chosen.
+ */
 export function languageFaults({ text, locale }: Pick<MessageTemplate, "text" | "locale">): string[] {
   if (typeof text !== "object") return [];
   const keys = Object.keys(text).filter((key) => key !== "default");
-  // What a function answers is the caller's own affair.
+  // A function's results are up to the caller.
   const spoken = locale === undefined ? new Set(countryCodes.flatMap(spokenTags).map(sameTag)) : undefined;
   return keys.flatMap((key, at) => {
     const first = keys.findIndex((other) => sameTag(other) === sameTag(key));
@@ -108,7 +121,10 @@ export function languageFaults({ text, locale }: Pick<MessageTemplate, "text" | 
   });
 }
 
-/** Which of the languages a key is likely to mean: in another country, as a code of three letters, by its English name, or by a country that speaks it. */
+/**
+ * Guesses the language that a key means: a tag for another country, a three-letter code, an English name, or a country
+ * that speaks it.
+ */
 function languageMeant(key: string, languages: ReadonlySet<string>): string | undefined {
   const [subtag = ""] = (canonicalTag(sameTag(key)) ?? key).split("-");
   if (languages.has(subtag)) return subtag;
@@ -116,7 +132,7 @@ function languageMeant(key: string, languages: ReadonlySet<string>): string | un
   return named ?? spokenTags(countryMeant(key)).at(-1);
 }
 
-/** `undefined`: it is no BCP 47 tag. */
+/** Returns `undefined` if it is not a BCP 47 tag. */
 function canonicalTag(tag: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(tag)[0];
@@ -129,7 +145,10 @@ function nameOf(language: string): string {
   return new Intl.DisplayNames("en", { type: "language" }).of(language) ?? language;
 }
 
-/** What is wrong with a text as it would be sent, or `undefined`: it must hold the code, and cost no more segments than it may. */
+/**
+ * Returns what is wrong with a final text, or `undefined`. It must contain the code and not exceed the maximum number
+ * of segments.
+ */
 export function textFault(text: unknown, code: string, maxSegments: number): string | undefined {
   if (typeof text !== "string") return "is not a string";
   if (!text.includes(code)) return "must contain {code}";
@@ -137,13 +156,16 @@ export function textFault(text: unknown, code: string, maxSegments: number): str
   return segments > maxSegments ? `costs ${segments} SMS segments with its last line; shorten it, or leave out characters outside GSM-7` : undefined;
 }
 
-/** Marks in a text, of ours and of other templates: `{code}`, `{{code}}`, `${code}`, `{otp}`, `{#var#}`. */
+/** Placeholders of this library and of other templates: `{code}`, `{{code}}`, `${code}`, `{otp}`, `{#var#}`. */
 const marks = /[$%#]?\{+[\s#]*([\p{L}\p{N}_.-]*)[\s#]*\}+/gu;
 
-/** What stands before the code in a last line for autofill, which may be written out: `@example.com #{code}`. */
+/** The text before the code in a last line for autofill that is written out: `@example.com #{code}`. */
 const lastLine = /(?:^|\n)@\S+ $/;
 
-/** What is wrong with a text that `{code}` is replaced in, if anything: any other mark would go to phones as it stands. */
+/**
+ * Returns what is wrong with a text that contains `{code}`, if anything: phones would show any other placeholder
+ * unchanged.
+ */
 export function markFault(text: string): string | undefined {
   for (const { 0: mark, 1: name = "", index } of text.matchAll(marks)) {
     if (mark === "{code}" || (mark === "#{code}" && lastLine.test(text.slice(0, index)))) continue;
@@ -156,13 +178,14 @@ export function markFault(text: string): string | undefined {
   return undefined;
 }
 
-/** How many SMS segments a text costs. */
+/** The number of SMS segments that a text costs. */
 export function segmentCount(text: string): number {
   return segmentsOf(text).length;
 }
 
 /**
- * "a text that would cost a second segment is a configuration fault, not a surprise" (docs/contract.md#one-segment). Answers what is wrong with a template for codes of `codeLength` digits, with the path of the text at fault.
+ * "a text that would cost a second segment is a configuration fault, not a surprise" (docs/contract.md#one-segment).
+ * Returns what is wrong with a template for codes of `codeLength` digits, with the path of the invalid text.
  */
 export function templateFault(template: MessageTemplate, codeLength: number): string | undefined {
   const { text } = template;

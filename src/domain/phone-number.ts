@@ -3,35 +3,47 @@ import type { LineType } from "../contract/lookup.js";
 
 /** A number, parsed once per request. */
 export interface PhoneNumber {
-  /** "The canonical E.164 form is what limits, lists, `testNumbers`, sender, lookup, answers and callbacks see" (docs/contract.md#canonical-form). */
+  /**
+   * "The canonical E.164 form is what limits, lists, `testNumbers`, sender, lookup, answers and callbacks see"
+   * (docs/contract.md#canonical-form).
+   */
   readonly number: string;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string | undefined;
   readonly lineType: LineType;
-  /** A personal (follow-me) number, or one of a global range, satellite networks among them: whoever calls it pays, and nobody knows where it leads. */
+  /**
+   * A personal (follow-me) number or one of a global range, including satellite networks: the caller pays, and its
+   * destination is unknown.
+   */
   readonly anywhere: boolean;
   /** "Numbers listed in `testNumbers` are exempt from validity" (docs/contract.md#test-numbers). */
   readonly test: boolean;
 }
 
 export interface NumberRules {
-  /** `valid`: as the country's numbering plan has it; `possible`: of a length that the plan has, for ranges newer than the metadata. */
+  /**
+   * `valid`: valid in the country's numbering plan; `possible`: of a length in the plan, for ranges newer than the
+   * metadata.
+   */
   readonly validation: "valid" | "possible";
   /** Canonical E.164 forms. */
   readonly testNumbers: ReadonlyMap<string, unknown>;
-  /** What numbers of plans that do not tell fixed from mobile (NANP, Mexico) count as in lookup. */
+  /** The lookup's line type for numbers whose plan does not distinguish fixed from mobile (NANP, Mexico). */
   readonly ambiguousLineType: "Unknown" | "Mobile";
 }
 
 /** Tested before the costly parse: "E.164 as `+` and digits" (docs/contract.md#phone-number). */
 export const e164 = /^\+[1-9]\d{1,14}$/;
 
-/** The canonical form of a number in E.164 form: a trunk prefix after the country code (`+330612345678`) is no part of it. */
+/** The canonical form of a number in E.164 form, without a trunk prefix after the country code (`+330612345678`). */
 export function canonicalNumber(number: string): string {
   return parsePhoneNumberFromString(number)?.number ?? number;
 }
 
-/** The canonical form of the beginning of a number in E.164 form, as `canonicalNumber` has that of the whole; `undefined`: it ends with the trunk prefix, and no number begins so. */
+/**
+ * The canonical form of the beginning of a number in E.164 form, consistent with `canonicalNumber`. `undefined`: it
+ * ends with the trunk prefix, and no number begins that way.
+ */
 export function canonicalPrefix(prefix: string): string | undefined {
   const typed = new AsYouType();
   typed.input(prefix);
@@ -39,14 +51,14 @@ export function canonicalPrefix(prefix: string): string | undefined {
   return canonical !== prefix && canonical === `+${typed.getCallingCode()}` ? undefined : canonical;
 }
 
-/** The number, or `undefined` when it is not one. */
+/** Returns the number, or `undefined` if it is not valid. */
 export function phoneNumberOf(input: string, rules: NumberRules): PhoneNumber | undefined {
   if (!e164.test(input)) return undefined;
   const parsed = parsePhoneNumberFromString(input);
   const number = parsed?.number ?? input;
   const test = rules.testNumbers.has(number);
   if (parsed === undefined) return test ? { number, lineType: "Unknown", anywhere: false, test } : undefined;
-  // A number has a type if it is valid, and both are found by the same costly search; but for numbers of kinds that the plan does not name.
+  // Valid numbers have a type, except for kinds that the plan does not name. One costly search finds both.
   const type = parsed.getType();
   if (!test && type === undefined && !(rules.validation === "possible" ? parsed.isPossible() : parsed.isValid())) return undefined;
   const lineType = toLineType(type, rules.ambiguousLineType);
@@ -89,15 +101,21 @@ export interface DestinationRules {
   readonly blocked: (number: string) => boolean;
 }
 
-/** "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN, personal numbers, satellite and other global ranges, fixed line) → `invalid_line`" (docs/contract.md#destinations). */
+/**
+ * "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN,
+ * personal numbers, satellite and other global ranges, fixed line) → `invalid_line`" (docs/contract.md#destinations).
+ */
 const refusedLines: ReadonlySet<LineType> = new Set(["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"]);
 
-/** Whether no code is sent to lines of this kind. */
+/** Whether codes are never sent to lines of this kind. */
 export function isRefusedLine(lineType: LineType): boolean {
   return refusedLines.has(lineType);
 }
 
-/** "Policy faults answer 400 … country not allowed → `unsupported_region` … line type … → `invalid_line`, block list → `blocked_number`" (docs/contract.md#destinations). Test numbers are only ever blocked. */
+/**
+ * "Policy faults answer 400 … country not allowed → `unsupported_region` … line type … → `invalid_line`, block list →
+ * `blocked_number`" (docs/contract.md#destinations). Test numbers are only ever blocked.
+ */
 export function destinationFault(phone: PhoneNumber, rules: DestinationRules): "unsupported_region" | "invalid_line" | "blocked_number" | undefined {
   if (rules.blocked(phone.number)) return "blocked_number";
   if (phone.test) return undefined;
@@ -106,7 +124,7 @@ export function destinationFault(phone: PhoneNumber, rules: DestinationRules): "
   return undefined;
 }
 
-/** `+14155552671` → `+14155****71`: enough to recognise, too little to call. */
+/** `+14155552671` → `+14155****71`: enough to recognize, too little to call. */
 export function maskNumber(number: string): string {
   return `${number.slice(0, Math.max(3, number.length - 6))}****${number.slice(-2)}`;
 }

@@ -1,27 +1,35 @@
 import { defaultSpamPolicy, type SpamPolicy } from "./spam-policy.js";
 
-/** At most `limit` of what is counted in every window of `window` seconds. */
+/** Allows at most `limit` in every window of `window` seconds. */
 export interface Cap {
   /** An integer of 1 or more. */
   readonly limit: number;
-  /** Seconds, a year at most. */
+  /** Seconds, up to a year. */
   readonly window: number;
 }
 
-/** A cap that grows with what is verified (docs/contract.md#growing-cap): a fixed one is a lock-out, since one attack then fills it for all. */
+/**
+ * A cap that grows with verified users (docs/contract.md#growing-cap). A fixed cap would lock users out: one attack
+ * would fill it for all.
+ */
 export interface GrowingCap extends Cap {
-  /** How many more for each of the customer's users verified within the window. A whole number. Default 0. */
+  /**
+   * How much the limit grows for each of the customer's users verified within the window. A whole number. Default 0.
+   */
   readonly perVerified?: number | undefined;
 }
 
-/** At most `amount`, in the unit of the routes' prices, for the messages of every hour or day. */
+/** Limits the cost of the messages of every hour or day to `amount`, in the unit of the routes' prices. */
 export interface SpendCeiling {
-  /** More than 0, at most a thousand million; counted in millionths. */
+  /** More than 0, up to 1,000,000,000; counted in millionths. */
   readonly amount: number;
   readonly per: "hour" | "day";
 }
 
-/** The caps (docs/contract.md#caps); all are per customer. An empty list switches a rule off, but for `perNumber`, which must hold at least one. */
+/**
+ * The caps (docs/contract.md#caps), all per customer. An empty list disables a rule, except for `perNumber`, which
+ * needs at least one cap.
+ */
 export interface Limits {
   /** Sends to one number, retries included. */
   readonly perNumber: readonly Cap[];
@@ -29,35 +37,46 @@ export interface Limits {
   readonly perDevice: readonly Cap[];
   /** Distinct numbers with one device_id. */
   readonly numbersPerDevice: readonly Cap[];
-  /** Creates from one ip; IPv6 is counted by /64. None by default: offices, schools and carriers share addresses, and the spam rule `address` tells those by what they verify. */
+  /**
+   * Creates from one ip; IPv6 is counted by /64. Default: no caps, because offices, schools and carriers share
+   * addresses. The spam rule `address` tells these apart from attackers by their verifications.
+   */
   readonly perIp: readonly Cap[];
-  /** Distinct numbers from one ip. None by default. */
+  /** Distinct numbers from one ip. Default: no caps. */
   readonly numbersPerIp: readonly Cap[];
   /** All sends of the customer. */
   readonly perCustomer: readonly GrowingCap[];
-  /** Lookups of the customer that may ask the lookup provider, those before a send among them; past it the numbering plan alone answers. */
+  /**
+   * The customer's lookups that may call the lookup provider, including lookups before a send. Beyond the cap, lookup
+   * uses the numbering plan only.
+   */
   readonly lookups: readonly Cap[];
-  /** What the customer's messages may cost, by the price of the route, and its lookups, by the price of the provider; needs a sender that tells prices, as `router` does. Off until set. */
+  /**
+   * Cost of the customer's messages (by the route's price) and lookups (by the provider's price). Requires a sender
+   * that reports prices, such as `router`. Default: no ceiling.
+   */
   readonly spend: readonly SpendCeiling[];
 }
 
-/** The numbers behind the rules of docs/contract.md. All durations are seconds. */
+/** The numbers behind the rules of docs/contract.md. All durations are in seconds. */
 export interface Policy {
   /** Digits of a code, 4 to 10. */
   readonly codeLength: number;
-  /** From creation; a retry does not extend it. At most a day, unless `longLifetime` is set. */
+  /** Lifetime from creation; a retry does not extend it. Up to a day, unless `longLifetime` is set. */
   readonly lifetime: number;
-  /** Whether codes may live for longer than a day, which is mostly a number of milliseconds. */
+  /**
+   * Allows a lifetime of more than a day. Without it, such a value is rejected, because it is usually in milliseconds.
+   */
   readonly longLifetime: boolean;
-  /** How long a record stays after its expiry, so that answers stay exact. */
+  /** How long a record is retained after its expiry, so that results stay exact. */
   readonly tombstone: number;
   /** Wrong codes per authentication. */
   readonly checks: number;
-  /** Cool-down after each send; its length is the number of retries. */
+  /** The cool-down after each send. The length of the list is the number of retries. */
   readonly retryCooldowns: readonly number[];
-  /** Whether the code before the newest is accepted too, for messages that arrive late. */
+  /** Whether the previous code is accepted too, for messages that arrive late. */
   readonly acceptPreviousCode: boolean;
-  /** Bound on the odds to guess a code of one number in a day. */
+  /** Upper bound on the odds of guessing a code of one number within a day. */
   readonly maxGuessOdds: number;
   readonly limits: Limits;
   /** The anti-spam rules. */
@@ -66,16 +85,16 @@ export interface Policy {
 
 type Change<T> = { readonly [Key in keyof T]?: T[Key] | undefined };
 
-/** What a customer, or the verifier's options, change of the default policy. What is `undefined` is not changed. */
+/** Changes to the default policy by a customer or the verifier's options. `undefined` leaves a value unchanged. */
 export type PolicyOverride = Change<Omit<Policy, "limits" | "spam">> & {
   readonly limits?: Change<Limits> | undefined;
   readonly spam?: SpamOverride | undefined;
 };
 
-/** Some numbers of some rules. */
+/** Changes to single values of single spam rules. */
 export type SpamOverride = { readonly [Rule in keyof SpamPolicy]?: Change<SpamPolicy[Rule]> | undefined };
 
-/** Seconds as whole milliseconds, which is what the store's port counts in. */
+/** Converts seconds to whole milliseconds, the unit of the store's interface. */
 export function milliseconds(seconds: number): number {
   return Math.round(seconds * 1000);
 }
@@ -84,7 +103,7 @@ const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** Every default of docs/contract.md but those of the spam rules. */
+/** Every default of docs/contract.md except those of the spam rules. */
 export const defaultPolicy: Policy = {
   codeLength: 6,
   lifetime: 10 * minute,
@@ -121,18 +140,21 @@ function changed<T extends object>(value: T, change: Change<T>): T {
   return { ...value, ...defined(change) };
 }
 
-/** A copy without what is `undefined`: that is as good as absent. */
+/** Returns a copy without `undefined` properties, which count as absent. */
 export function defined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Partial<T>;
 }
 
-/** What is wrong with a lifetime: one above a day is mostly meant in milliseconds. */
+/** Returns what is wrong with a lifetime: a value above a day is usually in milliseconds. */
 export function lifetimeFault({ lifetime, longLifetime }: Policy): string | undefined {
   if (lifetime <= day || longLifetime) return undefined;
   return `lifetime is in seconds: ${lifetime} of them are ${(lifetime / day).toFixed(1)} days; say ${lifetime / 1000} if you meant milliseconds, or set longLifetime: true beside it if codes shall live for more than a day`;
 }
 
-/** What is wrong with a cool-down that is as long as codes live, so that nothing is left to retry after it, and looks like milliseconds. */
+/**
+ * Returns what is wrong with a cool-down as long as the lifetime: no time is left to retry, and the value looks like
+ * milliseconds.
+ */
 export function cooldownFault({ retryCooldowns, lifetime }: Policy): string | undefined {
   const at = retryCooldowns.findIndex((seconds) => seconds >= lifetime && seconds % 1000 === 0 && seconds / 1000 < lifetime);
   const seconds = retryCooldowns[at];
@@ -140,13 +162,17 @@ export function cooldownFault({ retryCooldowns, lifetime }: Policy): string | un
   return `retryCooldowns.${at} is in seconds: after ${seconds} of them no retry is possible, since codes end after ${lifetime} (lifetime); say ${seconds / 1000} if you meant milliseconds`;
 }
 
-/** The most sends one number can get in 24 hours: the tightest of its caps, each counted as often as its window fits into a day. */
+/**
+ * The most sends that one number can get in 24 hours: the tightest of its caps, each counted as often as its window
+ * fits into a day.
+ */
 export function sendsPerDay(policy: Policy): number {
   return Math.min(...policy.limits.perNumber.map((cap) => cap.limit * Math.max(1, Math.ceil(day / cap.window))));
 }
 
 /**
- * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (docs/contract.md#guess-budget). Answers `undefined`, or the arithmetic and what would pass.
+ * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (docs/contract.md#guess-budget). Returns
+ * `undefined`, or the calculation and values that would pass.
  */
 export function guessBudgetFault(policy: Policy): string | undefined {
   const sends = sendsPerDay(policy);

@@ -5,25 +5,28 @@ import { addressKey } from "./ip.js";
 import { type Cap, type GrowingCap, milliseconds, type Policy, sendsPerDay } from "./policy.js";
 import { base36, day, hour } from "./time.js";
 
-/** One rule's claim, with what is reported of it. */
+/** One rule's claim, and what is reported about it. */
 export interface Charge {
-  /** The rule that refuses, for example `perNumber 5/600s`. */
+  /** The rule's name in decisions, for example `perNumber 5/600s`. */
   readonly rule: string;
   readonly claim: Claim;
-  /** What the rule allows if no one has verified. */
+  /** The rule's limit when no one has verified. */
   readonly threshold: number;
   /** What the claim's window or sum holds: a count, a balance (domain/balance.ts), or money in millionths. */
   readonly counts: "plain" | "balance" | "money";
   /** What each verification adds to the threshold of a balance. */
   readonly perVerified?: number | undefined;
-  /** Of a sum that tells when there is room again. */
+  /** Set for a sum that reports when there is room again. */
   readonly period?: Period;
 }
 
 /** Money is counted in millionths. */
 export const moneyUnit = 1e6;
 
-/** What was measured, and what it was measured against, in the words of docs/contract.md. `held`: what the store holds without the message. */
+/**
+ * The measured value and its threshold, in the terms of docs/contract.md. `held`: what the store holds without the
+ * message.
+ */
 export function measured({ counts, threshold, perVerified = 0, claim }: Charge, held: number): { readonly value: number; readonly threshold: number } {
   if (counts === "plain") return { value: held, threshold };
   if (counts === "money") return { value: (held + ("weight" in claim ? claim.weight : 0)) / moneyUnit, threshold };
@@ -31,7 +34,7 @@ export function measured({ counts, threshold, perVerified = 0, claim }: Charge, 
   return { value: balance + perVerified * verified, threshold: threshold + perVerified * verified };
 }
 
-/** Who a send is charged to. */
+/** Identifies a send for its charges. */
 export interface SendSubject {
   readonly customer: string;
   readonly id: string;
@@ -40,7 +43,10 @@ export interface SendSubject {
   readonly attempt: number;
 }
 
-/** Who a create is charged to besides. "A missing `ip` or `device_id` skips that rule" (docs/contract.md#missing-fields). */
+/**
+ * The further subjects of a create's charges. "A missing `ip` or `device_id` skips that rule"
+ * (docs/contract.md#missing-fields).
+ */
 export interface CreateSubject extends SendSubject {
   readonly deviceId?: string | undefined;
   readonly ip?: string | undefined;
@@ -63,19 +69,19 @@ function sendsOf(customer: string, number: string): string {
   return `${customer}:n:${number}`;
 }
 
-/** All windows and sums of the caps that are named after a number, and what else is. `number`: its keyed hash. */
+/** All windows and sums of the caps, and everything else, named after a number. `number`: its keyed hash. */
 export interface NumberNames {
   /** Members are sends: `id/createdAt/attempt`, the time in base 36. */
   readonly sends: string;
-  /** Sends, where a cap is too large to be counted member by member. */
+  /** Sums of sends, for caps too large to be counted member by member. */
   readonly sendSums: readonly SumParts[];
   /** Wrong codes. */
   readonly guesses: SumParts;
-  /** Members are authentications, `id/createdAt`, which the sends do not name for as long as they are kept. */
+  /** Members are authentications, `id/createdAt`, that the window of sends does not name for their whole retention. */
   readonly listed: string;
-  /** Members are refused creates, `id/createdAt`. */
+  /** Members are rejected creates, `id/createdAt`. */
   readonly refused: string;
-  /** When its caps were lifted. */
+  /** When the number's caps were lifted. */
   readonly lifted: string;
 }
 
@@ -93,16 +99,22 @@ export function namesOfNumber(customer: string, number: string, { limits }: Poli
 
 /** How the authentications of a number are found. */
 interface NumberIndex {
-  /** The window of the number's sends names them all, for as long as their records are kept: then nothing else has to. */
+  /**
+   * The window of the number's sends names them all for as long as their records are retained, so no other list is
+   * needed.
+   */
   readonly whole: boolean;
-  /** How long records are kept, in milliseconds. */
+  /** How long records are retained, in milliseconds. */
   readonly keptFor: number;
 }
 
 /** How many members a window keeps beyond its largest limit (domain/claim.ts). */
 const keptBeyond = 8;
 
-/** How much longer a record may stay that has a callback: three days of tries, and "7 days after the last delivery step" (docs/contract.md#tombstone). */
+/**
+ * How much longer a record with a callback may be retained: three days of tries, and "7 days after the last delivery
+ * step" (docs/contract.md#tombstone).
+ */
 const keptForCallbacks = 11 * day;
 
 const indexes = new WeakMap<Policy, NumberIndex>();
@@ -118,7 +130,7 @@ function indexOf(policy: Policy): NumberIndex {
   return index;
 }
 
-/** The most sends that caps let through in any `length` milliseconds. */
+/** The most sends that the caps allow in any `length` milliseconds. */
 function mostSends(caps: readonly Cap[], length: number): number {
   const most = caps.map(({ limit, window }) => {
     const times = Math.floor(length / milliseconds(window));
@@ -128,7 +140,10 @@ function mostSends(caps: readonly Cap[], length: number): number {
   return Math.min(...most);
 }
 
-/** What a create claims so that its number's history and erasure find it, where the window of sends would not name it for as long as it is kept. `capped`: its sends are counted at all. */
+/**
+ * What a create claims so that its number's history and erasure find it, if the window of sends does not name it for
+ * its whole retention. `capped`: its sends are counted.
+ */
 export function listedClaims(
   { customer, id, number, createdAt, callbackUrl }: Omit<SendSubject, "attempt"> & { readonly callbackUrl?: string | undefined },
   policy: Policy,
@@ -142,15 +157,21 @@ export function listedClaims(
   return [{ window: `${customer}:h:${pseudonym(number)}`, member: `${id}/${base36(createdAt)}`, now, since: now, keepUntil: until }];
 }
 
-/** The largest limit that a window can have: nothing is refused by it. */
+/** The largest limit that a window can have; it never rejects anything here. */
 export const largestLimit = 1_000;
 
-/** Members of the window of sends, as if claimed now: whoever does not know when they were claimed can take them out at that time. It makes caps no laxer. */
+/**
+ * Claims the members of the window of sends again at `now`, so that they can be removed later without knowing their
+ * original times. This makes no cap laxer.
+ */
 export function movedClaims({ sends: window }: NumberNames, members: readonly string[], now: number, keptFor: number): Claim[] {
   return members.map((member) => ({ window, member, limit: largestLimit, now, since: now, keepUntil: now + keptFor }));
 }
 
-/** What lifts the caps of a number whose sends were moved to `now`: they leave their window, and their authentications are listed, so that they are found all the same. */
+/**
+ * Lifts the caps of a number whose sends were moved to `now`: removes them from their window, and lists their
+ * authentications so that they can still be found.
+ */
 export function liftedClaims({ sends, listed }: NumberNames, members: readonly string[], policy: Policy, { now, skew }: Moment): Claim[] {
   const { keptFor } = indexOf(policy);
   const authentications = new Map(members.map(readMember).map(({ id, at }) => [id, at]));
@@ -161,7 +182,10 @@ export function liftedClaims({ sends, listed }: NumberNames, members: readonly s
   ];
 }
 
-/** Caps of a create: those of its send, those "per device_id" (docs/contract.md#caps), and those per ip that the operator has set. */
+/**
+ * Caps of a create: those of its send, those "per device_id" (docs/contract.md#caps), and those per ip that the
+ * operator has set.
+ */
 export function capCharges(subject: CreateSubject, policy: Policy, moment: Moment, pseudonym: Pseudonym): Charge[] {
   const { customer, deviceId, ip } = subject;
   const { limits } = policy;
@@ -187,8 +211,9 @@ function guessSum(customer: string, number: string): string {
 }
 
 /**
- * What a check claims of its number (docs/contract.md#guesses-claimed): 1 for a wrong code, 0 for a right one. A day has room for as many wrong codes as the caps let anybody type, sends per day × checks;
- * beyond them the right one is refused too. So no way of making authentications makes guesses.
+ * What a check claims for its number (docs/contract.md#guesses-claimed): 1 for a wrong code, 0 for a right one. A day
+ * has room for as many wrong codes as the caps allow: sends per day × checks. Beyond that, right codes are rejected
+ * too, so creating more authentications gives no more guesses.
  */
 export function guessClaim(customer: string, number: string, wrong: 0 | 1, policy: Policy, moment: Moment, pseudonym: Pseudonym): SumClaim {
   const most = sendsPerDay(policy) * policy.checks;
@@ -202,10 +227,14 @@ export function lookupCharges(customer: string, member: string, policy: Policy, 
   return charges;
 }
 
-/** Refused creates that are kept: of one number, and of one customer, per hour. */
+/** Rejected creates that are stored per hour: per number and per customer. */
 const keptRefusals = { ofNumber: 20, ofCustomer: 500 };
 
-/** What a refused create claims for its record, so that refusals cannot fill a store and lock out others. One under an idempotency key (`request`) is kept beyond its number's twenty: its repeats must be answered alike. */
+/**
+ * What a rejected create claims for its record, so that rejected creates cannot fill a store and lock out other users.
+ * With an idempotency key (`request`) it is stored beyond its number's twenty, because a repeat must get the same
+ * result.
+ */
 export function refusedClaims(
   { customer, id, number, createdAt, expiresAt, request }: Omit<SendSubject, "attempt"> & { readonly expiresAt: number; readonly request?: string | undefined },
   moment: Moment,
@@ -219,35 +248,41 @@ export function refusedClaims(
   const masked = pseudonym(number);
   const claims: Claim[] = [ofCustomer];
   if (request === undefined) claims.unshift({ window: `${customer}:r:${masked}`, member, limit: keptRefusals.ofNumber, now, since, keepUntil });
-  // The window of refusals names those of an hour.
+  // The window of rejected creates names those of one hour.
   if (request !== undefined || expiresAt - now > hour) claims.push({ window: `${customer}:h:${masked}`, member, now, since: now, keepUntil });
   return claims;
 }
 
-/** "Members come from what is stored (`id/createdAt/attempt`)" (docs/contract.md#members): one create is never another's, also where an idempotency key gives both the same id; and a send that is tried again counts once. */
+/**
+ * "Members come from what is stored (`id/createdAt/attempt`)" (docs/contract.md#members). So two creates never share a
+ * member, even if an idempotency key gives both the same id, and a send that is tried again counts once.
+ */
 function memberOf({ id, createdAt, attempt }: SendSubject): string {
   return `${id}/${base36(createdAt)}/${attempt}`;
 }
 
-/** A member of a number's windows: of which authentication it is, and when that was created. */
+/** Reads the authentication's id and its creation time from a member of a number's windows. */
 export function readMember(member: string): { readonly id: string; readonly at: number } {
   const [id = "", at = ""] = member.split("/");
   return { id, at: Number.parseInt(at, 36) };
 }
 
-/** What stands in the place of an authentication that was erased. */
+/** Replaces the id of an erased authentication. */
 export const nobody = "-";
 
-/** A member taken out of a number's window, where it stands with the time `at`; `limit`: where the window has one, any. */
+/** Removes a member from a number's window, where it has the time `at`. `limit`: any limit, if the window has one. */
 export function takenOut(window: string, member: string, at: number, limit?: number): Claim {
   return { window, member, out: true, now: at, since: at, keepUntil: at, ...(limit !== undefined && { limit }) };
 }
 
-/** The largest cap that is counted member by member, and so to the millisecond; a larger one is a sum of twelfths, and may refuse up to a twelfth of its length longer than it must. */
+/**
+ * The largest cap that is counted member by member, exact to the millisecond. A larger cap is a sum of twelfths, and
+ * may block up to a twelfth of its length longer than necessary.
+ */
 const largestExact = 100;
 const partsOfCap = 13;
 
-/** Wrong codes are counted over 24 hours, and for up to twelve longer. */
+/** Wrong codes count for 24 hours, and for up to twelve hours longer. */
 const guessPeriod: Period = { length: day, parts: 3 };
 
 function periodOf({ window }: Cap): Period {
@@ -258,20 +293,25 @@ function sumOfCap(window: string, cap: Cap): string {
   return `${window}:${cap.window}`;
 }
 
-/** What of a cap does not change with the request. */
+/** The parts of a cap that do not change with the request. */
 interface PlannedCap {
   readonly rule: string;
   readonly cap: GrowingCap;
   /** Milliseconds. */
   readonly length: number;
-  /** Of a cap that is counted member by member: how long the window must be kept for the longest such cap on it, in milliseconds. */
+  /**
+   * For a cap counted member by member: how long the window must be kept for the longest such cap on it, in
+   * milliseconds.
+   */
   readonly keptFor?: number;
 }
 
-/** Adds the charges of one rule's caps. `atLeast`: milliseconds that members must be kept for, whatever the caps need. */
+/**
+ * Adds the charges of one rule's caps. `atLeast`: minimum retention of members in milliseconds, regardless of the caps.
+ */
 type CapRule = (charges: Charge[], window: string, member: string, caps: readonly GrowingCap[], moment: Moment, atLeast?: number) => void;
 
-/** `distinct`: the same member is to count once. */
+/** `distinct`: the same member counts once. */
 function capRule(rule: string, distinct = false): CapRule {
   const plans = new WeakMap<readonly GrowingCap[], readonly PlannedCap[]>();
   return (charges, window, member, caps, moment, atLeast = 0) => {
@@ -315,15 +355,18 @@ function chargeOf({ rule, cap, length, keptFor }: PlannedCap, window: string, me
   return { rule, threshold: limit, counts: "balance", perVerified, period, claim };
 }
 
-/** "The customer's cap grows by 3 for each of its users verified" (docs/contract.md#growing-cap): what a verification earns for it. */
+/**
+ * "The customer's cap grows by 3 for each of its users verified" (docs/contract.md#growing-cap): what a verification
+ * earns for the cap.
+ */
 export function growthClaims(customer: string, { limits }: Pick<Policy, "limits">, moment: Moment): SumClaim[] {
   const growing = limits.perCustomer.filter(({ perVerified = 0 }) => perVerified > 0);
   return growing.map((cap) => sumClaim(sumOfCap(`${customer}:c`, cap), verifiedWeight(0, cap.perVerified ?? 0), periodOf(cap), moment));
 }
 
-/** A claim that the store refused, as it reports it. */
+/** A rejected claim, as the store reports it. */
 interface Refused {
-  /** What is counted without it. */
+  /** The count without the claim. */
   readonly count: number;
   readonly roomSince?: number;
   readonly roomPart?: number;
@@ -336,13 +379,16 @@ export function refusalOf(charge: Charge, refused: Refused, skew: number): Decis
   return { at: claim.now, rule, mode: "enforce", ...measured(charge, refused.count), ...(until !== undefined && { until }) };
 }
 
-/** When there is room for the claim again, where the store says. */
+/** When there is room for the claim again, if the store reports it. */
 function roomAt({ claim, period }: Charge, { roomSince, roomPart }: Refused, skew: number): number | undefined {
   if ("member" in claim) return roomSince === undefined ? undefined : claim.now + roomSince - claim.since;
   return period === undefined || roomPart === undefined ? undefined : partStart(roomPart, period, skew);
 }
 
-/** Whole seconds until the cap or ceiling that refused has room; `undefined`: none of these did, or it has, or it is not known. */
+/**
+ * Whole seconds until the blocking cap or ceiling has room. `undefined`: none of these blocked, there is room already,
+ * or the time is unknown.
+ */
 export function retryAfter(decisions: readonly Decision[], now: number): number | undefined {
   const until = decisions.find((decision) => decision.until !== undefined)?.until ?? now;
   return until > now ? Math.ceil((until - now) / 1000) : undefined;

@@ -5,7 +5,7 @@ import { type Decision, isEnforced } from "./decision.js";
 import { milliseconds, type Policy } from "./policy.js";
 import { settleOverdue } from "./send.js";
 
-/** What a retry is answered, but for its ids and `created_at`. */
+/** The result of a retry, without its ids and `created_at`. */
 export interface RetryResult {
   readonly status: RetryStatus;
   readonly remaining: number;
@@ -13,11 +13,15 @@ export interface RetryResult {
   readonly nextRetryAt: number;
 }
 
-/** "0 whenever the status is `expired_auth`, `already_validated`, `rate_limited` or `no_attempt`" (docs/contract.md#next-retry). */
+/**
+ * "0 whenever the status is `expired_auth`, `already_validated`, `rate_limited` or `no_attempt`"
+ * (docs/contract.md#next-retry).
+ */
 const spent: ReadonlySet<RetryStatus> = new Set(["expired_auth", "already_validated", "rate_limited", "no_attempt"]);
 
 /**
- * "`remaining_retry` = 4 − retries used, and 0 whenever the status is … `next_retry_at` = min(end of the cool-down, `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (docs/contract.md#next-retry).
+ * "`remaining_retry` = 4 − retries used, and 0 whenever the status is … `next_retry_at` = min(end of the cool-down,
+ * `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (docs/contract.md#next-retry).
  */
 export function retryResult(auth: Authentication, status: RetryStatus, policy: Policy): RetryResult {
   const remaining = spent.has(status) ? 0 : remainingRetries(auth, policy);
@@ -25,23 +29,25 @@ export function retryResult(auth: Authentication, status: RetryStatus, policy: P
 }
 
 /**
- * "The first row that holds: unknown → 400 · expired → `expired_auth` · validated → `already_validated` · created `rate_limited`, checks or retries used up → `rate_limited` · nothing sent → `no_attempt` ·
- * cool-down not over → `denied` · a cap or a spam rule refuses → `rate_limited` · no route takes the message → `denied` · else `approved`" (docs/contract.md#retry-order).
- * Here: everything that the record alone decides. `approved` means that the caps and then the carrier are asked.
+ * "The first row that holds: unknown → 400 · expired → `expired_auth` · validated → `already_validated` · created
+ * `rate_limited`, checks or retries used up → `rate_limited` · nothing sent → `no_attempt` · cool-down not over →
+ * `denied` · a cap or a spam rule refuses → `rate_limited` · no route takes the message → `denied` · else `approved`"
+ * (docs/contract.md#retry-order). This function decides what depends on the record alone. `approved`: next, the caps
+ * and then the carrier are asked.
  */
 export function retryStatus(auth: Authentication, now: number, policy: Policy): RetryStatus {
   if (isExpired(auth, now)) return "expired_auth";
   if (auth.validated) return "already_validated";
   if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
   if (remainingRetries(auth, policy) === 0) return "rate_limited";
-  // A create that was taken back: its repeat may have answered `pending` (docs/contract.md#retry-after-503).
+  // A create that was taken back: a repeat of it may have returned `pending` (docs/contract.md#retry-after-503).
   if (isVoid(auth) && hasNumber(auth)) return "approved";
   if (nothingSent(auth)) return "no_attempt";
   if (now < cooldownEnd(auth, policy)) return "denied";
   return "approved";
 }
 
-/** What a retry decides on the record that is stored. `fired`: rules of the caller's own, and lists, that are against the message. */
+/** Decides a retry on the stored record. `fired`: the caller's own rules and the lists that block the message. */
 export function decideRetry(auth: Authentication, fired: readonly Decision[], now: number, policy: Policy): SendDecision<RetryStatus> {
   const status = retryStatus(auth, now, policy);
   // "The record stays 24 h more, without its codes" (docs/contract.md#tombstone).
@@ -55,23 +61,29 @@ function remainingRetries(auth: Authentication, policy: Policy): number {
   return Math.max(0, policy.retryCooldowns.length - auth.retries);
 }
 
-/** "cool-down 30, 60, 90, 120 s after each send" (docs/contract.md#retries); after a rejected one the same cool-down starts again. */
+/**
+ * "cool-down 30, 60, 90, 120 s after each send" (docs/contract.md#retries); after a rejected send the same cool-down
+ * starts again.
+ */
 function cooldownEnd(auth: Authentication, policy: Policy): number {
   const seconds = policy.retryCooldowns[auth.retries] ?? 0;
   return auth.lastSendAt + milliseconds(seconds);
 }
 
-/** What an authentication still has. */
+/** What remains of an authentication. */
 export interface Left {
-  /** Wrong codes that may still be entered; 0 where no code can be right any more. */
+  /** Wrong codes that can still be entered; 0 once no code can be right. */
   readonly checks: number;
-  /** Messages that may still be asked for, as in `remaining_retry`. */
+  /** Messages that can still be requested, as in `remaining_retry`. */
   readonly retries: number;
-  /** Whole seconds until `expires_at`; 0 from then on. */
+  /** Whole seconds until `expires_at`; 0 afterwards. */
   readonly seconds: number;
 }
 
-/** "5 wrong codes per authentication" (docs/contract.md#checks) and "4 (5 sends)" (docs/contract.md#retries) less what is used up, for `explain`. */
+/**
+ * "5 wrong codes per authentication" (docs/contract.md#checks) and "4 (5 sends)" (docs/contract.md#retries) minus what
+ * is used up, for `explain`.
+ */
 export function leftOf(auth: Authentication, now: number, policy: Policy): Left {
   return {
     checks: checksLeft(auth, now, policy),

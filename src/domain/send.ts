@@ -4,32 +4,33 @@ import type { Decision } from "./decision.js";
 import { isFinal, withEvent } from "./delivery.js";
 import type { Policy } from "./policy.js";
 
-/** How a send ended, as far as the rules care. */
+/** The outcome of a send, as needed by the rules. */
 export type SendResult = "accepted" | "rejected" | "unknown";
 
-/** Why a sender's answer of a wrong shape counts as `unknown`. */
+/** Why a malformed sender result counts as `unknown`. */
 export const noOutcome = "the sender's answer has no outcome of accepted, rejected or unknown";
 
 /** What is known of a send when it ends. */
 export interface SendReport {
   readonly result: SendResult;
-  /** The route that took it, or was tried last, where the sender names one. */
+  /** The route that accepted the message, or was tried last, if the sender names routes. */
   readonly route?: string | undefined;
   readonly decisions?: readonly Decision[] | undefined;
-  /** Something is settled with the write, once: it has to tell, later, that it was made. */
+  /** Something else is settled once with this write, and must later be able to see that the write was made. */
   readonly marks?: boolean | undefined;
-  /** The carrier's id of the message, where its sender wants it back with what becomes of the message. */
+  /** The carrier's message id, if the sender needs it for feedback. */
   readonly keptId?: string | undefined;
 }
 
-/** What the caller's callback is told of each result. */
+/** The callback's status for each result. */
 const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "unknown" } as const;
 
 /**
- * Settles a send on the record as it then is; `undefined` when there is nothing to write.
- *
- * "Rejected: that code is dead, earlier ones live on, `remaining_retry` is not used up, the cool-down starts again … Unknown counts as sent" (docs/contract.md#send-outcome). The cool-down started with the send; `retries` goes back.
- * "an accepted send writes nothing more, unless there is an event to deliver" (docs/contract.md#round-trips), or older codes die by it (`acceptPreviousCode: false`).
+ * Settles a send on the current record; returns `undefined` if there is nothing to write. "Rejected: that code is dead,
+ * earlier ones live on, `remaining_retry` is not used up, the cool-down starts again … Unknown counts as sent"
+ * (docs/contract.md#send-outcome). The cool-down started with the send; `retries` is given back. "an accepted send
+ * writes nothing more, unless there is an event to deliver" (docs/contract.md#round-trips), or it ends older codes
+ * (`acceptPreviousCode: false`).
  */
 export function settleSend(auth: Authentication, attempt: number, report: SendReport, policy: Policy, now: number): Authentication | undefined {
   const { result, route, marks = false, keptId } = report;
@@ -49,16 +50,22 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
     ...(moved && { route, ...(send.route !== undefined && { moved }) }),
     ...(keptId !== undefined && { messageId: keptId }),
   });
-  // A receipt that was quicker than the carrier's answer has told more already (docs/contract.md#callback-order).
+  // A receipt that arrived before the carrier's response has already reported more (docs/contract.md#callback-order).
   return send.delivery === undefined ? withEvent(known, event, now) : known;
 }
 
-/** Whether the result is still to be settled. A worker may have taken a slow send for lost; what its own process knows goes before that. */
+/**
+ * Whether the result still has to be settled. A worker may have given up a slow send as lost; the result of its own
+ * process takes precedence.
+ */
 function isOpen(state: SendState, result: SendResult): boolean {
   return state === "undecided" || (state === "unknown" && result !== "unknown");
 }
 
-/** Settles a send that a crash left over, where a callback must tell of it; the record itself when there is none. */
+/**
+ * Settles a send that a crash left over, if a callback must report it. Returns the record itself if there is no such
+ * send.
+ */
 export function settleOverdue(auth: Authentication, policy: Policy, now: number): Authentication {
   if (auth.settleBy === undefined || auth.settleBy > now) return auth;
   return settleSend(auth, auth.attempts, { result: "unknown" }, policy, now) ?? withoutDeadline(auth, auth.attempts);
@@ -74,39 +81,40 @@ function withoutSend(auth: Authentication, attempt: number): Authentication {
   };
 }
 
-/** The deadline is the newest send's. */
+/** Removes the deadline, which belongs to the newest send. */
 function withoutDeadline(auth: Authentication, attempt: number): Authentication {
   if (auth.attempts !== attempt) return auth;
   return { ...auth, settleBy: undefined };
 }
 
-/** Progress of a message; a later status never makes way for an earlier one, and a final one for none. */
+/** The progress of a message. A later status is never replaced by an earlier one, and a final one never changes. */
 const order: readonly DeliveryStatus[] = ["unknown", "submitted", "in_transit", "delivered", "undeliverable"];
 
-/** What a carrier says of a message. */
+/** A carrier's report on a message. */
 export interface DeliveryReport {
   readonly status: DeliveryStatus;
   readonly error?: string | undefined;
-  /** When that was, where the carrier says. */
+  /** When the status was reached, if the carrier reports it. */
   readonly at?: number | undefined;
 }
 
 /**
- * Settles a carrier's receipt: "idempotent, out of order tolerated, a final status never left" (docs/contract.md#receipt-order). `undefined` when it tells nothing new. Nothing is gated on it (docs/contract.md#nothing-gated).
- * The event is told with the carrier's time, by the carrier's clock; one that is still to come, or none, is now.
+ * Settles a carrier's receipt: "idempotent, out of order tolerated, a final status never left"
+ * (docs/contract.md#receipt-order). Returns `undefined` if nothing is new. Nothing depends on it
+ * (docs/contract.md#nothing-gated). The event gets the carrier's time; if that is missing or in the future, it is now.
  */
 export function settleReceipt(auth: Authentication, attempt: number, { status, error, at }: DeliveryReport, now: number): Authentication | undefined {
   const send = auth.sends.find((one) => one.attempt === attempt);
   const known = send?.delivery;
   if (send === undefined || (known !== undefined && (isFinal(known) || order.indexOf(status) <= order.indexOf(known)))) return undefined;
   const next = withChange(auth, attempt, { delivery: status });
-  // The caller heard of it when the carrier took the message.
+  // The caller was notified when the carrier accepted the message.
   if (status === "submitted" && send.state === "accepted") return next;
   const event = { attempt, status, at: toldAt(at, now), ...(send.route !== undefined && { route: send.route }), ...(error !== undefined && { error }) };
   return withEvent(next, event, now);
 }
 
-/** A time before the year 2000 is none: a zero, or seconds taken for milliseconds. */
+/** A time before the year 2000 is invalid: a zero, or seconds instead of milliseconds. */
 const firstMessages = Date.UTC(2000, 0, 1);
 
 function toldAt(at: number | undefined, now: number): number {

@@ -1,11 +1,11 @@
 import type { DeviceType } from "../contract/authentication.js";
 import type { Decision, RuleMode } from "./decision.js";
 
-/** What a resolver of the caller's knows of an address. */
+/** What the caller's resolver knows about an address. */
 export interface IpInfo {
   /** ISO 3166-1 alpha-2. */
   readonly country?: string | undefined;
-  /** What kind of network it is in, in the resolver's words; `hosting`, `proxy`, `vpn` and `tor` are held against an attempt. */
+  /** The kind of network, as named by the resolver; `hosting`, `proxy`, `vpn` and `tor` count against an attempt. */
   readonly kind?: string | undefined;
 }
 
@@ -16,7 +16,10 @@ const vendorId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 
 const suspectKinds: ReadonlySet<string> = new Set(["hosting", "proxy", "vpn", "tor"]);
 
-/** "device_type against the shape of device_id, ip against the caller's country resolver: shadow by default" (docs/contract.md#spam-signals). In words, what does not fit together, or `undefined`. */
+/**
+ * "device_type against the shape of device_id, ip against the caller's country resolver: shadow by default"
+ * (docs/contract.md#spam-signals). Returns the mismatch in words, or `undefined`.
+ */
 function signalsFault(
   {
     deviceType,
@@ -33,7 +36,7 @@ function signalsFault(
   return undefined;
 }
 
-/** The rule over a create's fields alone. */
+/** The rule based on a create's fields alone. */
 export function signalDecisions(mode: RuleMode, fields: Parameters<typeof signalsFault>[0], ip: IpInfo | undefined, now: number): Decision[] {
   const reason = mode === "off" ? undefined : signalsFault(fields, ip);
   return reason === undefined ? [] : [{ at: now, rule: "signals", mode: mode === "shadow" ? "shadow" : "enforce", reason }];

@@ -1,39 +1,54 @@
 import type { RuleMode } from "./decision.js";
 
-/** A rule, on or off. */
+/** A rule with its mode. */
 export interface Switched {
   readonly mode: RuleMode;
 }
 
 /** "A cell refuses a message when open ≥ seed + k × verified" (docs/contract.md#open). */
 export interface Credit extends Switched {
-  /** Messages that may be open where nobody has verified yet. */
+  /** Messages that may be open before anyone has verified. */
   readonly seed: number;
-  /** Messages more that may be open for each verification: `k`. */
+  /** Additional messages that may be open per verification: `k`. */
   readonly perVerified: number;
 }
 
-/** The spam rules (docs/contract.md#spam-rules), with their numbers. Counts are over 24 hours unless said otherwise. */
+/** The spam rules (docs/contract.md#spam-rules) and their values. Counts cover 24 hours unless stated otherwise. */
 export interface SpamPolicy {
-  /** Cells of the number without its last 4, 5 and 6 digits. The widest does not refuse where `provenAt` or more verified. */
+  /**
+   * Cells of the number without its last 4, 5 and 6 digits. The widest does not block once `provenAt` or more have
+   * verified.
+   */
   readonly range: Switched & {
     readonly seeds: readonly [last4: number, last5: number, last6: number];
     readonly perVerified: number;
     readonly provenAt: number;
   };
-  /** At most `messages` to one range of 10,000 numbers however many are verified, or `share` of what its million verified, if that is more. */
+  /**
+   * Limits messages to one range of 10,000 numbers, regardless of verifications: to `messages`, or to `share` of the
+   * verifications in its million if that is more.
+   */
   readonly crowd: Switched & { readonly messages: number; readonly share: number };
-  /** Does not refuse where `provenAt` or more verified: there it only raises the alarm. */
+  /** Does not block once `provenAt` or more have verified: then it only raises the alarm. */
   readonly country: Credit & { readonly provenAt: number };
   /** One pot for all countries with fewer than `provenAt` verified in 7 days. */
   readonly newCountries: Credit & { readonly provenAt: number };
-  /** The ip, IPv6 by /64. */
+  /** By ip; IPv6 by /64. */
   readonly address: Credit;
-  /** While a country's alarm is on (open + refused within the hour > `base` + `factor` × the week's usual open share × verified): refuses those from a /16 or IPv6 /32 from which nobody verified in that country within 7 days. */
+  /**
+   * While a country's alarm is on (open + refused within the hour > `base` + `factor` × the week's usual open share ×
+   * verified): blocks requests from an IPv4 /16 or IPv6 /32 without a verification in that country within 7 days.
+   */
   readonly strangeNetwork: Switched & { readonly base: number; readonly factor: number };
-  /** `device_type` against the shape of `device_id`; the ip's country against the number's, where there is a resolver. */
+  /**
+   * Compares `device_type` with the shape of `device_id`, and the ip's country with the number's if there is a
+   * resolver.
+   */
   readonly signals: Switched;
-  /** A number that this customer's users verified within 90 days passes all of these but `crowd` while it has fewer than `open` open. 0: never. */
+  /**
+   * A number that this customer's users verified within 90 days is exempt from all of these but `crowd` while it has
+   * fewer than `open` open messages. 0: never exempt.
+   */
   readonly trust: { readonly open: number };
 }
 

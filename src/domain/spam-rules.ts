@@ -7,7 +7,10 @@ import { largestLimit, readMember } from "./quota.js";
 import type { Credit, SpamPolicy } from "./spam-policy.js";
 import { base36, day } from "./time.js";
 
-/** Short keyed hashes of where an authentication came from, kept in its record: a retry and a verification count in the cells that its create was counted in. */
+/**
+ * Short keyed hashes of where an authentication came from, stored in its record. A retry and a verification count in
+ * the same cells as the create.
+ */
 export interface Origin {
   /** The address: IPv4 whole, IPv6 by /64. */
   readonly a?: string;
@@ -15,13 +18,13 @@ export interface Origin {
   readonly w?: string;
   /** Cells of the caller's own rules, by rule. */
   readonly u?: Readonly<Record<string, string>>;
-  /** Its messages are in the pot of new countries. */
+  /** Its messages count in the pot of new countries. */
   readonly p?: 1;
   /** It was on the safe list: its messages are in no cell. */
   readonly s?: 1;
 }
 
-/** What is kept of where a create came from: what rules read of it. `own`: the cells of the caller's rules, by rule. */
+/** The stored origin of a create: what the rules read of it. `own`: the cells of the caller's rules, by rule. */
 export function originOf(
   ip: string | undefined,
   own: Readonly<Record<string, string>>,
@@ -44,7 +47,7 @@ export function originOf(
   return origin;
 }
 
-/** Who a message goes to, as far as the cells are concerned. */
+/** The recipient of a message, as needed by the cells. */
 export interface CellSubject {
   readonly customer: string;
   readonly number: string;
@@ -52,7 +55,7 @@ export interface CellSubject {
   readonly origin?: Origin | undefined;
 }
 
-/** A rule of the caller's that is a cell as ours are. */
+/** A caller's own rule that is a cell like the built-in ones. */
 export interface OwnCell extends Credit {
   readonly name: string;
 }
@@ -62,22 +65,22 @@ interface Cell {
   readonly rule: string;
   readonly sum: string;
   readonly mode: RuleMode;
-  /** The balance at which the rule refuses; of `crowd`, the count. */
+  /** The balance at which the rule blocks; for `crowd`, the count. */
   readonly seed: number;
-  /** `undefined`: a count of messages, which no verification gives back. */
+  /** `undefined`: a plain count of messages, which verifications do not reduce. */
   readonly perVerified: number | undefined;
-  /** The rule does not refuse where so many have verified. */
+  /** The rule does not block once this many have verified. */
   readonly provenAt?: number;
-  /** What the balance counts as at least. */
+  /** The minimum that the balance counts as. */
   readonly least?: number;
-  /** Earns once a day for each number; other cells earn with each verification. */
+  /** Earns once a day per number; other cells earn with each verification. */
   readonly oncePerNumber?: true;
 }
 
-/** A cell counts over 24 hours, and for up to 12 longer: three parts, summed whole. */
+/** A cell counts over 24 hours, and for up to 12 hours longer: three parts, summed whole. */
 const period: Period = { length: day, parts: 3 };
 
-/** How long a number that was verified is trusted, in milliseconds. */
+/** How long a verified number is trusted, in milliseconds. */
 const trustedFor = 90 * day;
 
 /** The cells of a message, in the order of docs/contract.md#spam-rules. Only what a rule reads is counted. */
@@ -93,7 +96,7 @@ function cellsOf({ customer, number, country, origin = {} }: CellSubject, policy
       add(`b:${ten}`, { rule: "range 4", mode, seed: seeds[0], perVerified, oncePerNumber: true });
       add(`b:${hundred}`, { rule: "range 5", mode, seed: seeds[1], perVerified, oncePerNumber: true });
     }
-    // The crowd rule reads how many verified in the million.
+    // The crowd rule reads the number of verifications in the million.
     add(`b:${million}`, { rule: "range 6", mode, seed: seeds[2], perVerified, provenAt, oncePerNumber: true });
     if (crowd.mode !== "off") add(`m:${ten}`, { rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
   }
@@ -110,41 +113,50 @@ function cellsOf({ customer, number, country, origin = {} }: CellSubject, policy
   return cells;
 }
 
-/** The ranges of 10,000, 100,000 and a million numbers that a number lies in, their first digits as a keyed hash. */
+/** The ranges of 10,000, 100,000 and a million numbers that contain a number: their first digits as a keyed hash. */
 function rangesOf(number: string, pseudonym: Pseudonym): readonly [string, string, string] {
   const wide = `r:${pseudonym(`range ${number.slice(0, -6)}`).slice(0, 11)}`;
   return [`${wide}${number.slice(-6, -4)}`, `${wide}${number.slice(-6, -5)}`, wide];
 }
 
-/** What is known of a message besides what the store counts. */
+/** What is known of a message in addition to the store's counts. */
 export interface Exemptions {
-  /** A challenge was met, or the number is trusted: all rules but `crowd` are waived (docs/contract.md#challenge, docs/contract.md#trust). */
+  /**
+   * A challenge was passed, or the number is trusted: all rules but `crowd` are waived (docs/contract.md#challenge,
+   * docs/contract.md#trust).
+   */
   readonly all: boolean;
-  /** Rules that do not stand, as `Charge.rule` names them. */
+  /** Waived rules, named as in `Charge.rule`. */
   readonly rules: ReadonlySet<string>;
-  /** What the crowd rule allows, where that is more than its `messages`. */
+  /** The crowd rule's limit, if it is higher than `messages`. */
   readonly crowd?: number;
-  /** The number is trusted: its window of sends may hold so many of a day, so that racers do not get past `trust.open` either. `decision`: what the rule says where it holds more. */
+  /**
+   * The number is trusted: its window of sends may hold this many sends of a day, so that concurrent requests cannot
+   * exceed `trust.open` either. `decision`: what the rule decides if it holds more.
+   */
   readonly trusted?: { readonly sends: number; readonly decision: Decision };
 }
 
 export const noExemptions: Exemptions = { all: false, rules: new Set() };
 
-/** A spam rule as a claim: with a limit where it refuses, without where it only watches or is waived. */
+/** A spam rule as a claim: with a limit if it blocks, without if it only observes or is waived. */
 export interface SpamCharge extends Charge {
   readonly mode: RuleMode;
-  /** The rule does not refuse where so many have verified. */
+  /** The rule does not block once this many have verified. */
   readonly provenAt?: number | undefined;
-  /** The decision, where it was taken before the commit: the claim then is never granted. */
+  /** The decision, if it was made before the commit: the claim is then never granted. */
   readonly decided?: Decision;
 }
 
-/** Whether a charge is of a spam rule, not of a cap or ceiling. */
+/** Whether a charge belongs to a spam rule, not to a cap or ceiling. */
 export function isSpamCharge(charge: Charge | SpamCharge): charge is SpamCharge {
   return "mode" in charge;
 }
 
-/** What a message claims for our rules and the caller's cells. `decided`: what rules said that need no count. `isKnown`: whether enough are known to have verified in a sum. */
+/**
+ * What a message claims for the built-in rules and the caller's cells. `decided`: decisions of rules that need no
+ * count. `isKnown`: whether enough verifications are known in a sum.
+ */
 export function spamCharges(
   subject: CellSubject,
   policy: SpamPolicy,
@@ -171,7 +183,7 @@ export function spamCharges(
   return [...charges, ...refusing.map((decision): SpamCharge => neverGranted(subject.customer, decision, moment))];
 }
 
-/** A claim that is refused whatever is stored, so that the caps before it are asked and nothing is written. */
+/** A claim that is always rejected, so that the caps before it are checked and nothing is written. */
 function neverGranted(customer: string, decided: Decision, moment: Moment): SpamCharge {
   return {
     rule: decided.rule,
@@ -183,20 +195,23 @@ function neverGranted(customer: string, decided: Decision, moment: Moment): Spam
   };
 }
 
-/** Holds a trusted number to its open messages. `send`: its claim in the window of sends. */
+/** Limits the open messages of a trusted number. `send`: its claim in the window of sends. */
 export function trustCharge(send: MemberClaim, { sends, decision }: NonNullable<Exemptions["trusted"]>, moment: Moment): SpamCharge {
   const claim = { ...send, limit: sends, since: sinceOf(moment, day) };
   return { rule: decision.rule, mode: "enforce", decided: decision, claim, threshold: sends, counts: "plain" };
 }
 
-/** Whether the rule is against a message, by what its sum holds without it. */
+/** Whether the rule blocks a message, given what its sum holds without it. */
 export function isAgainst({ threshold, counts, provenAt }: SpamCharge, held: number): boolean {
   if (counts === "plain") return held >= threshold;
   const { balance, verified } = readBalance(held);
   return balance >= threshold && !isProven(provenAt, verified);
 }
 
-/** Whether a rule does not stand for what its sum says of the verified: "does not refuse where ≥ 100 verified" (docs/contract.md#spam-country). */
+/**
+ * Whether a rule is waived because of the verifications in its sum: "does not refuse where ≥ 100 verified"
+ * (docs/contract.md#spam-country).
+ */
 export function provesItself({ provenAt, counts }: SpamCharge, held: number): boolean {
   return counts === "balance" && isProven(provenAt, readBalance(held).verified);
 }
@@ -205,27 +220,30 @@ function isProven(provenAt: number | undefined, verified: number): boolean {
   return provenAt !== undefined && verified >= provenAt;
 }
 
-/** The window that holds when a number was verified. Members are authentications: `id/createdAt`. */
+/** The window of a number's verification times. Members are authentications: `id/createdAt`. */
 export function verifiedWindow(customer: string, number: string, pseudonym: Pseudonym): string {
   return `${customer}:v:${pseudonym(number)}`;
 }
 
-/** The sum that holds how many verified in a number's million. */
+/** The sum that holds how many have verified in a number's million. */
 export function millionOf(customer: string, number: string, moment: Moment, pseudonym: Pseudonym): SumParts {
   return partsAt(`${customer}:b:${rangesOf(number, pseudonym)[2]}`, period, moment);
 }
 
-/** What a second look finds of a number whose message a rule refused. */
+/** What a second look finds about a number whose message was blocked by a rule. */
 export interface SecondLook {
   /** Members of the number's window of sends. */
   readonly sends: readonly string[];
   /** Members of its window of verifications. */
   readonly verified: readonly string[];
-  /** What the sum of its million holds; where the crowd rule refused. */
+  /** What the sum of its million holds, if the crowd rule blocked. */
   readonly million?: number | undefined;
 }
 
-/** What a second look leaves of the rules. `undefined`: the rule stands (docs/contract.md#trust, docs/contract.md#spam-crowd). */
+/**
+ * The exemptions after a second look. `undefined`: the rule applies (docs/contract.md#trust,
+ * docs/contract.md#spam-crowd).
+ */
 export function exemptedBy(look: SecondLook, decision: Decision, held: number, exempt: Exemptions, policy: SpamPolicy): Exemptions | undefined {
   if (decision.rule !== "crowd") {
     const sends = sendsOfTrusted(look, policy, decision.at);
@@ -235,7 +253,10 @@ export function exemptedBy(look: SecondLook, decision: Decision, held: number, e
   return allowed > held && allowed > (exempt.crowd ?? policy.crowd.messages) ? { ...exempt, crowd: allowed } : undefined;
 }
 
-/** How many of a day's sends a trusted number may have, those of its verified authentications included. "A number that this customer's users verified before (90 days) passes … while it has fewer than 3 open" (docs/contract.md#trust). */
+/**
+ * How many of a day's sends a trusted number may have, including those of its verified authentications. "A number that
+ * this customer's users verified before (90 days) passes … while it has fewer than 3 open" (docs/contract.md#trust).
+ */
 function sendsOfTrusted({ sends, verified }: SecondLook, { trust }: SpamPolicy, now: number): number | undefined {
   const proven = new Set(verified.map(readMember).flatMap(({ id, at }) => (at > now - trustedFor ? [id] : [])));
   if (proven.size === 0) return undefined;
@@ -244,7 +265,7 @@ function sendsOfTrusted({ sends, verified }: SecondLook, { trust }: SpamPolicy, 
   return open < trust.open ? lately.length - open + trust.open : undefined;
 }
 
-/** Whether no rule weighs messages at all: then nothing is counted for rules, and no number is trusted. */
+/** Whether no rule counts messages. Nothing is then counted for rules, and no number is trusted. */
 export function weighsNothing({ range, crowd, country, newCountries, address, strangeNetwork, signals }: SpamPolicy, own: readonly OwnCell[]): boolean {
   return [range, crowd, country, newCountries, address, strangeNetwork, signals, ...own].every(({ mode }) => mode === "off");
 }
@@ -256,8 +277,10 @@ export interface Proof extends CellSubject {
 }
 
 /**
- * What a right code claims, in the commit that validates (docs/contract.md#credits): each cell that the messages had filled gets them back, in the part in which they were counted, and what the verification earns.
- * A number earns for its ranges, its country and the pot once a day: the first claim is refused where it has earned already, and then `earns` is false. `sentAt`: when the messages were counted.
+ * What a right code claims, in the commit that validates (docs/contract.md#credits): each cell gets its messages back,
+ * in the part in which they were counted, plus what the verification earns. A number earns for its ranges, its country
+ * and the pot once a day; if it has earned already, the first claim is rejected and `earns` is false. `sentAt`: when
+ * the messages were counted.
  */
 export function creditClaims(
   proof: Proof,
@@ -284,7 +307,7 @@ export function creditClaims(
   return claims;
 }
 
-/** How many of some messages each part of a cell holds, by its number. `moment`: one at which it was the current part. */
+/** The number of messages in each part of a cell, by part number. `moment`: a time at which that part was current. */
 function messagesByPart(sentAt: readonly number[], { skew }: Moment): Map<number, { readonly messages: number; readonly moment: Moment }> {
   const parts = new Map<number, { readonly messages: number; readonly moment: Moment }>();
   for (const now of sentAt) {
@@ -308,7 +331,7 @@ function verifiedClaim({ customer, number, id, createdAt }: Proof, once: boolean
   };
 }
 
-/** What takes messages of a number that is unlocked out of their cells again. `sentAt`: when they were counted. */
+/** Removes the messages of an unlocked number from their cells. `sentAt`: when they were counted. */
 export function uncountClaims(
   subject: CellSubject,
   policy: SpamPolicy,
@@ -324,20 +347,23 @@ export function uncountClaims(
   );
 }
 
-/** What a country has had: messages that are open, verified authentications, and refused messages. */
+/** A country's counts: open messages, verified authentications, and blocked messages. */
 interface CountryCount {
   readonly open: number;
   readonly verified: number;
   readonly refused: number;
 }
 
-/** What a country has had within the hour, and within the week. */
+/** A country's counts within the hour and within the week. */
 export interface CountryCounts {
   readonly hour: CountryCount;
   readonly week: CountryCount;
 }
 
-/** "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share × verified)" (docs/contract.md#spam-strange-network). */
+/**
+ * "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share ×
+ * verified)" (docs/contract.md#spam-strange-network).
+ */
 export function raisedAlarm({ hour, week }: CountryCounts, { base, factor }: SpamPolicy["strangeNetwork"]): { value: number; threshold: number } | undefined {
   const share = week.verified === 0 ? 0 : Math.max(0, week.open) / week.verified;
   const value = Math.max(0, hour.open) + hour.refused;

@@ -2,13 +2,16 @@ import type { CreateAuthenticationRequest } from "../contract/authentication.js"
 import type { LineType } from "../contract/lookup.js";
 import type { Decision, RuleMode } from "./decision.js";
 
-/** What the caller's own spam rules see of a create or a retry: the caller's fields (of a create), with the number in canonical form and what the numbering plan says of it. */
+/**
+ * What the caller's own spam rules receive for a create or retry: the fields of the create, the number in canonical
+ * form, and what the numbering plan knows about it.
+ */
 export interface SpamCandidate extends Readonly<Omit<CreateAuthenticationRequest, "proof">> {
-  /** ISO 3166-1 alpha-2, absent for non-geographic numbers. */
+  /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country_code?: string;
   readonly line_type: LineType;
   readonly authentication_uuid: string;
-  /** 1 for a create; for a retry the number of the message that it would send. */
+  /** 1 for a create; for a retry, the number of the message it would send. */
   readonly attempt: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -23,29 +26,36 @@ export interface SpamVerdict {
 }
 
 /**
- * A rule of yours: a create that it flags is `spam_detected`, a retry `rate_limited`. Asked once for each request, before any cap (docs/contract.md#own-rules): one that throws or takes longer than 1 s is reported to the logger and
- * lets the attempt through.
+ * Your own rule. A create that it flags is `spam_detected`, a retry `rate_limited`. It runs once per request, before
+ * any cap (docs/contract.md#own-rules). If it throws or takes longer than 1 s, the error is logged and the attempt is
+ * allowed.
  */
 export interface JudgingRule {
   /** Shown by `explain`. */
   readonly name: string;
   /** Default `enforce`. */
   readonly mode?: RuleMode | undefined;
-  /** A verdict flags the attempt; `undefined` lets it through. */
+  /** Returns a verdict to flag the attempt, or `undefined` to allow it. */
   judge(attempt: SpamCandidate): SpamVerdict | undefined | Promise<SpamVerdict | undefined>;
 }
 
-/** A cell of yours: it refuses a message when `seed` + `perVerified` × verified are open in it over 24 hours, as ours do, and costs no round trip. */
+/**
+ * Your own cell. Like the built-in cells, it blocks a message when `seed` + `perVerified` × verified are open in it
+ * over 24 hours, and it costs no extra round trip.
+ */
 export interface CellRule {
   /** Shown by `explain`; 1 to 32 letters, digits, `_` or `-`. */
   readonly name: string;
   /** Default `enforce`. */
   readonly mode?: RuleMode | undefined;
-  /** What the attempt is counted in, for example its device model; kept as a keyed hash. `undefined`: this rule is not for it. Asked on create; a retry counts in the same cell. */
+  /**
+   * Returns the key that the attempt is counted under, for example its device model; stored as a keyed hash.
+   * `undefined`: the rule does not apply. Called on create; a retry counts in the same cell.
+   */
   cell(attempt: SpamCandidate): string | undefined;
-  /** Messages that may be open where nobody has verified yet. */
+  /** Messages that may be open before anyone has verified. */
   readonly seed: number;
-  /** Messages more for each verified. Default 2. */
+  /** Additional messages per verification. Default 2. */
   readonly perVerified?: number | undefined;
 }
 
@@ -55,7 +65,7 @@ export function isCellRule(rule: SpamRule): rule is CellRule {
   return "cell" in rule;
 }
 
-/** The record of a rule that flagged the attempt. */
+/** The decision recorded for a rule that flagged the attempt. */
 export function spamDecision(rule: JudgingRule, verdict: SpamVerdict, now: number): Decision {
   const { reason, value, threshold } = verdict;
   return {

@@ -4,10 +4,10 @@ import type { SpendCeiling } from "./policy.js";
 import { type Charge, moneyUnit } from "./quota.js";
 import { day, hour } from "./time.js";
 
-/** What a message may cost at most: a price, nothing for one that is never sent, or not known. */
+/** The maximum cost of a message: a price, `"free"` if it is never sent, or `undefined` if unknown. */
 export type Cost = number | "free" | undefined;
 
-/** A price that a sender told, if it is one: 0 to a thousand million. */
+/** Returns a price that a sender reported if it is valid: 0 to 1,000,000,000. */
 export function parsePrice(price: unknown): number | undefined {
   return typeof price === "number" && price >= 0 && price <= 1e9 ? price : undefined;
 }
@@ -15,12 +15,13 @@ export function parsePrice(price: unknown): number | undefined {
 /** A ceiling counts what was spent for up to a twelfth longer than its length. */
 const periods: Readonly<Record<SpendCeiling["per"], Period>> = { hour: { length: hour, parts: 13 }, day: { length: day, parts: 13 } };
 
-/** A price counts as no less than it is, and an amount as no more; the thousandth of a millionth is what a sum of floating-point numbers may be off. */
+/** Prices are rounded up and amounts down. The thousandth of a millionth absorbs the error of floating-point sums. */
 const millionths = (price: number) => Math.ceil(price * moneyUnit - 1e-3);
 const wholeMillionths = (amount: number) => Math.floor(amount * moneyUnit + 1e-3);
 
 /**
- * `{ amount, per: "hour" or "day" }` over the route's price (docs/contract.md#spend-ceiling). Money is a weight, in millionths: what a message may cost is claimed with the write that precedes it.
+ * `{ amount, per: "hour" or "day" }` over the route's price (docs/contract.md#spend-ceiling). Money is a weight, in
+ * millionths: what a message may cost is claimed with the write that precedes it.
  */
 export function spendCharges(customer: string, cost: Cost, ceilings: readonly SpendCeiling[], moment: Moment): Charge[] {
   if (typeof cost !== "number") return [];
@@ -33,7 +34,7 @@ export function spendCharges(customer: string, cost: Cost, ceilings: readonly Sp
   }));
 }
 
-/** What settles a message that did cost `spent` where `held` was claimed for it at `at`. */
+/** Settles a message that cost `spent`, for which `held` was claimed at `at`. */
 export function spendCorrection(
   customer: string,
   held: number,

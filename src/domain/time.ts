@@ -1,10 +1,10 @@
-/** Lengths of time, in milliseconds. */
+/** Durations in milliseconds. */
 export const second = 1000;
 export const minute = 60 * second;
 export const hour = 60 * minute;
 export const day = 24 * hour;
 
-/** A time in base 36: as what is stored and sent names the creation of an authentication. */
+/** A time in base 36, the form of creation times in stored and sent data. */
 export function base36(ms: number): string {
   return ms.toString(36);
 }

@@ -4,40 +4,53 @@ import type { CountryCode } from "./countries.js";
 import { e164 } from "./phone-number.js";
 
 export interface ParsePhoneNumberOptions {
-  /** The country that a number without a country code is read in, ISO 3166-1 alpha-2: where the user is, or says to be. Default: none, and such a number is `country_needed`. */
+  /**
+   * The user's country, ISO 3166-1 alpha-2, for numbers without a country code. Without it, such a number is
+   * `country_needed`.
+   */
   readonly country?: CountryCode | (string & {}) | undefined;
-  /** `"possible"` takes numbers of a length that the country has; as the verifier's option of this name. Default `"valid"`. */
+  /**
+   * `"possible"` accepts numbers of a length that the country has, like the verifier's option of this name. Default
+   * `"valid"`.
+   */
   readonly phoneValidation?: "valid" | "possible" | undefined;
 }
 
 /**
- * Why what was typed is no phone number: `not_a_number` (letters, or no digits), `country_needed` (no country code, and no `country` was given), `unknown_country` (no country has this code, or `country` is none),
- * `too_short`, `too_long`, or `invalid` (of a right length, but of no range that its country has given out).
+ * Why the input is not a phone number: `not_a_number` (letters, or no digits), `country_needed` (no country code, and
+ * no `country` given), `unknown_country` (no country has this code, or `country` is unknown), `too_short`, `too_long`,
+ * or `invalid` (the right length, but in no range that its country has allocated).
  */
 export type PhoneNumberFault = "not_a_number" | "country_needed" | "unknown_country" | "too_short" | "too_long" | "invalid";
 
 export type ParsedPhoneNumber =
   | {
       readonly ok: true;
-      /** Canonical E.164 form: what `createAuthentication` takes. */
+      /** Canonical E.164 form, as `createAuthentication` expects it. */
       readonly phone_number: string;
-      /** ISO 3166-1 alpha-2; absent for global ranges such as satellite networks, and where a number that is only possible does not tell. */
+      /**
+       * ISO 3166-1 alpha-2. Absent for global ranges such as satellite networks, and if a merely possible number does
+       * not reveal it.
+       */
       readonly country_code?: string;
     }
   | { readonly ok: false; readonly reason: PhoneNumberFault };
 
-/** No number that people type is longer, in characters. */
+/** Maximum length of the input, in characters. No number is longer. */
 const longestInput = 250;
 
-/** What stands between digits: spaces, dashes, dots, slashes, brackets, tildes of every script, and marks that nobody sees. */
+/**
+ * Separators between digits: spaces, dashes, dots, slashes, brackets and tildes of every script, and invisible marks.
+ */
 const separators = /[\s\p{Pd}\p{Cf}\p{Zs}\u2212\u30fc.\uff0e\u00b7\u2024\u30fb\uff65/\uff0f()\uff08\uff09[\]\uff3b\uff3d~\u223c\uff5e]/gu;
 
-/** A trunk zero in brackets, as in `+33 (0)6 12 34 56 78`: to be dialled within the country only. */
+/** A trunk zero in brackets, as in `+33 (0)6 12 34 56 78`, dialled within the country only. */
 const bracketedZero = /[([\uff08\uff3b]\s*0\s*[)\]\uff09\uff3d]/u;
 
 /**
- * Reads a phone number as people type it, in any usual form: `06 12 34 56 78` with `country: "FR"`, `+33 (0)6.12.34.56.78`, `0033612345678`, `tel:+33-6-12-34-56-78`, full-width digits and those of other scripts.
- * Answers the canonical E.164 form, or why there is none. Never throws.
+ * Parses a phone number as users enter it, in any usual form: `06 12 34 56 78` with `country: "FR"`, `+33
+ * (0)6.12.34.56.78`, `0033612345678`, `tel:+33-6-12-34-56-78`, full-width digits and those of other scripts. Returns
+ * the canonical E.164 form, or the reason why the input is not a number. Never throws.
  */
 export function parsePhoneNumber(input: string, options: ParsePhoneNumberOptions = {}): ParsedPhoneNumber {
   const { country, phoneValidation = "valid" } = options ?? {};
@@ -46,7 +59,7 @@ export function parsePhoneNumber(input: string, options: ParsePhoneNumberOptions
   const typed = toAsciiDigits(withoutLink(input));
   const number = digitsOf(typed);
   if (number === undefined) return { ok: false, reason: "not_a_number" };
-  // What is no string is given all the same, and is no country.
+  // A `country` that is not a string counts as given, but unknown.
   const inCountry = country === undefined || country === null ? undefined : typeof country === "string" ? country.toUpperCase() : "";
   const readings: Reading[] = [];
   if (!number.startsWith("+") && inCountry !== undefined && isSupportedCountry(inCountry)) readings.push({ text: number, country: inCountry });
@@ -62,13 +75,13 @@ export function parsePhoneNumber(input: string, options: ParsePhoneNumberOptions
   return { ok: true, phone_number: found.number, ...(found.country !== undefined && { country_code: found.country }) };
 }
 
-/** One way to read what was typed: international, or within a country. */
+/** One way to read the input: as international, or within a country. */
 interface Reading {
   readonly text: string;
   readonly country?: KnownCountry;
 }
 
-/** What a `tel:` link (RFC 3966) says; anything else as it is. */
+/** The number in a `tel:` link (RFC 3966); other input is returned unchanged. */
 function withoutLink(input: string): string {
   const [, link] = /^\s*tel:(?:\/\/)?(.*)$/isu.exec(input) ?? [];
   if (link === undefined) return input;
@@ -85,7 +98,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Digits alone, with a `+` before them where one was typed; `undefined`: there is something else. */
+/** Digits only, with a leading `+` if there was one; `undefined` if anything else remains. */
 function digitsOf(typed: string): string | undefined {
   const plain = typed.replace(separators, "").replace(/[\uff0b\ufe62]/gu, "+");
   const [, plus = "", digits] = /^(\++(?:00)?)?(\d+)$/.exec(plain) ?? [];

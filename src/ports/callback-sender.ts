@@ -1,25 +1,28 @@
 /** One delivery to a caller's webhook. */
 export interface CallbackRequest {
-  /** As the caller gave it; only its form was judged so far. */
+  /** The URL as the caller gave it. Only its form has been checked so far. */
   readonly url: string;
-  /** UUID of the customer it is for: what one customer's webhooks cost is to be kept from the others. */
+  /** UUID of the customer. One customer's webhooks must not slow down another's. */
   readonly customer: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** Milliseconds. */
   readonly timeout: number;
-  /** Origins that may be reached although they are not https on the public internet. */
+  /** Origins that are allowed although they are not https on the public internet. */
   readonly allowOrigins: readonly string[];
 }
 
-/** `status` and, in milliseconds, what `Retry-After` asked for; or why there was no answer. */
+/**
+ * The response's `status`, and the wait that `Retry-After` asked for, in milliseconds; or why there was no response.
+ */
 export type CallbackAnswer = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
 
 /**
- * Posts to webhooks. It must never connect to an address outside the public internet, decided on the address actually connected to, and never follow a redirect.
+ * Posts to webhooks. It must never follow a redirect, and never connect to an address outside the public internet; the
+ * check is made on the address actually connected to.
  */
 export interface CallbackSender {
   post(request: CallbackRequest): Promise<CallbackAnswer>;
-  /** Lets go of what it keeps open. The verifier calls it when it is closed. */
+  /** Closes open connections. Called when the verifier is closed. */
   close?(): void | Promise<void>;
 }

@@ -1,9 +1,12 @@
-/** The only source of time. Tests pass `fixedClock()` of `phoneproof/testing`. */
+/** The only source of time. In tests, pass `fixedClock()` from `phoneproof/testing`. */
 export interface Clock {
-  /** Milliseconds since the epoch. The verifier drops fractions: what it decides and stores is in whole milliseconds. */
+  /** Milliseconds since the epoch. Fractions are dropped: the verifier decides and stores in whole milliseconds. */
   now(): number;
-  /** Runs `run` once after `ms` milliseconds; the function returned calls that off. `background`: waiting for it must not keep the process alive. */
+  /**
+   * Runs `run` once after `ms` milliseconds. Returns a function that cancels it. `background`: the timer must not keep
+   * the process alive.
+   */
   after(ms: number, run: () => void, kind?: "background"): () => void;
-  /** Milliseconds since some moment, which go on evenly when the system's time is changed. Default: `now`. */
+  /** Monotonic milliseconds since an arbitrary moment, unaffected by changes of the system time. Default: `now`. */
   elapsed?(): number;
 }

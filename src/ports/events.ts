@@ -3,83 +3,86 @@ import type { DeliveryStatus } from "../contract/callback.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { RetryStatus } from "../contract/retry.js";
 
-/** Every event has it. */
+/** Fields of every event. */
 interface Told {
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** About one authentication. */
+/** Fields of every event about one authentication. */
 interface OfAuthentication extends Told {
   /** UUID. */
   readonly customer_uuid: string;
   /** UUID. */
   readonly authentication_uuid: string;
-  /** Masked: `+33612****08`. */
+  /** Masked, for example `+33612****08`. */
   readonly phone_number: string;
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string;
 }
 
-/** A create was let through and is stored; its first message goes now. */
+/** A create was accepted and stored. Its first message is sent next. */
 export interface CreatedEvent extends OfAuthentication {
   readonly type: "created";
 }
 
-/** A message was handed over, or was not. */
+/** A message was handed to the carrier, or the attempt failed. */
 export interface SentEvent extends OfAuthentication {
   readonly type: "sent";
-  /** 1 for the first message, one more for each retry that was let through. */
+  /** 1 for the first message, plus one for each approved retry. */
   readonly attempt: number;
-  /** `rejected`: surely not sent; `unknown`: it may have been, and counts as sent. */
+  /** `rejected`: known not to have been sent; `unknown`: may have been sent, and counts as sent. */
   readonly outcome: "accepted" | "rejected" | "unknown";
-  /** The route that took it, or was tried last, where the sender names one. */
+  /** The route that accepted the message, or was tried last, if the sender names routes. */
   readonly route?: string;
   /** How long the sender took, in milliseconds. */
   readonly took: number;
-  /** Why it was not accepted, in the carrier's or the sender's words, without code and number; at most 500 characters. */
+  /**
+   * Why the message was not accepted, as reported by the carrier or sender, without code or number. At most 500
+   * characters.
+   */
   readonly reason?: string;
 }
 
 /** A rule that fired. */
 export interface FiredRule {
-  /** As `explain` names it, for example `perNumber 5/600s`. */
+  /** The rule's name as `explain` shows it, for example `perNumber 5/600s`. */
   readonly rule: string;
-  /** `shadow`: it only watches. */
+  /** `shadow`: the rule only observes. */
   readonly mode: "enforce" | "shadow";
-  /** What was counted. */
+  /** The measured value. */
   readonly value?: number;
-  /** What it is held against. */
+  /** The limit that `value` is compared with. */
   readonly threshold?: number;
-  /** In words, where the rule has some. */
+  /** A reason in words, if the rule gives one. */
   readonly reason?: string;
 }
 
-/** A create or a retry was refused by a cap or a rule; nothing was sent. */
+/** A cap or rule blocked a create or retry. Nothing was sent. */
 export interface RefusedEvent extends OfAuthentication {
   readonly type: "refused";
   readonly operation: "create" | "retry";
-  /** What was answered: `rate_limited` or `spam_detected`. */
+  /** The status that was returned: `rate_limited` or `spam_detected`. */
   readonly status: AuthenticationStatus | RetryStatus;
-  /** Those that fired for this message, rules in shadow included. */
+  /** Every rule that fired for this message, including rules in shadow mode. */
   readonly rules: readonly FiredRule[];
 }
 
-/** A code was judged. */
+/** A code was checked. */
 export interface CheckedEvent extends OfAuthentication {
   readonly type: "checked";
   readonly status: CheckStatus;
-  /** Wrong codes so far, this one included. */
+  /** Wrong codes so far, including this one. */
   readonly wrong_codes: number;
 }
 
-/** A carrier's receipt told something new. */
+/** A carrier's receipt reported a new status. */
 export interface ReceiptEvent extends OfAuthentication {
   readonly type: "receipt";
-  /** The message it is about. */
+  /** The message that the receipt is about. */
   readonly attempt: number;
   readonly status: DeliveryStatus;
-  /** The route that had taken the message, where the sender named one. */
+  /** The route that accepted the message, if the sender named one. */
   readonly route?: string;
   /** The carrier's error code or text. */
   readonly error?: string;
@@ -88,29 +91,35 @@ export interface ReceiptEvent extends OfAuthentication {
 /** A callback was posted to a webhook. */
 export interface CallbackEvent extends OfAuthentication {
   readonly type: "callback";
-  /** `failed`: it will be tried again; `dead`: it was given up, see `deadLetters`. */
+  /** `failed`: the delivery will be retried; `dead`: it was given up, see `deadLetters`. */
   readonly outcome: "delivered" | "failed" | "dead";
-  /** The status that it tells. */
+  /** The delivery status that the callback reports. */
   readonly status: DeliveryStatus;
-  /** Numbers the callbacks of the authentication, from 1. */
+  /** Counts the callbacks of the authentication, from 1. */
   readonly sequence: number;
-  /** Why it was not delivered. */
+  /** Why the delivery failed. */
   readonly reason?: string;
 }
 
-/** What an operator should look at. Each is told at most once an hour for one customer and subject, by each process that sees it. */
+/** Something an operator should look at. Each process raises an alarm at most once an hour per customer and subject. */
 export type Alarm =
-  /** More messages of a country are open or refused within the hour than its verifications explain. */
+  /** Within the hour, a country has more open or blocked messages than its verifications explain. */
   | { readonly alarm: "country"; readonly country: string }
-  /** One range of 10,000 numbers got more messages than a crowd there would ask for. `range`: its beginning, masked. */
+  /**
+   * A range of 10,000 numbers received more messages than a real crowd would request. `range`: its first digits,
+   * masked.
+   */
   | { readonly alarm: "crowd"; readonly range: string }
-  /** A cap of all the customer's sends is used to four fifths. */
+  /** 80 % of a cap on all the customer's sends is used. */
   | { readonly alarm: "customer_cap"; readonly rule: string }
-  /** A spend ceiling is used to four fifths. */
+  /** 80 % of a spend ceiling is used. */
   | { readonly alarm: "spend"; readonly rule: string }
-  /** Wrong codes out of all proportion to right ones. `value`: the odds that some code was guessed today, from 0 to 1. */
+  /**
+   * Far too many wrong codes compared with right ones. `value`: the probability, from 0 to 1, that a code was guessed
+   * today.
+   */
   | { readonly alarm: "wrong_codes"; readonly wrong: number; readonly right: number }
-  /** A rule in shadow would have refused more than a hundredth of the last hour's messages. `value`: that share. */
+  /** A rule in shadow mode would have blocked more than 1 % of the last hour's messages. `value`: that share. */
   | { readonly alarm: "shadow"; readonly rule: string };
 
 /** An alarm was raised. */
@@ -119,24 +128,27 @@ export type AlarmEvent = Alarm &
     readonly type: "alarm";
     /** UUID. */
     readonly customer_uuid: string;
-    /** What was counted, and what it is held against. */
+    /** The measured value, and the limit that it is compared with. */
     readonly value: number;
     readonly threshold: number;
   };
 
-/** What others do for the verifier, and may fail at. `events`: the handler of these events. */
+/** External parts that the verifier depends on. `events`: the handler of these events. */
 export type OutsidePart = "store" | "sender" | "customers" | "lookup" | "events";
 
-/** Something outside fails: told when that begins, once a minute while it lasts, and when it is over. A store fault is one of `part` `store`. */
+/**
+ * An external part is failing. Sent when the outage begins, once a minute while it lasts, and when it ends. Store
+ * errors have `part` `store`.
+ */
 export interface OutageEvent extends Told {
   readonly type: "outage";
   readonly part: OutsidePart;
   readonly phase: "began" | "lasts" | "ended";
-  /** When it began, in milliseconds since the epoch. */
+  /** When the outage began, in milliseconds since the epoch. */
   readonly since: number;
-  /** How often it failed since then. */
+  /** Failures since then. */
   readonly failures: number;
 }
 
-/** Something that happened, by its `type`. Numbers are masked, and nothing here holds a code or a key. */
+/** Any event, distinguished by its `type`. Numbers are masked, and no event holds a code or a key. */
 export type VerifierEvent = CreatedEvent | SentEvent | RefusedEvent | CheckedEvent | ReceiptEvent | CallbackEvent | AlarmEvent | OutageEvent;

@@ -1,6 +1,7 @@
 /**
- * Where the verifier reports what an operator should know: pino and console fit as they are. No code, key or whole phone number is ever passed in.
- * What it throws is not felt by any request; the line goes to the console then.
+ * Receives what an operator should know; pino and console fit as they are. Codes, keys and full phone numbers are never
+ * passed in.
+ * If it throws, requests are not affected and the line goes to the console.
  */
 export interface Logger {
   info(fields: Record<string, unknown>, message: string): void;

@@ -2,49 +2,56 @@ import type { DeliveryStatus } from "../contract/callback.js";
 
 export type { DeliveryStatus };
 
-/** A carrier's request to our receipts route, untouched: signatures are over exact bytes and the exact URL. */
+/** A carrier's request to the receipts route, unmodified: signatures cover the exact bytes and the exact URL. */
 export interface ReceiptRequest {
   /** Upper case. */
   readonly method: string;
-  /** The public URL that the carrier was given, with its query, to the letter. */
+  /** The exact public URL that the carrier was given, including its query. */
   readonly url: string;
-  /** A header's value by its lower-case name. */
+  /** Returns a header's value by its lower-case name. */
   header(name: string): string | undefined;
   readonly body: Uint8Array;
 }
 
-/** One carrier's word on one message: of the message that `reference` names; else of the one whose URL it came to, alone; else of the one whose accepted outcome had this `messageId` and `idSpace`. */
+/**
+ * One carrier's report on one message. The message is found by `reference`; else by its own URL, if the receipt came
+ * to that URL as the only one in the request; else by the `messageId` and `idSpace` of its accepted outcome.
+ */
 export interface Receipt {
-  /** The message's `receipt_reference`, where the carrier echoes it. */
+  /** The message's `receipt_reference`, if the carrier echoes it. */
   readonly reference?: string;
-  /** The carrier's id of the message, as its accepted outcome named it. */
+  /** The carrier's message id, as in the accepted outcome. */
   readonly messageId?: string;
-  /** What `messageId` is unique in, as the accepted outcome named it; left out where the carrier's receipts name a reference or come to a message's own URL. */
+  /**
+   * The scope in which `messageId` is unique, as in the accepted outcome. Omit it if the carrier's receipts carry a
+   * reference or come to a message's own URL.
+   */
   readonly idSpace?: string;
   readonly status: DeliveryStatus;
-  /** When that was, in milliseconds since the epoch, when the carrier says. */
+  /** When the status was reached, in milliseconds since the epoch, if the carrier reports it. */
   readonly at?: number;
-  /** The carrier's error code or text, without codes or whole numbers. */
+  /** The carrier's error code or text, without codes or full numbers. */
   readonly error?: string;
 }
 
 export type ReceiptReading =
   /**
-   * In the carrier's form, and authentic. `vouched: false`: nothing in the request says that it is the carrier's, as a signature or a secret would; then only the signed reference of each message counts. Default: it is vouched for.
-   * `reply`: what the carrier wants as an answer when that is not a plain 200 (an SNS confirmation).
+   * Well-formed and authentic. `vouched: false`: the request carries no signature or secret of the carrier, so only
+   * each message's signed reference counts. Default: authenticated.
+   * `reply`: the response that the carrier expects, if not a plain 200 (an SNS confirmation).
    */
   | {
       readonly receipts: readonly Receipt[];
       readonly vouched?: boolean;
       readonly reply?: { readonly status: number; readonly body: string; readonly contentType: string };
     }
-  /** Not from the carrier, tampered with, too old, or not in its form. */
+  /** Not from the carrier, tampered with, too old, or malformed. */
   | { readonly refused: "signature" | "expired" | "malformed"; readonly reason: string };
 
 /** Reads a carrier's receipts. */
 export interface ReceiptSource {
-  /** Last segment of its route: lower-case letters. */
+  /** Last segment of its route, in lower-case letters. */
   readonly provider: string;
-  /** `now`: milliseconds since the epoch, to tell old signatures. */
+  /** @param now Milliseconds since the epoch, to detect old signatures. */
   read(request: ReceiptRequest, now: number): Promise<ReceiptReading>;
 }

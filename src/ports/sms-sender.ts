@@ -1,82 +1,96 @@
-/** A mobile network, as far as it is known. */
+/** A mobile network, as far as known. */
 export interface Network {
   /** Mobile country code, three digits. */
   readonly mcc: string;
-  /** Mobile network code, two or three digits; `01` and `001` are two codes. */
+  /** Mobile network code, two or three digits. `01` and `001` are different codes. */
   readonly mnc?: string;
 }
 
-/** What is known of a message before it is written. */
+/** What is known of a message before its text is written. */
 export interface Destination {
   /** Destination in canonical E.164 form, for example `+14155552671`. */
   readonly to: string;
   readonly authentication_uuid: string;
   readonly customer_uuid: string;
-  /** 1 for the first send of an authentication, one more for each send tried. */
+  /** 1 for the first send of an authentication, plus one for each send tried. */
   readonly attempt: number;
-  /** ISO 3166-1 alpha-2, absent for non-geographic numbers and unknown test numbers. */
+  /** ISO 3166-1 alpha-2; absent for non-geographic numbers and unknown test numbers. */
   readonly country?: string | undefined;
-  /** The number's network, with the option `lookupBeforeSend` and where the lookup knows it. */
+  /** The number's network. Set with the option `lookupBeforeSend`, if the lookup knows it. */
   readonly network?: Network | undefined;
-  /** Routes that earlier sends of this authentication took, oldest first; absent for the first. */
+  /** Routes of earlier sends of this authentication, oldest first; absent for the first send. */
   readonly routes_tried?: readonly string[] | undefined;
 }
 
-/** One text message to hand to a carrier. */
+/** One text message for a carrier. */
 export interface SmsMessage extends Destination {
-  /** Of this very send, for carriers that take one: never another's, the same where a sender tries again. At most 64 characters. */
+  /**
+   * Unique to this send, and unchanged when the sender tries again; for carriers that accept one. At most 64
+   * characters.
+   */
   readonly idempotency_key: string;
   /** The whole text, ready to send. */
   readonly text: string;
-  /** The code inside `text`, for carriers that take it apart (templates). Never log it. */
+  /** The code in `text`, for carriers that need it separately (templates). Never log it. */
   readonly code: string;
-  /** What `plan` answered for it. */
+  /** The route that `plan` returned for this message. */
   readonly planned_route?: string | undefined;
-  /** What was held for it under a spend ceiling: it must not cost more, on whatever route. Absent: there is no ceiling. */
+  /**
+   * The amount reserved under a spend ceiling. The message must not cost more, on any route. Absent if there is no
+   * ceiling.
+   */
   readonly max_price?: number | undefined;
-  /** When the code ends, in milliseconds since the epoch: after that the message is of no use to anyone. */
+  /** When the code expires, in milliseconds since the epoch. After that, the message is useless. */
   readonly expires_at: number;
-  /** Under which ids its text is registered in the destination's country, where `message.registered` names some. */
+  /** Ids of the text's registration in the destination's country, if `message.registered` names them. */
   readonly registered?: RegisteredIds | undefined;
-  /** The signed name of this very message, for carriers that echo a word of ours in their receipts: at most 80 letters, digits, `-` and `_`. Absent when the verifier takes no receipts over HTTP. */
+  /**
+   * Signed reference of this message, for carriers that echo a client reference in their receipts: at most 80 letters,
+   * digits, `-` and `_`. Absent if the verifier takes no receipts over HTTP.
+   */
   readonly receipt_reference?: string | undefined;
-  /** Public URL where the carrier may post its delivery receipts, with `receipt_reference` in its query, and `{provider}` for the name of the carrier's receipt source; absent with it. */
+  /**
+   * Public URL for the carrier's delivery receipts. Its query holds `receipt_reference`; replace `{provider}` with the
+   * name of the receipt source. Absent without `receipt_reference`.
+   */
   readonly receipt_url?: string | undefined;
 }
 
-/** The ids of a text that is registered with the operators of its country (India's DLT). */
+/** Ids of a text registered with the operators of its country (India's DLT). */
 export interface RegisteredIds {
-  /** Of the principal entity, who registered it. */
+  /** Id of the principal entity, which registered the text. */
   readonly entity?: string;
-  /** Of the template. */
+  /** Id of the template. */
   readonly template?: string;
 }
 
 export interface SendContext {
-  /** Aborted when `sendTimeout` has passed; nobody waits for the answer then. */
+  /** Aborted when `sendTimeout` has passed; a later result is ignored. */
   readonly signal: AbortSignal;
-  /** When `signal` is aborted, by the verifier's clock, in milliseconds since the epoch. */
+  /** When `signal` is aborted, in milliseconds since the epoch by the verifier's clock. */
   readonly deadline: number;
-  /** Milliseconds until then, at the call: for a sender that has another clock. */
+  /** Milliseconds until `deadline`, measured at the call; for senders that use another clock. */
   readonly timeLeft: number;
 }
 
 /**
- * What became of a hand-over to the carrier:
+ * The result of handing a message to the carrier:
  * - `accepted`: the carrier took the message;
- * - `rejected`: it was surely not sent; the code is dead and no retry is used up;
- * - `unknown`: it may have been sent (a time-out, a cut connection); it counts as sent.
- *
- * `price`: what the message costs after all; absent: what `plan` said.
+ * - `rejected`: known not to have been sent; the code is void and no retry is used up;
+ * - `unknown`: possibly sent (a timeout, a broken connection); counts as sent.
+ * `price`: the actual cost. Default: the price that `plan` returned.
  */
 export type SendOutcome =
   | {
       readonly outcome: "accepted";
-      /** The carrier's id of the message. */
+      /** The carrier's message id. */
       readonly messageId?: string;
-      /** What `messageId` is unique in (an account, a connection): says that the receipts of this message name `messageId` and nothing of ours, so that it is kept to find the message by. Receipts bear the same `idSpace`. */
+      /**
+       * The scope in which `messageId` is unique (an account, a connection). Set it only if receipts carry none of our
+       * references: `messageId` is then stored to find the message, and receipts must carry the same `idSpace`.
+       */
       readonly idSpace?: string;
-      /** Keeps `messageId` in the record, for the sender's own `feedback`. */
+      /** Stores `messageId` in the record, for the sender's `feedback`. */
       readonly keepId?: boolean;
       readonly route?: string;
       readonly price?: number;
@@ -85,26 +99,29 @@ export type SendOutcome =
   | { readonly outcome: "rejected"; readonly reason?: string; readonly route?: string; readonly steps?: readonly RouteStep[] }
   | { readonly outcome: "unknown"; readonly reason?: string; readonly route?: string; readonly price?: number; readonly steps?: readonly RouteStep[] };
 
-/** One route that a router tried for a message, for `explain`. */
+/** One route that a router tried, for `explain`. */
 export interface RouteStep {
   readonly route: string;
-  /** Why this route, in words, for example `weight 2 of 3` or `failover`. */
+  /** Why this route was chosen, for example `weight 2 of 3` or `failover`. */
   readonly reason: string;
   readonly outcome: "accepted" | "rejected" | "unknown";
 }
 
-/** The route that a message would take. */
+/** The route planned for a message. */
 export interface Plan {
   readonly route: string;
-  /** What the message may cost at most, on whatever route it is sent in the end, in the unit of `policy.limits.spend`. Absent: not known, and a spend ceiling refuses the message. */
+  /**
+   * The maximum cost of the message on any route, in the unit of `policy.limits.spend`. Absent: unknown, and a spend
+   * ceiling blocks the message.
+   */
   readonly price?: number;
 }
 
-/** What became of a message later on: the end user typed its code (`validated`), or the carrier's receipt. */
+/** What happened to a message later: the user entered its code (`validated`), or a receipt arrived. */
 export interface Feedback {
-  /** The route that took the message, where the sender named one. */
+  /** The route that accepted the message, if the sender named one. */
   readonly route?: string;
-  /** The carrier's id of the message, where its outcome said `keepId`. */
+  /** The carrier's message id, if the outcome set `keepId`. */
   readonly messageId?: string;
   readonly country?: string | undefined;
   readonly authentication_uuid: string;
@@ -112,40 +129,64 @@ export interface Feedback {
   readonly event: "validated" | "delivered" | "undeliverable";
   /** When the message was sent, in milliseconds since the epoch. */
   readonly sent_at: number;
-  /** The authentication's first message, and by the route that `plan` had named: chance gave it the route, which failovers and retries are not. */
+  /**
+   * True for an authentication's first message, sent on the route that `plan` named. The choice was random, unlike that
+   * of failovers and retries.
+   */
   readonly chosen: boolean;
 }
 
-/** Whether a carrier takes the credentials; `unknown`: it did not say. */
+/** Whether a carrier accepts the credentials; `unknown`: the carrier did not say. */
 export interface CredentialCheck {
-  /** Of the route, or of the carrier. */
+  /** Name of the route or carrier. */
   readonly name: string;
   readonly credentials: "accepted" | "rejected" | "unknown";
-  /** Why, without a secret in it, for example `HTTP 401`. */
+  /** The reason, without secrets, for example `HTTP 401`. */
   readonly reason?: string;
 }
 
 /**
- * Hands messages to a carrier. A sender that throws, or answers anything but a `SendOutcome`, counts as `unknown`;
- * an error with the property `outcome: "rejected"` counts as rejected.
+ * Hands messages to a carrier. If it throws or returns anything but a `SendOutcome`, the outcome is `unknown`; an error
+ * with the property `outcome: "rejected"` counts as rejected.
  */
 export interface SmsSender {
   send(message: SmsMessage, context: SendContext): Promise<SendOutcome>;
-  /** Names the route before the message is written down, so that the record and the spend ceiling know it. Decides from what it holds in memory: no I/O, no throwing. */
+  /**
+   * Chooses the route before the message is recorded, so that the record and the spend ceiling know it. Uses data in
+   * memory only: no I/O, and it must not throw.
+   */
   plan?(destination: Destination): Plan | undefined;
-  /** Names of routes that are known to have no price for some message: with one of them a verifier that has a spend ceiling is not built. */
+  /**
+   * Names of routes that lack a price for some messages. With one of them, creating a verifier with a spend ceiling
+   * fails.
+   */
   readonly unpriced?: readonly string[];
-  /** `false` for a country (ISO 3166-1 alpha-2) that it has nobody to send from in: a verifier that allows it is not built. Default: it reaches all. */
+  /**
+   * `false` for a country (ISO 3166-1 alpha-2) without a route. Creating a verifier that allows that country fails.
+   * Default: every country is reachable.
+   */
   reaches?(country: string): boolean;
-  /** Its routes are chosen by a destination's `network`: a verifier that does not look numbers up before it sends is not built with it. Default: `false`. */
+  /**
+   * Routes depend on a destination's `network`. Creating a verifier without lookup before sends fails. Default:
+   * `false`.
+   */
   readonly readsNetwork?: boolean;
-  /** Providers whose receipts its messages ask for: a verifier that takes receipts must have a source of each. Default: none. */
+  /**
+   * Providers that its messages request receipts from. A verifier that takes receipts needs a source for each. Default:
+   * no providers.
+   */
   readonly receiptProviders?: readonly string[];
-  /** The same for the messages of one route; of a name that is none of its routes, for all. Default: `receiptProviders`. */
+  /** The same for the messages of one route; for an unknown route, of all. Default: `receiptProviders`. */
   receiptProvidersOf?(route: string): readonly string[] | undefined;
-  /** Told once for each event, where the route or the carrier's id is known. Nobody waits for what it answers; a rejection is logged. */
+  /**
+   * Called once for each event, if the route or the carrier's id is known. The result is not awaited; a rejection is
+   * logged.
+   */
   feedback?(event: Feedback): void | Promise<void>;
-  /** For `diagnose`, never for a request: asks the carrier something that sends nothing and costs nothing, to see whether it takes the credentials. Several where it is made of several senders. */
+  /**
+   * For `diagnose`, never during a request: makes a free call that sends nothing, to check the credentials. Returns one
+   * result per sender if it combines several.
+   */
   verify?(context: { readonly signal: AbortSignal }): Promise<readonly CredentialCheck[]>;
   close?(): Promise<void>;
 }

@@ -1,16 +1,19 @@
-/** Words and figures beside a span; none of them a number, an id or an address. */
+/** Attributes of a span; they never hold a number, an id or an address. */
 export type SpanFacts = Readonly<Record<string, string | number | boolean>>;
 
 /** One step of the verifier's work. */
 export interface Step {
-  /** `operation`: one of the four, and what else is asked of the verifier; `store`: a call of the store; `carrier`: a message handed over. */
+  /**
+   * `operation`: one of the four operations or another verifier call; `store`: a store call; `carrier`: a message
+   * handed over.
+   */
   readonly kind: "operation" | "store" | "carrier";
   /** `create`, `retry`, `check`, `lookup`; the store's method; `send`. */
   readonly name: string;
   readonly facts: SpanFacts;
 }
 
-/** A counter or gauge, as it stands. */
+/** The current value of a counter or gauge. */
 export interface MetricReading {
   readonly name: string;
   readonly help: string;
@@ -18,10 +21,13 @@ export interface MetricReading {
   readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
 }
 
-/** Where spans and metrics go: `openTelemetry()` of `phoneproof/otel` is one. */
+/** Receives spans and metrics, for example `openTelemetry()` from `phoneproof/otel`. */
 export interface Telemetry {
-  /** Does the work of a step, and answers what it answers; its children are the steps that it begins meanwhile. `result`: what the answer comes to, in a word. It must not throw of its own. */
+  /**
+   * Runs a step and returns its result. Steps that begin during it are its children. `result`: reduces the result to
+   * one word. It must not throw errors other than those of `work`.
+   */
   step<T>(step: Step, work: () => Promise<T>, result: (answer: T) => string): Promise<T>;
-  /** Where to read the verifier's counters and gauges, whenever they are wanted. */
+  /** Registers a function that reads the verifier's counters and gauges on demand. */
   metrics(read: () => readonly MetricReading[]): void;
 }
