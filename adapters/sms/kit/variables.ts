@@ -1,4 +1,6 @@
-/** Names of the environment's variables for a sender's options: of those that must be set, of those of which one must be, and of those that may be. */
+/**
+ * Environment variables for a sender's options: all of the first are required, one of the second, none of the third.
+ */
 export interface Variables {
   readonly needs: Readonly<Record<string, string>>;
   readonly needsOneOf?: Readonly<Record<string, string>>;
