@@ -1,5 +1,6 @@
 /**
- * Environment variables for a sender's options: all of the first are required, one of the second, none of the third.
+ * Environment variables for a sender's options. `needs`: all are required. `needsOneOf`: one is required. `may`:
+ * optional.
  */
 export interface Variables {
   readonly needs: Readonly<Record<string, string>>;
