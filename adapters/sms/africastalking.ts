@@ -22,8 +22,8 @@ export const africasTalkingVariables: Variables = {
 /** "100: Processed, 101: Sent, 102: Queued". */
 const taken = new Set([100, 101, 102]);
 /**
- * 402 InvalidSenderId, 403 InvalidPhoneNumber, 404 UnsupportedNumberType, 405 InsufficientBalance, 406 UserInBlacklist, 407 CouldNotRoute, 409
- * DoNotDisturbRejection, 502 RejectedByGateway.
+ * 402 InvalidSenderId, 403 InvalidPhoneNumber, 404 UnsupportedNumberType, 405 InsufficientBalance,
+ * 406 UserInBlacklist, 407 CouldNotRoute, 409 DoNotDisturbRejection, 502 RejectedByGateway.
  */
 const refused = new Set([402, 403, 404, 405, 406, 407, 409, 502]);
 
