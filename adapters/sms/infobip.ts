@@ -93,8 +93,8 @@ const intermediate = new Set(["DELIVERED_TO_OPERATOR"]);
 
 /**
  * Reads Infobip's delivery reports ("Message delivery reports", infobip.com/docs/api/channels/sms): JSON, `results`, up
- * to 100 per request. They are unsigned. Our reference authenticates them: each result repeats it as `callbackData`; a
- * single result may also arrive at the message's own URL.
+ * to 100 per request. They are unsigned. Our reference authenticates them: each result repeats it as `callbackData`;
+ * for a single result, the message's own URL does so too.
  */
 export function infobipReceipts(): ReceiptSource {
   return {

@@ -1,11 +1,11 @@
 -- Leases the due records of one shard, and drops index entries whose record has expired.
 -- KEYS[1]  the wake index of the shard, whose key ends in "w"; record keys have "r" and their name instead, and share
---           its slot
+--          its slot
 -- ARGV[1]  the time up to which records are due
 -- ARGV[2]  the maximum number of records
 -- ARGV[3]  when leased records are due again, or "" to lease none and only return when they are due
 -- Returns  "=" and a JSON array, earliest first: when each was due and, if leased, its name and its record; or "-" if
---           none is due
+--          none is due
 local due = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", ARGV[1], "WITHSCORES", "LIMIT", 0, ARGV[2])
 local shard, found, gone = string.sub(KEYS[1], 1, -2), {}, {}
 for i = 1, #due, 2 do
