@@ -3,14 +3,15 @@ import { onlyOptions, requireText } from "../kit/option-fault.js";
 import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface HcaptchaChallengeOptions extends SiteverifyOptions {
-  /** Site key of the widget: proofs of your other sites are then refused. Default: any that goes with the secret. */
+  /** Site key of the widget: proofs from your other sites are then rejected. Default: any that matches the secret. */
   readonly siteKey?: string | undefined;
 }
 
 /**
- * Checks proofs of hCaptcha: what the widget puts into `h-captcha-response`; each is good once (docs.hcaptcha.com, Verify the User Response Server Side).
+ * Checks hCaptcha proofs: the widget's `h-captcha-response`; each is valid once (docs.hcaptcha.com, Verify the User
+ * Response Server Side).
  *
- * @throws TypeError for options that cannot be used.
+ * @throws TypeError for invalid options.
  */
 export function hcaptchaChallenge(options: HcaptchaChallengeOptions): Challenge {
   const name = "hcaptchaChallenge";

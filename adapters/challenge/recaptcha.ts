@@ -3,17 +3,23 @@ import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
 import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface RecaptchaChallengeOptions extends SiteverifyOptions {
-  /** reCAPTCHA v3: the least score that passes, 0 (a bot) to 1. Default 0.5; v2 tells no score, and passes unless this is set. */
+  /**
+   * reCAPTCHA v3: the lowest score that passes, 0 (a bot) to 1. Default: 0.5. v2 has no score and passes unless this is
+   * set.
+   */
   readonly minScore?: number | undefined;
-  /** reCAPTCHA v3: the `action` that the page named. Default: any. */
+  /** reCAPTCHA v3: the `action` that the page set. Default: any. */
   readonly action?: string | undefined;
 }
 
 /**
- * Checks proofs of reCAPTCHA v2 and v3: `g-recaptcha-response`, or what `grecaptcha.execute` answers. "Each reCAPTCHA user response token is valid for two minutes, and can only be verified once to prevent replay attacks" (developers.google.com/recaptcha/docs/verify); "By default, you can use a threshold of 0.5" (developers.google.com/recaptcha/docs/v3).
- * Where google.com is out of reach, `baseUrl: "https://www.recaptcha.net/recaptcha/api"`.
+ * Checks reCAPTCHA v2 and v3 proofs: `g-recaptcha-response`, or the result of `grecaptcha.execute`. "Each reCAPTCHA
+ * user response token is valid for two minutes, and can only be verified once to prevent replay attacks"
+ * (developers.google.com/recaptcha/docs/verify); "By default, you can use a threshold of 0.5"
+ * (developers.google.com/recaptcha/docs/v3).
+ * Where google.com is unreachable, set `baseUrl: "https://www.recaptcha.net/recaptcha/api"`.
  *
- * @throws TypeError for options that cannot be used.
+ * @throws TypeError for invalid options.
  */
 export function recaptchaChallenge(options: RecaptchaChallengeOptions): Challenge {
   const name = "recaptchaChallenge";

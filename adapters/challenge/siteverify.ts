@@ -2,55 +2,61 @@ import type { Challenge } from "../../src/ports/challenge.js";
 import { parseJson, pick } from "../kit/json.js";
 import { type OptionNames, optionFault, requireText } from "../kit/option-fault.js";
 
-/** The part of `fetch` that the challenges use. The global `fetch` has this shape, and so has that of any client that imitates it. */
+/** The part of `fetch` that the challenges use; the global `fetch` and compatible clients match it. */
 export type Fetch = (
   url: string,
   init: { readonly method: string; readonly headers: Record<string, string>; readonly body: string; readonly redirect: "manual"; readonly signal: AbortSignal },
 ) => Promise<{ readonly status: number; text(): Promise<string> }>;
 
-/** What every provider of challenges takes. */
+/** Options of every challenge provider. */
 export interface SiteverifyOptions {
-  /** Secret key of the site, from the provider's console. */
+  /** The site's secret key, from the provider's console. */
   readonly secret: string;
-  /** Host of the page on which the challenge must have been solved, or several, as the provider tells it. Default: any that the site's key is good for. */
+  /**
+   * The hostname, or several, of the page where the challenge must be solved, as the provider reports it. Default: any
+   * that the site key allows.
+   */
   readonly hostname?: string | readonly string[] | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch | undefined;
-  /** Where the provider's API is, without `/siteverify`. Default: the provider's public address. */
+  /** The provider's API base URL, without `/siteverify`. Default: the provider's public one. */
   readonly baseUrl?: string | undefined;
-  /** Seconds to wait for the provider's whole answer. Default, and at most: until the verifier gives up, after 2 s. */
+  /** Seconds to wait for the provider's whole response. Default and maximum: until the verifier gives up, after 2 s. */
   readonly timeout?: number | undefined;
 }
 
 export const siteverifyOptions: OptionNames<SiteverifyOptions> = { secret: true, hostname: true, fetch: true, baseUrl: true, timeout: true };
 
-/** What a provider answers. */
+/** A provider's response. */
 export interface SiteverifyAnswer {
   readonly hostname?: unknown;
   readonly action?: unknown;
   readonly score?: unknown;
 }
 
-/** The provider's side of a challenge. */
+/** The provider-specific part of a challenge. */
 interface Provider {
-  /** Of the factory, for what it throws. */
+  /** Name of the factory, for errors. */
   readonly name: string;
   readonly url: string;
-  /** Fields of the form besides `secret`, `response` and `remoteip`. */
+  /** Form fields in addition to `secret`, `response` and `remoteip`. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Whether the proof that the provider takes for good is one for us. */
+  /** Whether a proof that the provider accepts is valid for us. */
   readonly accepts?: (answer: SiteverifyAnswer) => boolean;
 }
 
-/** Codes that say something of the proof. All others say that we, or the provider, are at fault. */
+/** Error codes that concern the proof. All others are configuration or provider errors. */
 const proofCodes = /^((missing|invalid|expired)-input-response|timeout-or-duplicate|(invalid-or-)?already-seen-response)$/;
 
 /**
- * The form that the providers share: POST `secret`, `response` and `remoteip`, and JSON with `success` comes back. The provider uses the proof up: "The siteverify API will only validate a token once" (Turnstile), and so do the others.
+ * The request that the providers share: POST `secret`, `response` and `remoteip`; the response is JSON with `success`.
+ * Each proof can be checked once: "The siteverify API will only validate a token once" (Turnstile); the others do the
+ * same.
  *
- * False: the proof is wrong, late or used, or another page's. Throws whatever else keeps it from being checked: the options' fault, the provider's, or the network's; the message holds neither secret nor proof.
+ * Returns false if the proof is invalid, expired, used or from another page. Throws if it could not be checked: wrong
+ * options, provider or network errors; the message contains neither secret nor proof.
  *
- * @throws TypeError for options that cannot be used.
+ * @throws TypeError for invalid options.
  */
 export function siteverify(options: SiteverifyOptions, { name, url, fields, accepts = () => true }: Provider): Challenge {
   const { hostname, timeout, baseUrl = url } = options;
@@ -67,7 +73,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
     if (typeof host !== "string" || !/^[^\s/:]+$/.test(host))
       throw optionFault(name, "hostname", "must be a host without scheme and port", 'Pass for example "example.com".');
   const address = `${baseUrl.replace(/\/+$/, "")}/siteverify`;
-  // Looked up at each call, so that tools which replace the global one later are heard.
+  // Read at each call, so that tools can replace the global `fetch` later.
   const fetch: Fetch = options.fetch ?? ((to, init) => globalThis.fetch(to, init));
 
   return {
@@ -95,7 +101,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
   };
 }
 
-/** The code of a system's error, or its name: no sentence, which may hold anything. */
+/** A system error's code, or the error's name; never the message, which may contain anything. */
 function causeOf(error: unknown): string {
   const { cause, code = (cause as { code?: unknown } | undefined)?.code, name } = (error ?? {}) as { cause?: unknown; code?: unknown; name?: unknown };
   return String(typeof code === "string" ? code : name);

@@ -3,14 +3,16 @@ import { onlyOptions, requireText } from "../kit/option-fault.js";
 import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface TurnstileChallengeOptions extends SiteverifyOptions {
-  /** The `action` that the widget was given. Default: any. */
+  /** The `action` set on the widget. Default: any. */
   readonly action?: string | undefined;
 }
 
 /**
- * Checks proofs of Cloudflare Turnstile: what the widget puts into `cf-turnstile-response`. "A Turnstile token can have up to 2048 characters. It is also valid for 300 seconds"; "It is recommended to validate that the action matches an expected value" (developers.cloudflare.com/turnstile/get-started/server-side-validation).
+ * Checks Cloudflare Turnstile proofs: the widget's `cf-turnstile-response`. "A Turnstile token can have up to 2048
+ * characters. It is also valid for 300 seconds"; "It is recommended to validate that the action matches an expected
+ * value" (developers.cloudflare.com/turnstile/get-started/server-side-validation).
  *
- * @throws TypeError for options that cannot be used.
+ * @throws TypeError for invalid options.
  */
 export function turnstileChallenge(options: TurnstileChallengeOptions): Challenge {
   const name = "turnstileChallenge";

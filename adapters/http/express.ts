@@ -4,9 +4,9 @@ import { type Mountable, mounted } from "./mounted.js";
 import { bodyIsGone, isUnpackFault, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
 
-/** What is needed of Express's request, 4 and 5. */
+/** The part of an Express 4 or 5 request that is used. */
 export interface ExpressRequest extends NodeRequest {
-  /** The mount path that Express took off `url`. */
+  /** The mount path that Express removed from `url`. */
   readonly baseUrl?: string;
 }
 
@@ -15,16 +15,22 @@ export type ExpressMiddleware = (request: ExpressRequest, response: NodeResponse
 export type ExpressErrorMiddleware = (error: unknown, request: ExpressRequest, response: NodeResponse, next: ExpressNext) => void;
 
 export interface ExpressOptions {
-  /** Paths under `/v1/` that are no route of ours: answered with 404 (`"answer"`, the default), or passed on for an app that has its own `/v1` routes (`"next"`). */
+  /**
+   * What to do with unknown paths under `/v1/`: respond with 404 (`"answer"`, the default), or pass them on to an app
+   * that has its own `/v1` routes (`"next"`).
+   */
   readonly unknownRoutes?: "answer" | "next" | undefined;
 }
 
 /**
- * Handlers for Express 4 and 5: `app.use(expressHandlers(verifier))`, or `[verifier, verifier.receipts]`, also under a prefix, in a router, or mounted at `/v1`, before or after body parsers
- * (receipts: before, or after one that keeps the bytes in `req.rawBody`).
+ * Returns handlers for Express 4 and 5: `app.use(expressHandlers(verifier))`, or `[verifier, verifier.receipts]`; also
+ * under a prefix, in a router, or mounted at `/v1`, before or after body parsers (receipts: before, or after one that
+ * keeps the bytes in `req.rawBody`).
  *
- * The first answers what is under `/v1` and `/receipts`; everything else goes on to `next()`. The second is an error middleware: what the host's own body parser refuses on our
- * paths is answered in our shape; every other error goes on to `next(error)`. Throws `TypeError` for what is no handler, for a verifier without `customers`.
+ * The first handles `/v1` and `/receipts`; other requests go on to `next()`. The second is an error middleware: errors
+ * of the host's body parser on our paths get our error format; other errors go on to `next(error)`.
+ *
+ * @throws TypeError for an invalid handler, or a verifier without `customers`.
  */
 export function expressHandlers(verifier: Mountable, options: ExpressOptions = {}): [ExpressMiddleware, ExpressErrorMiddleware] {
   const { roots, of } = mounted("app.use(expressHandlers(verifier))", verifier);
@@ -67,7 +73,10 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
   ];
 }
 
-/** The path from a handler's root (`/v1`) on, or `undefined` for a path that is not ours. Mounted at the root, Express has taken that off: it is put back. */
+/**
+ * The path from a handler's root (`/v1`) on; `undefined` for other paths. If Express removed the root as a mount path,
+ * it is put back.
+ */
 function ourPath(roots: readonly string[], { url, baseUrl }: ExpressRequest): string | undefined {
   const path = pathOf(url ?? "/");
   if (roots.some((root) => isUnder(root, path))) return path;
@@ -75,7 +84,10 @@ function ourPath(roots: readonly string[], { url, baseUrl }: ExpressRequest): st
   return taken === undefined ? undefined : `${taken}${path}`;
 }
 
-/** Faults of body-parser, by its `type`. `entity.verify.failed` is not among them: there the host's own function has refused. */
+/**
+ * Errors of body-parser by `type`. `entity.verify.failed` is not included: there the host's own function rejected the
+ * request.
+ */
 const refusals: Readonly<Record<string, Extract<HttpBody, { kind: "refused" }>["reason"] | "gone">> = {
   "charset.unsupported": "malformed",
   "encoding.unsupported": "encoded",
@@ -89,7 +101,7 @@ const refusals: Readonly<Record<string, Extract<HttpBody, { kind: "refused" }>["
   "stream.not.readable": "gone",
 };
 
-/** The body that a fault of the host's body parser stands for, or `undefined` for any other error. */
+/** The body that an error of the host's body parser represents; `undefined` for any other error. */
 function refusedBody(handler: HttpHandler, error: unknown): (() => Promise<HttpBody>) | undefined {
   if (!(error instanceof Error)) return undefined;
   const { type } = error as { type?: unknown };

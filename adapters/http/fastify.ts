@@ -4,13 +4,13 @@ import { type Mountable, mounted } from "./mounted.js";
 import { letRestPast, type NodeRequest, type NodeResponse, readBody, toHttpRequest } from "./node-message.js";
 import { doubledRoot, isUnder, pathOf } from "./paths.js";
 
-/** What is needed of Fastify's request. */
+/** The part of a Fastify request that is used. */
 export interface FastifyRequestLike {
   readonly raw: NodeRequest;
   readonly body: unknown;
 }
 
-/** What is needed of Fastify's reply. */
+/** The part of a Fastify reply that is used. */
 export interface FastifyReplyLike {
   readonly raw: NodeResponse;
   code(status: number): unknown;
@@ -19,7 +19,7 @@ export interface FastifyReplyLike {
   send(payload: string): unknown;
 }
 
-/** What is needed of a Fastify instance. */
+/** The part of a Fastify instance that is used. */
 export interface FastifyScope {
   readonly prefix: string;
   readonly server: { prependListener(event: "request", listener: (request: NodeRequest) => void): unknown };
@@ -34,11 +34,14 @@ export interface FastifyScope {
 }
 
 /**
- * Plugin for Fastify 5: `app.register(fastifyPlugin(verifier))`, or `[verifier, verifier.receipts]`, with `{ prefix: "/api" }` if wanted. Do not wrap it in fastify-plugin: its body parser and error handler
- * are for its own routes alone.
+ * Plugin for Fastify 5: `app.register(fastifyPlugin(verifier))`, or `[verifier, verifier.receipts]`; optionally with `{
+ * prefix: "/api" }`. Do not wrap it in fastify-plugin: its body parser and error handler are for its own routes only.
  *
- * Every method at `/v1` and under it (for `verifier.receipts`: `/receipts`, for `verifier.metricsHandler`: `/metrics`) is answered here. Bodies are read after the API key has been checked, and never coerced. The host's hooks run as for its own routes, and errors
- * that they throw go to the host's error handler. Throws `TypeError` for what is no handler, for a verifier without `customers`.
+ * Handles every method at and under `/v1` (`verifier.receipts`: `/receipts`; `verifier.metricsHandler`: `/metrics`).
+ * Bodies are read after the API key check, and never coerced. The host's hooks run as usual; their errors go to the
+ * host's error handler.
+ *
+ * @throws TypeError for an invalid handler, or a verifier without `customers`.
  */
 export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, options: unknown, done: (error?: Error) => void) => void {
   const { roots, of } = mounted("app.register(fastifyPlugin(verifier))", verifier);
@@ -60,7 +63,7 @@ export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, option
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", {}, (_request, payload, parsed) => parsed(null, payload));
     scope.setErrorHandler((error, request, reply) => {
-      // Fastify has refused the content type and read nothing: whether it matters is ours to say.
+      // Fastify rejected the content type without reading the body: our handler decides whether it matters.
       if (isContentTypeFault(error)) return answer(request, reply);
       throw error;
     });
@@ -75,7 +78,7 @@ export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, option
 function write(reply: FastifyReplyLike, { status, headers, body }: HttpResponse): unknown {
   reply.code(status);
   reply.headers(headers);
-  // With a serializer of the reply's own, Fastify leaves the content type as it is.
+  // With a serializer set on the reply, Fastify leaves the content type unchanged.
   reply.serializer(asItIs);
   return reply.send(body);
 }
@@ -83,8 +86,8 @@ function write(reply: FastifyReplyLike, { status, headers, body }: HttpResponse)
 const asItIs = (text: string) => text;
 
 /**
- * Fastify's router answers a malformed percent escape by itself, before hooks, handlers and error handlers, in a shape of its own. So such a path of ours is made
- * well-formed for the router; the map returned holds what was sent.
+ * Fastify's router responds to malformed percent escapes itself, before hooks and handlers, in its own format. So such
+ * paths of ours are made well-formed for the router; the returned map holds the originals.
  */
 function takeMalformedUrls(scope: FastifyScope, roots: readonly string[], prefix: RegExp): WeakMap<NodeRequest, string> {
   const asSent = new WeakMap<NodeRequest, string>();

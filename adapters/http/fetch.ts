@@ -4,17 +4,24 @@ import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 import { answerRequest } from "./web-message.js";
 
 export interface FetchOptions {
-  /** What stands before `/v1` in the URLs, for example `"/api"`. Default `""`. */
+  /** The part of the URL path before `/v1`, for example `"/api"`. Default: `""`. */
   readonly basePath?: string | undefined;
-  /** What a framework has taken off the path before it calls the handler: `"/v1"` for Hono's `app.mount("/v1", handler)`. Default `""`. */
+  /**
+   * The path prefix that a framework removes before it calls the handler: `"/v1"` for Hono's `app.mount("/v1",
+   * handler)`. Default: `""`.
+   */
   readonly stripped?: string | undefined;
 }
 
 /**
- * Answers WHATWG requests: Hono (`app.all("/v1/*", (c) => handler(c.req.raw))`), Bun, Deno, Workers. Unknown paths are answered with 404.
+ * Returns a handler for WHATWG requests: Hono (`app.all("/v1/*", (c) => handler(c.req.raw))`), Bun, Deno, Workers.
+ * Unknown paths get 404. `verifier` may be several, `[verifier, verifier.receipts]`.
  *
- * A body that middleware has read is gone from the request: hand it on in a new one, `handler(new Request(c.req.raw, { body: await c.req.arrayBuffer() }))`.
- * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for a `basePath` or `stripped` that does not start with a slash or ends with one.
+ * If middleware has read the body, pass it on in a new request: `handler(new Request(c.req.raw, { body: await
+ * c.req.arrayBuffer() }))`.
+ *
+ * @throws TypeError for an invalid handler, a verifier without `customers`, and a `basePath` or `stripped` that does
+ * not start with a slash or ends with one.
  */
 export function fetchHandler(verifier: Mountable, options: FetchOptions = {}): (request: Request) => Promise<Response> {
   const { roots, of } = mounted("fetchHandler(verifier)", verifier);

@@ -1,16 +1,19 @@
 import type { HttpHandler } from "../../src/http/message.js";
 import { isUnder } from "./paths.js";
 
-/** What is mounted: a verifier, one of its handlers, or several behind one mount, `[verifier, verifier.receipts]`. */
+/** What can be mounted: a verifier, one of its handlers, or several together, `[verifier, verifier.receipts]`. */
 export type Mountable = HttpHandler | readonly HttpHandler[];
 
 export interface Mounted {
   readonly roots: readonly string[];
-  /** Who answers for a path. For one that is nobody's: whose root stands in what was asked for, else the first. */
+  /** Returns the handler of a path. For an unknown path: the one whose root is in `asked`, else the first. */
   of(path: string, asked?: string): HttpHandler;
 }
 
-/** `usage`: how the function that mounts is called, for example `app.use(expressHandlers(verifier))`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for two that would answer the same paths. */
+/**
+ * `usage`: how the mounting function is called, for example `app.use(expressHandlers(verifier))`. Throws `TypeError`
+ * for an invalid handler, a verifier without `customers`, and two handlers of the same paths.
+ */
 export function mounted(usage: string, given: Mountable): Mounted {
   const handlers: readonly HttpHandler[] = Array.isArray(given) ? given : [given as HttpHandler];
   if (handlers.length === 0) throw new TypeError(`phoneproof: ${usage} needs at least one handler; its list is empty`);
@@ -36,7 +39,7 @@ function fault(value: unknown, at: number, given: unknown): string {
   const where = Array.isArray(given) ? `entry ${at} of its list` : "what it was given";
   if (typeof value === "function") return `${where} is a function: a verifier is what createVerifier answers`;
   if (typeof value !== "object" || value === null) return `${where} is ${value === null ? "null" : typeof value}: is it exported, and imported by that name?`;
-  // Given to the framework uncalled, the function that mounts is given what the framework gives.
+  // If the mounting function is passed to the framework uncalled, it receives the framework's arguments.
   if ("register" in value) return `${where} is an app: is the function mounted without being called?`;
   if ("headers" in value || "req" in value || "request" in value) return `${where} is a request: is the function mounted without being called?`;
   if ("then" in value) return `${where} is a promise: await it`;

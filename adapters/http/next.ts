@@ -4,13 +4,16 @@ import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 import { answerRequest } from "./web-message.js";
 
 export interface NextOptions {
-  /** What stands before `/v1` in the URLs: `"/api"` for `app/api/v1/[...route]/route.ts`. Default: where the file stands, as Next tells it; `next.config`'s own `basePath` is none of it. */
+  /**
+   * The part of the URL path before `/v1`: `"/api"` for `app/api/v1/[...route]/route.ts`. Default: the file's location,
+   * as Next reports it. Do not include `next.config`'s own `basePath`.
+   */
   readonly basePath?: string | undefined;
 }
 
-/** What Next gives beside the request. */
+/** The second argument that Next passes. */
 export interface NextContext {
-  /** The segments that the file's folder names stand for; from Next.js 15 on a promise. */
+  /** The dynamic path segments; a promise since Next.js 15. */
   readonly params?: unknown;
 }
 
@@ -20,11 +23,15 @@ export type NextHandler = (request: Request, context?: NextContext) => Promise<R
 export type NextHandlers = Readonly<Record<"GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS", NextHandler>>;
 
 /**
- * Route handlers for the App Router of Next.js 14 and later, in `app/v1/[...route]/route.ts`:
- * `export const { GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS } = nextHandlers(verifier)`. `GET` and `POST` are all that the service needs; without the others Next answers
- * wrong methods itself, with an empty 405.
+ * Returns route handlers for the App Router of Next.js 14 and later, in `app/v1/[...route]/route.ts`: `export const {
+ * GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS } = nextHandlers(verifier)`. `GET` and `POST` are enough; Next then
+ * responds to other methods with an empty 405. `verifier` may be several, `[verifier, verifier.receipts]`, in
+ * `app/[...route]/route.ts`.
  *
- * In the edge runtime, which lacks `node:crypto`, it throws when the file is imported. `verifier`: or several, `[verifier, verifier.receipts]`, for a file that serves both, `app/[...route]/route.ts`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for a `basePath` that does not start with a slash or ends with one.
+ * The edge runtime lacks `node:crypto`: importing the file throws there.
+ *
+ * @throws TypeError for an invalid handler, a verifier without `customers`, and a `basePath` that does not start with a
+ * slash or ends with one.
  */
 export function nextHandlers(verifier: Mountable, options: NextOptions = {}): NextHandlers {
   if ("EdgeRuntime" in globalThis)
@@ -43,7 +50,7 @@ export function nextHandlers(verifier: Mountable, options: NextOptions = {}): Ne
   return { GET: handler, POST: handler, PUT: handler, PATCH: handler, DELETE: handler, HEAD: handler, OPTIONS: handler };
 }
 
-/** What stands before the root in a path: Next has matched it with the file, and tells what its `[...route]` took. */
+/** The part of a path before the root: Next has matched it with the file, and reports what `[...route]` matched. */
 function placeOf(roots: readonly string[], path: string, params: unknown): string {
   const taken = Object.values(params ?? {}).find(Array.isArray);
   if (taken === undefined) return "";

@@ -2,26 +2,29 @@ import type { Readable } from "node:stream";
 import type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "../../src/http/message.js";
 import { queryOf } from "./paths.js";
 
-/** What is needed of a request of node:http or node:http2. */
+/** The part of a node:http or node:http2 request that is used. */
 export interface NodeRequest extends Readable {
   readonly method?: string | undefined;
   url?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** What a body parser of the host may have left. */
+  /** The result of the host's body parser, if any. */
   body?: unknown;
-  /** The bytes or text that the parser read, where the host keeps them: NestJS' `rawBody: true`, functions of Firebase and Google Cloud, `verify` of body-parser. */
+  /**
+   * The bytes or text that the parser read, if the host keeps them: NestJS' `rawBody: true`, Firebase and Google Cloud
+   * functions, `verify` of body-parser.
+   */
   rawBody?: unknown;
-  /** Whether all of it has come; absent where it comes over no connection. */
+  /** Whether all of it has arrived; absent without a connection. */
   readonly complete?: boolean;
-  /** Only http2 has it. */
+  /** Only in http2. */
   readonly stream?: { close(): void };
 }
 
-/** What is needed of a response of node:http or node:http2. */
+/** The part of a node:http or node:http2 response that is used. */
 export interface NodeResponse {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
-  /** Only http2 has it: there the stream tells when an answer is written. */
+  /** Only in http2: emits `finish` when the response is written. */
   readonly stream?: { once(event: "finish", listener: () => void): unknown };
   statusCode: number;
   setHeader(name: string, value: string | number): unknown;
@@ -29,7 +32,7 @@ export interface NodeResponse {
   once(event: "finish", listener: () => void): unknown;
 }
 
-/** The internal shape of a request. Nothing is read until the body is asked for. */
+/** Converts a request to the internal form. The body is not read until it is requested. */
 export function toHttpRequest(request: NodeRequest, path: string, body: HttpRequest["body"]): HttpRequest {
   return {
     method: request.method ?? "GET",
@@ -43,7 +46,10 @@ export function toHttpRequest(request: NodeRequest, path: string, body: HttpRequ
   };
 }
 
-/** Writes the answer. Headers that the host set before (CORS) are kept; an answer that the host has begun, and a connection that is gone, are left alone. */
+/**
+ * Writes the response. Headers that the host set before (CORS) are kept. Nothing is written if the host has started a
+ * response or the connection is closed.
+ */
 export function writeResponse(handler: HttpHandler, request: NodeRequest, response: NodeResponse, { status, headers, body }: HttpResponse): void {
   if (response.headersSent || response.destroyed) return;
   response.statusCode = status;
@@ -53,13 +59,14 @@ export function writeResponse(handler: HttpHandler, request: NodeRequest, respon
   response.end(body);
 }
 
-/** What is let past of a body after its answer: bytes, and milliseconds. */
+/** How much of a body is discarded after the response: bytes, and milliseconds. */
 const restLimit = 1024 * 1024;
 const restTime = 5_000;
 
 /**
- * Sees to what is still to come of a body when the answer is written: it was not needed, or is too large or too slow. A client that sends all before it reads would never get its answer if the connection were closed at once, so a
- * megabyte more is let past unkept; then nothing is read any more. The connection of a body that has not ended 5 s after the answer is closed.
+ * Handles the rest of a body that was unneeded, too large or too slow, after the response is written. A client that
+ * sends everything before it reads would miss the response if the connection closed at once. So up to 1 MiB more is
+ * read and discarded, and the connection is closed if the body has not ended 5 s after the response.
  */
 export function letRestPast({ clock }: HttpHandler, request: NodeRequest, response: NodeResponse): void {
   if (request.complete !== false && !request.isPaused()) return;
@@ -78,9 +85,9 @@ export function letRestPast({ clock }: HttpHandler, request: NodeRequest, respon
 }
 
 /**
- * The body of a request: read here up to `limit` bytes, or what the host's parser kept or made of it. Parsers may set `request.body` without reading (Express 4 does), so only the stream
- * tells who has it. `stream`: what a hook of the host may have put in the place of the request. Rejects for a stream that was read by someone who kept nothing, which is also logged,
- * and for one that fails by itself.
+ * Reads the body: up to `limit` bytes here, or from what the host's parser kept. Parsers may set `request.body` without
+ * reading (Express 4 does), so only the stream shows whether it was read. `stream`: what a hook of the host may have
+ * put in place of the request. Rejects, and logs, if the stream was read and nothing kept; rejects if the stream fails.
  */
 export function readBody(handler: HttpHandler, request: NodeRequest, stream: Readable, limit: number): Promise<HttpBody> {
   if (Number(request.headers["content-length"]) > limit) return Promise.resolve({ kind: "refused", reason: "too_large" });
@@ -92,7 +99,7 @@ export function readBody(handler: HttpHandler, request: NodeRequest, stream: Rea
   return bodyIsGone(handler);
 }
 
-/** The stream was read and nothing kept: logs the mend and rejects, which is answered with 500. */
+/** The stream was read and nothing kept: logs the fix and rejects; the response is 500. */
 export async function bodyIsGone(handler: HttpHandler): Promise<never> {
   const message =
     "phoneproof: something read the request's body before the verifier and left nothing in req.body. Mount the verifier before that middleware, or let it leave the body there, as express.json() does.";
@@ -100,13 +107,16 @@ export async function bodyIsGone(handler: HttpHandler): Promise<never> {
   throw new Error(message);
 }
 
-/** A compressed body that does not unpack: Node's zlib names that by a number of its own and a code, `Z_…` for gzip and deflate, `ERR_…` for Brotli, `ZSTD_…`. */
+/**
+ * Whether a body failed to decompress: Node's zlib sets a number and a code, `Z_…` for gzip and deflate, `ERR_…` for
+ * Brotli, `ZSTD_…`.
+ */
 export function isUnpackFault(error: Error): boolean {
   const { errno, code, syscall } = error as NodeJS.ErrnoException;
   return typeof errno === "number" && typeof code === "string" && /^(?:Z|ERR|ZSTD)_/.test(code) && syscall === undefined;
 }
 
-/** What a body parser left: text as it came, bytes as they came, or a value. */
+/** The result of a body parser: text or bytes as received, or a value. */
 function fromParser(body: unknown, limit: number): HttpBody {
   if (typeof body === "string") return { kind: "text", text: body };
   if (body instanceof Uint8Array) return body.length > limit ? { kind: "refused", reason: "too_large" } : { kind: "bytes", bytes: body };
@@ -144,12 +154,12 @@ function readStream(request: NodeRequest, stream: Readable, limit: number): Prom
       if (isCutOff(one)) refuse("cut_off");
     };
     watch(stream);
-    // A stream in its place may never hear of a client that goes away.
+    // A stream in place of the request may not notice that a client disconnects.
     if (stream !== request) watch(request);
   });
 }
 
-/** Whether it was closed before its end: the client has gone away, which is nobody's fault. */
+/** Whether the stream was closed before its end: the client disconnected. */
 function isCutOff(stream: Readable): boolean {
   return stream.destroyed && !stream.readableEnded;
 }

@@ -4,14 +4,16 @@ import { type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResp
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 
 export interface NodeOptions {
-  /** What stands before `/v1` in the paths, for example `"/api"`. Default `""`. */
+  /** The part of the path before `/v1`, for example `"/api"`. Default: `""`. */
   readonly basePath?: string | undefined;
 }
 
 /**
- * Answers the requests of a plain node:http or node:http2 server: `createServer(nodeHandler(verifier))`. Every request is answered here; unknown paths with 404.
+ * Returns a handler for a plain node:http or node:http2 server: `createServer(nodeHandler(verifier))`. It handles every
+ * request; unknown paths get 404. `verifier` may be several, `[verifier, verifier.receipts]`.
  *
- * `verifier`: or several behind one mount, `[verifier, verifier.receipts]`. Throws `TypeError` for what is no handler, for a verifier without `customers`, and for a `basePath` that does not start with a slash or ends with one.
+ * @throws TypeError for an invalid handler, a verifier without `customers`, and a `basePath` that does not start with a
+ * slash or ends with one.
  */
 export function nodeHandler(verifier: Mountable, options: NodeOptions = {}): (request: NodeRequest, response: NodeResponse) => void {
   const { roots, of } = mounted("createServer(nodeHandler(verifier))", verifier);

@@ -1,11 +1,14 @@
-/** The path of a request target or URL, as it came, up to `?` or `#`. Targets in absolute form (`http://host/v1/check`) are taken too. */
+/**
+ * The path of a request target or URL, unchanged, up to `?` or `#`. Targets in absolute form (`http://host/v1/check`)
+ * are accepted.
+ */
 export function pathOf(target: string): string {
   const rest = target.startsWith("/") ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "");
   const end = rest.search(/[?#]/);
   return (end === -1 ? rest : rest.slice(0, end)) || "/";
 }
 
-/** The query of a request target, with its `?`; empty when there is none. */
+/** The query of a request target, with its `?`; empty if there is none. */
 export function queryOf(target: string): string {
   return target.includes("?") ? (/\?[^#]*/.exec(target)?.[0] ?? "") : "";
 }
@@ -15,13 +18,16 @@ export function isUnder(root: string, path: string): boolean {
   return path.startsWith(root) && (path.length === root.length || path[root.length] === "/");
 }
 
-/** Takes `prefix` off a path. A path that is not under it becomes `/`, which is no route. */
+/** Removes `prefix` from a path. A path not under it becomes `/`, which is not a route. */
 export function withoutPrefix(path: string, prefix: string): string {
   if (prefix === "") return path;
   return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : "/";
 }
 
-/** The option's value, held to the one spelling that works: empty, or with a slash at its start and none at its end. `roots`: what must not stand at its end, since the paths have it themselves. Throws `TypeError`. */
+/**
+ * Checks a prefix option: empty, or with a leading slash and no trailing one. `roots`: must not be at its end, because
+ * the paths include them. Throws `TypeError`.
+ */
 export function prefixOption(name: string, value: string, roots: readonly string[] = []): string {
   if (value !== "" && !/^\/.*[^/]$/.test(value))
     throw new TypeError(`phoneproof: ${name} must be empty or start with "/" and not end with it, for example "/api"; it is ${JSON.stringify(value)}`);
@@ -30,7 +36,10 @@ export function prefixOption(name: string, value: string, roots: readonly string
   return value;
 }
 
-/** What is wrong with a prefix that ends with a root, if it does: requests to `/v1/check` would be answered at `/v1/v1/check`. */
+/**
+ * Explains what is wrong with a prefix that ends with a root: requests to `/v1/check` would have to go to
+ * `/v1/v1/check`.
+ */
 export function doubledRoot(name: string, prefix: string, roots: readonly string[]): string | undefined {
   const root = roots.find((one) => prefix.endsWith(one));
   if (root === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
 import { queryOf } from "./paths.js";
 
-/** Has a handler answer a WHATWG request. */
+/** Passes a WHATWG request to a handler. */
 export async function answerRequest(handler: HttpHandler, request: Request, paths: Pick<HttpRequest, "path" | "asked">): Promise<Response> {
   const body = bodyOf(handler, request);
   const answered = await handler.handle({
@@ -18,9 +18,12 @@ export async function answerRequest(handler: HttpHandler, request: Request, path
 }
 
 interface RequestBody {
-  /** Holds no more than `limit` bytes and one chunk. Rejects for a body that is gone, which is also logged. */
+  /** Reads up to `limit` bytes plus one chunk. Rejects, and logs, if the body was already read. */
   read(limit: number): Promise<HttpBody>;
-  /** Once the request is answered: what is still to come of a body is not waited for. What becomes of the connection is the platform's to say. */
+  /**
+   * Call it after the response: the rest of the body is not awaited. The platform decides what happens to the
+   * connection.
+   */
   stop(): void;
 }
 
@@ -39,7 +42,8 @@ function bodyOf(handler: HttpHandler, request: Request): RequestBody {
       return reader === undefined ? { kind: "bytes", bytes: new Uint8Array(0) } : readAll(reader, limit);
     },
     stop() {
-      // What nobody has begun to read a platform may read to its end (Next.js does); not so what was begun and called off.
+      // Some platforms (Next.js) read an untouched body to its end, but not one whose reading was started and
+      // cancelled.
       if (request.method !== "GET" && request.method !== "HEAD" && !request.bodyUsed && !request.body?.locked) {
         reader = request.body?.getReader();
         reader?.read().catch(() => undefined);
@@ -59,7 +63,7 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, limit: n
       chunks.push(read.value);
     }
   } catch {
-    // The stream tells of a client that goes away by failing, in words of each platform's own.
+    // When a client disconnects the stream fails, with an error that differs by platform.
     return { kind: "refused", reason: "cut_off" };
   }
   return { kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : join(chunks, size) };

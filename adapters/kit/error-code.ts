@@ -1,4 +1,4 @@
-/** Another's error code as a short word. Anything that might be a number somebody has, or a sentence, is left out. */
+/** An external error code as a short word; undefined for a sentence or a possible phone number. */
 export function errorToken(value: unknown): string | undefined {
   const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
   return typeof text === "string" && /^[\w.:-]{1,64}$/.test(text) && !/\d{7}/.test(text) ? text : undefined;
@@ -8,7 +8,7 @@ export function withCode(reason: string, code: string | undefined): string {
   return code === undefined ? reason : `${reason}, code ${code}`;
 }
 
-/** What a function among the options threw, in a few words. */
+/** A short description of what a function in the options threw. */
 export function failureOf(error: unknown): string {
   const { name, message } = (typeof error === "object" && error !== null ? error : {}) as { name?: unknown; message?: unknown };
   const words = [name, message].filter((part) => typeof part === "string" && part !== "" && part !== "Error").join(": ");

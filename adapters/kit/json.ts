@@ -1,4 +1,4 @@
-/** Text as JSON; undefined when it is none. */
+/** Parses JSON; returns undefined if the text is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -7,7 +7,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** What stands at a path of own keys and indexes; undefined where the path ends early. */
+/** The value at a path of own keys and indexes; undefined if the path ends early. */
 export function pick(value: unknown, ...path: readonly (string | number)[]): unknown {
   let here = value;
   for (const step of path) {

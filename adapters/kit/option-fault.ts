@@ -1,29 +1,30 @@
-/** A fault in the options of a sender or source: names the option and the mend. */
+/** An error in the options of a sender or source: names the option and the fix. */
 export function optionFault(owner: string, option: string, problem: string, mend: string): TypeError {
   return new TypeError(`${owner}: option ${option} ${problem}. ${mend}`);
 }
 
-/** @throws TypeError unless `value` is true, false or left out. */
+/** @throws TypeError unless `value` is true, false or undefined. */
 export function requireFlag(owner: string, option: string, value: unknown): boolean | undefined {
   if (value !== undefined && typeof value !== "boolean")
     throw optionFault(owner, option, "must be true or false", 'Environment variables are strings: pass `process.env.X === "true"`.');
   return value;
 }
 
-/** @throws TypeError unless `value` is text with something in it. */
+/** @throws TypeError unless `value` is a non-empty string. */
 export function requireText(owner: string, option: string, value: unknown, mend: string): string {
   if (typeof value !== "string" || value.trim() === "")
     throw optionFault(owner, option, value === undefined ? "is missing" : "must be a non-empty string", mend);
   return value;
 }
 
-/** The name of every option there is: the compiler misses one that is left out. */
+/** All option names: the compiler reports a missing one. */
 export type OptionNames<Options> = Readonly<Record<keyof Options & string, true>>;
 
 /**
- * `mend`: what to do in place of one that is none, where there is more to say than to mend its spelling. `path`: of the option that holds them, where they are not the function's own.
+ * `mend`: how to fix an unknown option, if it is more than a misspelling. `path`: the option that holds them, if they
+ * are not the function's own.
  *
- * @throws TypeError where the options are missing, for what is no options, and for one that is none: it would be passed over.
+ * @throws TypeError for missing or invalid options and for an unknown option, which would otherwise be ignored.
  */
 export function onlyOptions<Options>(
   owner: string,

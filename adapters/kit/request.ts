@@ -2,7 +2,7 @@ import { failureOf, withCode } from "./error-code.js";
 import { parseJson } from "./json.js";
 import { connectionCode, isHeader, neverConnected, readText, type Transport } from "./transport.js";
 
-/** What is asked of a carrier, or of another's API. At most one of `json`, `form` and `body`. */
+/** A request to a carrier or another external API. At most one of `json`, `form` and `body`. */
 export interface CarrierRequest {
   readonly url: string;
   /** Default: POST. */
@@ -14,26 +14,28 @@ export interface CarrierRequest {
   readonly body?: string;
 }
 
-/** What it said. */
+/** The response to it. */
 export interface CarrierAnswer {
   readonly status: number;
-  /** At most 64 KiB of it; empty when it broke off. */
+  /** Up to 64 KiB of the body; empty if it was cut off. */
   readonly text: string;
-  /** `text` read as JSON; undefined when it is none. */
+  /** `text` parsed as JSON; undefined if invalid. */
   readonly json: unknown;
 }
 
-/** Why there is no answer. */
+/** Why there is no response. */
 export interface NoAnswer {
-  /** Whether some of the request may have gone out. */
+  /** Whether some of the request may have been sent. */
   readonly sent: boolean;
   readonly reason: string;
 }
 
 /**
- * Asks once, follows no redirect, and never rejects. The answer is waited for until `signal` is aborted, or for the transport's own time-out.
+ * Makes one request, follows no redirect, and never rejects. Waits until `signal` is aborted, or for the transport's
+ * own timeout.
  *
- * @param request What is asked, or what makes it, which may take its time (credentials that are fetched) but not more than there is.
+ * @param request The request, or a function that makes it (for example with fetched credentials), within the same time
+ * limit.
  */
 export async function ask(
   transport: Transport,
@@ -68,7 +70,7 @@ export async function ask(
 
 const overTime = "the time for it was over";
 
-/** What work comes to, or a rejection once the signal is aborted, whatever the work does then. */
+/** The result of the work, or a rejection once the signal is aborted, whatever the work does then. */
 function before<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(new Error(overTime));
@@ -80,7 +82,7 @@ function before<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   });
 }
 
-/** A request as `fetch` takes it. */
+/** A request in the form that `fetch` takes. */
 interface ReadyRequest {
   readonly url: string;
   readonly method: string;
@@ -88,7 +90,7 @@ interface ReadyRequest {
   readonly body?: string;
 }
 
-/** Throws at what `fetch` would throw at, before a byte goes out. */
+/** Throws on what `fetch` would reject, before anything is sent. */
 function readyRequest({ url, method = "POST", headers = {}, json, form, body }: CarrierRequest): ReadyRequest {
   const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
   if (!/^https?:$/.test(protocol)) throw new Error("the URL is invalid");

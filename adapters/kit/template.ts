@@ -1,20 +1,20 @@
 /** Text with placeholders such as `{to}`. In a URL each value is percent-encoded. */
 export type Template = string;
 
-/** JSON with placeholders in its texts. */
+/** JSON with placeholders in its strings. */
 export type JsonTemplate = Template | number | boolean | null | readonly JsonTemplate[] | { readonly [key: string]: JsonTemplate };
 
-/** Fills a template in one pass, so that nothing inside a value is taken for a placeholder. */
+/** Fills a template in one pass, so that text in a value is never taken for a placeholder. */
 export function fill<Key extends string>(template: Template, value: (key: Key) => string): string {
   return template.replace(/\{([a-z_]+)\}/g, (_, key: Key) => value(key));
 }
 
-/** The placeholders of `templates` that are none of `known`. */
+/** The placeholders of `templates` that are not `known`. */
 export function strangersIn(templates: readonly Template[], known: readonly string[]): string[] {
   return templates.flatMap((template) => [...template.matchAll(/\{([a-z_]+)\}/g)].flatMap(([whole, key = ""]) => (known.includes(key) ? [] : [whole])));
 }
 
-/** Fills every text of a JSON template. */
+/** Fills every string of a JSON template. */
 export function fillJson(template: JsonTemplate, plain: (template: Template) => string): unknown {
   if (typeof template === "string") return plain(template);
   if (typeof template !== "object" || template === null) return template;
@@ -22,7 +22,7 @@ export function fillJson(template: JsonTemplate, plain: (template: Template) => 
   return Object.fromEntries(Object.entries(template).map(([key, part]) => [key, fillJson(part as JsonTemplate, plain)]));
 }
 
-/** All texts of a JSON template. */
+/** All strings of a JSON template. */
 export function texts(template: JsonTemplate): string[] {
   if (typeof template === "string") return [template];
   return typeof template === "object" && template !== null ? Object.values(template).flatMap((part: JsonTemplate) => texts(part)) : [];

@@ -1,6 +1,6 @@
 import { type OptionNames, optionFault } from "./option-fault.js";
 
-/** The part of `fetch` that senders and lookups use. The global `fetch` has this shape, and so has that of any client that imitates it. */
+/** The part of `fetch` that senders and lookups use; the global `fetch` and compatible clients match it. */
 export type Fetch = (
   url: string,
   init: {
@@ -18,16 +18,19 @@ export interface FetchAnswer {
   readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> } } | null;
 }
 
-/** How a carrier, or another's API, is reached: options that every sender and lookup over HTTP takes. */
+/** How to reach a carrier or another external API: options of every HTTP sender and lookup. */
 export interface TransportOptions {
   /**
-   * Where the carrier's API is, without the path of an operation: another region of the carrier, or a stand-in for tests. Default: the carrier's public
-   * address.
+   * The API's base URL, without an operation's path: another region, or a test server. Default: the carrier's public
+   * one.
    */
   readonly baseUrl?: string;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch;
-  /** Seconds to wait for the whole answer; then a send is `unknown`, and a lookup knows nothing. Default, and at most: until the deadline of the send or the lookup. */
+  /**
+   * Seconds to wait for the whole response; after that a send is `unknown`, and a lookup has no result. Default and
+   * maximum: until the deadline of the send or lookup.
+   */
   readonly timeout?: number;
 }
 
@@ -35,14 +38,14 @@ export const transportOptions: OptionNames<TransportOptions> = { baseUrl: true, 
 
 /** Transport options, checked. */
 export interface Transport {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly fetch: Fetch;
   /** Milliseconds. */
   readonly timeout: number | undefined;
 }
 
-/** @throws TypeError for a base URL, `fetch` or time-out that cannot be used. */
+/** @throws TypeError for an invalid base URL, `fetch` or timeout. */
 export function openTransport(owner: string, options: TransportOptions, publicUrl: string): Transport {
   const { baseUrl = publicUrl, timeout } = options;
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
@@ -54,15 +57,15 @@ export function openTransport(owner: string, options: TransportOptions, publicUr
   if (options.fetch !== undefined && typeof options.fetch !== "function") {
     throw optionFault(owner, "fetch", "must be a function", "Leave it out for the global fetch.");
   }
-  // Looked up at each call, so that tools which replace the global one later are heard.
+  // Read at each call, so that tools can replace the global `fetch` later.
   const fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
   return { baseUrl: baseUrl.replace(/\/+$/, ""), fetch, timeout: timeout === undefined ? undefined : timeout * 1000 };
 }
 
-/** Characters of an answer that are read. */
+/** Maximum number of characters of a response that are read. */
 const answerLimit = 65_536;
 
-/** The body as text, at most 64 KiB of it; empty when it broke off. */
+/** The body as text, up to 64 KiB; empty if it was cut off. */
 export async function readText(response: FetchAnswer): Promise<string> {
   if (response.body === null) return "";
   const reader = response.body.getReader();
@@ -78,20 +81,20 @@ export async function readText(response: FetchAnswer): Promise<string> {
     }
     return text + decoder.decode();
   } catch {
-    // The status has been told: a 400 without the rest of its body is still a 400, and a 200 without it is not in the carrier's form.
+    // The status is known: a 400 without its body is still a 400, and a 200 without it has an unexpected form.
     return "";
   }
 }
 
-/** Whether a header can be written: what HTTP has no spelling for makes `fetch` throw. */
+/** Whether a header can be written: `fetch` throws if HTTP cannot express it. */
 export function isHeader(name: string, value: string): boolean {
   return /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }
 
-/** True when an error of `fetch` says that not a byte of the request went out: no address, no connection, no TLS. */
+/** Whether a `fetch` error means that nothing was sent: no address, no connection, no TLS. */
 export function neverConnected(error: unknown): boolean {
   return causes(error).some(({ code, syscall, errors, message }) => {
-    // A port that fetch goes to for nobody.
+    // A port that fetch blocks.
     if (message === "bad port") return true;
     if (syscall === "connect" || syscall === "getaddrinfo") return true;
     if (typeof code === "string" && connectCodes.test(code)) return true;
@@ -99,7 +102,10 @@ export function neverConnected(error: unknown): boolean {
   });
 }
 
-/** The system's word for a failed connection, such as `ENOTFOUND`, `ECONNREFUSED` or `CERT_HAS_EXPIRED`; undefined where there is none. */
+/**
+ * The system's code of a failed connection, such as `ENOTFOUND`, `ECONNREFUSED` or `CERT_HAS_EXPIRED`; undefined if
+ * there is none.
+ */
 export function connectionCode(error: unknown): string | undefined {
   for (const { code, errors } of causes(error)) {
     if (typeof code === "string" && /^[A-Za-z_]\w{2,63}$/.test(code)) return code;
@@ -123,6 +129,6 @@ function causes(error: unknown): readonly Cause[] {
   return found;
 }
 
-/** Codes of failures before a connection stands that name no system call, of Node's fetch and of Bun's. */
+/** Codes of failures before a connection is established that name no system call, in Node's fetch and Bun's. */
 const connectCodes =
   /^(ConnectionRefused|FailedToOpenSocket|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;

@@ -1,2 +1,2 @@
-/** Runs what it is given when what has arrived meanwhile was read. */
+/** Runs a function after pending input has been read. */
 export const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;

@@ -2,9 +2,10 @@ import { createPrivateKey, type KeyObject, randomUUID, sign } from "node:crypto"
 import { optionFault, requireText } from "./option-fault.js";
 
 /**
- * Makes the value of each request's authorization header for a Vonage application: a JSON Web Token, RS256 under its private key, good for 300 s.
+ * Returns a function that makes the authorization header for a Vonage application: a JSON Web Token, RS256 with its
+ * private key, valid for 300 s.
  *
- * @throws TypeError for an application that is missing, and for a private key that is none.
+ * @throws TypeError for a missing application and an invalid private key.
  */
 export function applicationToken(name: string, applicationId: string | undefined, privateKey: string | undefined): () => string {
   const application = requireText(name, "applicationId", applicationId, "Pass the id of the application in the Vonage dashboard.");
@@ -26,7 +27,7 @@ function readKey(name: string, pem: string): KeyObject {
     const key = createPrivateKey(pem);
     if (key.asymmetricKeyType === "rsa") return key;
   } catch {
-    // Said below, without the key.
+    // Reported below, without the key.
   }
   throw optionFault(name, "privateKey", "is not an RSA private key in PEM", "Pass the text of the application's private.key, line breaks included.");
 }

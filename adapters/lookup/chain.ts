@@ -3,13 +3,16 @@ import type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRe
 import { onlyOptions, optionFault } from "../kit/option-fault.js";
 import { nextTurn } from "../kit/turn.js";
 
-/** A fact that a chain may be after. */
+/** A fact that a chain may require. */
 export type WantedFact = "carrier" | "line_type" | "mcc" | "mnc" | "number_ported";
 
 export interface LookupChainOptions {
-  /** Seconds that each provider may take. Default, and at most: an even share of the time that is left to the lookup. */
+  /** Seconds that each provider may take. Default and maximum: an even share of the lookup's remaining time. */
   readonly timeout?: number;
-  /** Once these are known no further provider is asked, nor paid. Default: all of them; but no network is waited for on a kind of line that has none. */
+  /**
+   * The chain stops, and pays no further provider, once these are known. Default: all of them; lines without a network
+   * need none.
+   */
   readonly wants?: readonly WantedFact[];
   /** Default: the platform's timers. */
   readonly clock?: Clock;
@@ -17,7 +20,7 @@ export interface LookupChainOptions {
 
 const allFacts: readonly WantedFact[] = ["carrier", "line_type", "mcc", "mnc", "number_ported"];
 
-/** Milliseconds before the lookup's own deadline in which the chain answers, so that its answer is still heard. */
+/** Milliseconds before the lookup's own deadline at which the chain returns, so that its result still counts. */
 const answerMargin = 50;
 
 const platform: Clock = {
@@ -29,14 +32,17 @@ const platform: Clock = {
 };
 
 /**
- * A lookup provider made of providers, asked one after another. One that fails or hangs makes way for the next; what one does not know the next may add, as far as that is sound:
- * - one that contradicts what is known, in line type, country or network, adds nothing;
- * - carrier, MCC and MNC are one source's, or of sources that name the same network: half a network of one and half of another would be a guess;
- * - `number_ported` is of a source that knows.
+ * Combines lookup providers, called in order. If one fails or times out, the next is called; each may add missing
+ * facts:
+ * - a result that contradicts the known line type, country or network adds nothing;
+ * - carrier, MCC and MNC come from one source, or from sources that name the same network: mixing halves would be a
+ *   guess;
+ * - `number_ported` comes from a source that knows it.
  *
- * Behind them all stands the numbering plan, which answers without any. The chain has a price where each provider has one: their sum, of which those that were not asked are given back.
+ * The numbering plan fills in what no provider knows. The chain has a price if every provider has one: their sum, of
+ * which unused providers are refunded.
  *
- * @throws TypeError for an empty list, what is no provider, and options that cannot be used.
+ * @throws TypeError for an empty list, an invalid provider, and invalid options.
  */
 export function lookupChain(providers: readonly LookupProvider[], options: LookupChainOptions = {}): LookupProvider {
   const name = "lookupChain";
@@ -86,7 +92,7 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
   };
 }
 
-/** What a provider that was asked told it costs; else its price. */
+/** The cost that a called provider reported; else its price. */
 function paid(told: unknown, { price = 0 }: LookupProvider): number {
   const said = (told as LookupAnswer | undefined)?.price;
   return typeof said === "number" && said >= 0 ? said : price;
@@ -100,7 +106,7 @@ function askWithin(provider: LookupProvider, request: LookupRequest, context: Lo
       reject(new Error(why));
     };
     const over = () => end("the time of the lookup was over");
-    // An answer that the clock jumped over has its turn first.
+    // A result that arrived during a clock jump goes first.
     let isOver = false;
     const late = () => isOver || end(`a provider gave no answer within ${Math.floor(ms)} ms`);
     const cancel = clock.after(ms, () => void nextTurn(late));
@@ -117,7 +123,7 @@ function askWithin(provider: LookupProvider, request: LookupRequest, context: Lo
   });
 }
 
-/** What is known, and what a later source adds to it. */
+/** The known facts, with those that a later source adds. */
 function merged(known: LookupFacts, more: LookupFacts): LookupFacts {
   const { carrier, country_code, mcc, mnc, number_ported } = more;
   const line_type = more.line_type === "Unknown" ? undefined : more.line_type;
@@ -132,21 +138,21 @@ function contradicts(known: LookupFacts, later: Partially): boolean {
   return differ("line_type") || differ("country_code") || differ("mcc") || differ("mnc");
 }
 
-/** Whether the network of one source may be filled with what another says of it: it has none, or both name the same. */
+/** Whether another source may complete a network: it has none yet, or both name the same one. */
 function namesSameNetwork(known: LookupFacts, later: LookupFacts): boolean {
   if (known.carrier === undefined && known.mcc === undefined) return true;
   if (known.mcc !== undefined && known.mnc !== undefined && known.mcc === later.mcc && known.mnc === later.mnc) return true;
   return known.carrier !== undefined && known.carrier === later.carrier;
 }
 
-/** Kinds of line that are in a mobile network. */
+/** Line types that belong to a mobile network. */
 const mobileKinds: readonly (string | undefined)[] = [undefined, "Mobile", "Voip", "Pager"];
 
 function isEnough(known: LookupFacts, wants: readonly WantedFact[]): boolean {
   return wants.every((field) => known[field] !== undefined || ((field === "mcc" || field === "mnc") && !mobileKinds.includes(known.line_type)));
 }
 
-/** Facts of which some are `undefined`, which is as good as absent. */
+/** Facts of which some may be `undefined`, which is the same as absent. */
 type Partially = { readonly [field in keyof LookupFacts]?: LookupFacts[field] | undefined };
 
 function defined(facts: Partially): LookupFacts {

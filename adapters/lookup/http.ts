@@ -9,30 +9,39 @@ import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./p
 
 export type { AnswerTest };
 
-/** Where a fact stands in an answer: a path of its JSON (`"results.0.ported"`), or a function. */
+/** Where a fact is in a response: a path in its JSON (`"results.0.ported"`), or a function. */
 export type AnswerField = string | ((answer: CarrierAnswer) => unknown);
 
 export interface HttpLookupOptions extends Omit<LookupOptions, "baseUrl"> {
-  /** A template: `{number}` (`+14155552671`), `{number_digits}` (`14155552671`) and `{country}` stand for what is asked for, in a URL percent-encoded. */
+  /**
+   * A template with the placeholders `{number}` (`+14155552671`), `{number_digits}` (`14155552671`) and `{country}`,
+   * percent-encoded in URLs.
+   */
   readonly url: Template;
-  /** Default: POST, and GET when there is neither `form` nor `json`. */
+  /** Default: POST, or GET without `form` and `json`. */
   readonly method?: "POST" | "GET";
-  /** Templates; or a function of the number, for APIs whose requests are signed. */
+  /** Templates; or a function of the number, for APIs with signed requests. */
   readonly headers?: Readonly<Record<string, Template>> | ((number: string) => Readonly<Record<string, string>>);
-  /** Fields of a form. */
+  /** Form fields. */
   readonly form?: Readonly<Record<string, Template>>;
   readonly json?: JsonTemplate;
-  /** Where the facts stand; at least one of them. `mccmnc` is MCC and MNC in one, as `20801` or `208-01`, and goes before `mcc` and `mnc`. */
+  /**
+   * Where the facts are; at least one. `mccmnc` is MCC and MNC together, as `20801` or `208-01`, and overrides `mcc`
+   * and `mnc`.
+   */
   readonly facts: { readonly [field in "carrier" | "line_type" | "mcc" | "mnc" | "mccmnc" | "number_ported"]?: AnswerField };
-  /** The source's words for kinds of lines, in any case, in ours. A word that is not listed says nothing. Default: none. */
+  /** Maps the source's line type words, in any case, to ours. Unlisted words are ignored. Default: none. */
   readonly lineTypes?: Readonly<Record<string, NonNullable<LookupFacts["line_type"]>>>;
-  /** The source's words for porting besides `true` and `false`, for example `{ Y: true, N: false }`. Leave out the word of a source that says "no" where it does not know. Default: none. */
+  /**
+   * The source's porting words in addition to `true` and `false`, for example `{ Y: true, N: false }`. Leave out "no"
+   * if the source also says it when it does not know. Default: none.
+   */
   readonly portedWords?: Readonly<Record<string, boolean>>;
-  /** Where the answer names its number, with or without `+`: an answer about another one is a failure. */
+  /** Where the response names its number, with or without `+`: a response about another number is a failure. */
   readonly number: AnswerField;
-  /** An answer of any status says that the source does not know the number when this holds. Default: status 404. */
+  /** A response of any status means that the source does not know the number if this matches. Default: status 404. */
   readonly unknown?: AnswerTest;
-  /** Where the source's error code is, for the log: a path of the answer's JSON. */
+  /** Where the source's error code is, for the log: a path in the response's JSON. */
   readonly errorCode?: string;
 }
 
@@ -40,9 +49,9 @@ const placeholders = ["number", "number_digits", "country"] as const;
 type Placeholder = (typeof placeholders)[number];
 
 /**
- * Asks any source over HTTP that answers a request with JSON: HLR and MNP lookups, an aggregator, a service of one's own.
+ * Looks numbers up with any HTTP source that returns JSON: HLR and MNP lookups, an aggregator, your own service.
  *
- * @throws TypeError for an unknown placeholder, a template without the number, facts that are missing, and options that cannot be used.
+ * @throws TypeError for an unknown placeholder, a template without the number, missing facts, and invalid options.
  */
 export function httpLookup(options: HttpLookupOptions): LookupProvider {
   const name = "httpLookup";

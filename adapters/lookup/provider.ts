@@ -5,36 +5,43 @@ import { ask, type CarrierAnswer, type CarrierRequest } from "../kit/request.js"
 import { digits } from "../kit/spelling.js";
 import { openTransport, type TransportOptions, transportOptions } from "../kit/transport.js";
 
-/** Options that every lookup provider takes. */
+/** Options of every lookup provider. */
 export interface LookupOptions extends TransportOptions {
-  /** What one lookup costs at most, in the unit of `policy.limits.spend`, which it counts towards; needed where there is a ceiling. Default: not known. */
+  /**
+   * Maximum cost of one lookup, in the unit of `policy.limits.spend`, to which it counts; required if that limit is
+   * set. Default: unknown.
+   */
   readonly price?: number;
 }
 
 export const lookupOptions: OptionNames<LookupOptions> = { price: true, ...transportOptions };
 
-/** What one provider's API asks for: how a number is asked for, and what its answers mean. */
+/** One provider's API: how to build a request and what its responses mean. */
 export interface LookupApi {
-  /** The provider's public address, without the path of an operation. */
+  /** The provider's public base URL, without an operation's path. */
   readonly url: string;
   request(asked: LookupRequest, baseUrl: string): CarrierRequest;
-  /** Whether an answer of any status says that the provider has nothing on the number, or may not tell. */
+  /** Whether a response of any status means that the provider has no data on the number, or may not disclose it. */
   unknown(answer: CarrierAnswer): boolean;
-  /** Which number an answer of 200 to 299 is about, with or without `+`. */
+  /** The number that a response of 200 to 299 is about, with or without `+`. */
   number(answer: CarrierAnswer): unknown;
-  /** Reads an answer of 200 to 299, of which `fact` passes what has its form. `undefined`: it is not in the provider's form. */
+  /**
+   * Reads a response of 200 to 299; use `fact` to keep only well-formed values. `undefined`: the response has an
+   * unexpected form.
+   */
   read(answer: CarrierAnswer): (LookupFacts & Pick<LookupAnswer, "incomplete" | "failed">) | undefined;
-  /** The provider's own code in an answer. Default: none. */
+  /** The provider's own error code in a response. Default: none. */
   errorCode?(answer: CarrierAnswer): unknown;
 }
 
 /**
- * A lookup provider over HTTP. One request for a lookup and never a second one, no redirect followed.
+ * A lookup provider over HTTP. It makes one request per lookup, with no retry, and follows no redirect.
  *
- * It fails, and so says nothing of the number, without a connection, without an answer in time, at a status outside 200 to 299 that does not say "unknown", and at an answer that is not in the provider's form or is about another number.
- * What was surely not sent, or was answered outside 200 to 299, costs nothing.
+ * It fails, without a result for the number, if there is no connection or no response in time, at a status outside 200
+ * to 299 that does not mean "unknown", and at a response in an unexpected form or about another number.
+ * Requests that were definitely not sent, or got a status outside 200 to 299, cost nothing.
  *
- * @throws TypeError for options that cannot be used.
+ * @throws TypeError for invalid options.
  */
 export function lookupOver(name: string, options: LookupOptions, api: LookupApi): LookupProvider {
   const { price } = options;
@@ -64,25 +71,25 @@ export function lookupOver(name: string, options: LookupOptions, api: LookupApi)
   };
 }
 
-/** @param price What it cost all the same. Default: the provider's price. */
+/** @param price What the failed lookup cost. Default: the provider's price. */
 function failure(name: string, reason: string, price?: number): Error {
   return Object.assign(new Error(`${name}: ${reason}`), price === undefined ? {} : { price });
 }
 
 const forms = { carrier: /^(?=.*\S)\P{Cc}{1,128}$/u, mcc: /^\d{3}$/, mnc: /^\d{2,3}$/ };
 
-/** One fact under its name where the value has its form; nothing else. */
+/** Returns one fact under its name if the value is well-formed; otherwise nothing. */
 export function fact(field: keyof typeof forms, value: unknown): LookupFacts {
   return typeof value === "string" && forms[field].test(value) ? { [field]: value } : {};
 }
 
-/** The provider's word for a kind of line, in any case, in ours; words that are not listed say nothing. */
+/** Maps the provider's line type, in any case, to ours; unlisted words are ignored. */
 export function lineTypeOf(words: ReadonlyMap<string, NonNullable<LookupFacts["line_type"]>>, word: unknown): LookupFacts {
   const line_type = typeof word === "string" ? words.get(word.toLowerCase()) : undefined;
   return line_type === undefined ? {} : { line_type };
 }
 
-/** MCC and MNC, which belong together: `20801` is `208` and `01`, `310260` is `310` and `260`. */
+/** Splits MCC and MNC: `20801` is `208` and `01`, `310260` is `310` and `260`. */
 export function networkOf(code: unknown): LookupFacts {
   const text = typeof code === "number" ? String(code) : code;
   const [, mcc, mnc] = typeof text === "string" ? (/^(\d{3})-?(\d{2,3})$/.exec(text) ?? []) : [];

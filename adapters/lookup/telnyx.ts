@@ -7,7 +7,7 @@ export interface TelnyxLookupOptions extends LookupOptions {
   readonly apiKey: string;
 }
 
-/** `fixed line or mobile`, `personal number` and `unknown` say nothing. */
+/** `fixed line or mobile`, `personal number` and `unknown` are ignored. */
 const lineTypes = new Map([
   ["fixed line", "FixedLine"],
   ["mobile", "Mobile"],
@@ -26,10 +26,14 @@ const ported = new Map<unknown, boolean>([
 ]);
 
 /**
- * Asks Telnyx' Number Lookup ("Lookup phone number data", developers.telnyx.com/api-reference/number-lookup/lookup-phone-number-data): `GET /v2/number_lookup/{number}?type=carrier`, a bearer key.
- * It knows carrier and line type; MCC and MNC "on accounts enabled for MCC/MNC data"; porting of North American numbers. What it will not tell (422, as Canadian numbers unless the account is enabled for them) is unknown.
+ * Looks numbers up with Telnyx' Number Lookup ("Lookup phone number data",
+ * developers.telnyx.com/api-reference/number-lookup/lookup-phone-number-data): `GET
+ * /v2/number_lookup/{number}?type=carrier`, a bearer key.
+ * It returns carrier and line type; MCC and MNC "on accounts enabled for MCC/MNC data"; porting of North American
+ * numbers. Numbers it may not disclose (422, such as Canadian numbers unless the account is enabled for them) are
+ * unknown.
  *
- * @throws TypeError for a missing key, and for options that cannot be used.
+ * @throws TypeError for a missing key and invalid options.
  */
 export function telnyxLookup(options: TelnyxLookupOptions): LookupProvider {
   const name = "telnyxLookup";

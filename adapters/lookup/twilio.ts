@@ -9,11 +9,11 @@ export interface TwilioLookupOptions extends LookupOptions {
   readonly accountSid: string;
   /** The account's auth token, or the secret of `apiKeySid`. */
   readonly authToken: string;
-  /** `SK…`: an API key to use instead of the account's own token; then `authToken` is its secret. */
+  /** `SK…`: an API key to use instead of the account's auth token; `authToken` is then its secret. */
   readonly apiKeySid?: string;
 }
 
-/** `personal` (follow-me) numbers lead to any kind of line, and `unknown` says nothing. */
+/** `personal` (follow-me) numbers may lead to any line type; they and `unknown` are ignored. */
 const lineTypes = new Map([
   ["landline", "FixedLine"],
   ["mobile", "Mobile"],
@@ -27,14 +27,19 @@ const lineTypes = new Map([
   ["pager", "Pager"],
 ] as const);
 
-/** Of the number's country, not of the moment: out of coverage, Canada without approval, a country that the package does not have. */
+/**
+ * Errors of the number's country, not temporary: no coverage, Canada without approval, a country not in the package.
+ */
 const untold = new Set(["60600", "60601", "60607"]);
 
 /**
- * Asks Twilio's Lookup v2, package Line Type Intelligence ("Line Type Intelligence", twilio.com/docs/lookup/v2-api/line-type-intelligence): `GET /v2/PhoneNumbers/{number}?Fields=line_type_intelligence`, basic authentication.
- * It knows carrier, line type, MCC and MNC, not porting. "Canadian phone numbers require special approval": without it they are unknown.
+ * Looks numbers up with Twilio's Lookup v2, package Line Type Intelligence ("Line Type Intelligence",
+ * twilio.com/docs/lookup/v2-api/line-type-intelligence): `GET /v2/PhoneNumbers/{number}?Fields=line_type_intelligence`,
+ * basic authentication.
+ * It returns carrier, line type, MCC and MNC, but not porting. "Canadian phone numbers require special approval":
+ * without it they are unknown.
  *
- * @throws TypeError for missing credentials, and for options that cannot be used.
+ * @throws TypeError for missing credentials and invalid options.
  */
 export function twilioLookup(options: TwilioLookupOptions): LookupProvider {
   const name = "twilioLookup";

@@ -6,7 +6,7 @@ import { applicationToken } from "../kit/vonage-token.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOptions, lookupOver, networkOf } from "./provider.js";
 
 export interface VonageLookupOptions extends LookupOptions {
-  /** Of an application of the Vonage dashboard; the API takes nothing but its tokens. */
+  /** Of an application in the Vonage dashboard; the API only accepts its tokens. */
   readonly applicationId: string;
   /** PEM. */
   readonly privateKey: string;
@@ -20,15 +20,18 @@ const lineTypes = new Map([
   ["virtual", "Voip"],
 ] as const);
 
-/** Of the number or its country, not of the moment. */
+/** Errors of the number or its country, not temporary. */
 const untold = new Set<unknown>(["NO_COVERAGE", "NOT_FOUND", "INVALID_NUMBER_FORMAT", "UNSUPPORTED_NETWORK_TYPE"]);
 const told = new Set<unknown>(["OK", "PARTIAL_SUCCESS"]);
 
 /**
- * Asks Vonage's Identity Insights ("Identity Insights API", developer.vonage.com/en/api/identity-insights), which replaces Number Insight: `POST /identity-insights/v1/requests`, JSON, a token of the application; the insights `format`, `original_carrier` and `current_carrier`.
- * Carrier, MCC and MNC are those of the current carrier, which Vonage knows of mobile numbers only; a number is ported where its current network is not the original one. The API of Europe answers, unless `baseUrl` names another region's.
+ * Looks numbers up with Vonage's Identity Insights ("Identity Insights API",
+ * developer.vonage.com/en/api/identity-insights), which replaces Number Insight: `POST /identity-insights/v1/requests`,
+ * JSON, an application token; insights `format`, `original_carrier` and `current_carrier`.
+ * Carrier, MCC and MNC are those of the current carrier, known for mobile numbers only. A number is ported if its
+ * current network is not the original one. Default region: Europe; set `baseUrl` for another.
  *
- * @throws TypeError for missing credentials, a private key that is none, and options that cannot be used.
+ * @throws TypeError for missing credentials, an invalid private key, and invalid options.
  */
 export function vonageLookup(options: VonageLookupOptions): LookupProvider {
   const name = "vonageLookup";
@@ -68,7 +71,7 @@ function statusOf(json: unknown, insight: string): unknown {
   return pick(json, "insights", insight, "status", "code");
 }
 
-/** An insight that tells something. */
+/** An insight with data. */
 function insightOf(json: unknown, insight: string): unknown {
   return told.has(statusOf(json, insight)) ? pick(json, "insights", insight) : undefined;
 }

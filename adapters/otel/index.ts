@@ -3,26 +3,30 @@ import type { Step, Telemetry } from "../../src/ports/telemetry.js";
 import { onlyOptions } from "../kit/option-fault.js";
 
 export interface OpenTelemetryOptions {
-  /** Default: that of the global provider, by the name `phoneproof`. */
+  /** Default: the global provider's tracer named `phoneproof`. */
   readonly tracer?: Tracer | undefined;
-  /** Default: that of the global provider, by the name `phoneproof`. */
+  /** Default: the global provider's meter named `phoneproof`. */
   readonly meter?: Meter | undefined;
 }
 
-/** Upper bounds of the buckets, in seconds. */
+/** Upper bounds of the histogram buckets, in seconds. */
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const kinds = { operation: SpanKind.INTERNAL, store: SpanKind.CLIENT, carrier: SpanKind.CLIENT } as const;
 
 /**
- * Spans and metrics for OpenTelemetry, by its API alone (`@opentelemetry/api`, an optional peer): `createVerifier({ …, telemetry: openTelemetry() })`. Register your SDK before; without one, nothing is recorded.
+ * Spans and metrics for OpenTelemetry, through its API only (`@opentelemetry/api`, an optional peer): `createVerifier({
+ * …, telemetry: openTelemetry() })`. Register your SDK first; without an SDK nothing is recorded.
  *
- * Spans: `phoneproof create`, `retry`, `check` and `lookup`, children of whatever span is active (your framework's), and under them `phoneproof store <method>` and `phoneproof carrier send`. Attributes: `phoneproof.result`, for sends `phoneproof.attempt` and
- * `phoneproof.country`; a step that fails has the status ERROR and the error's class, never its message, which may quote a number.
+ * Spans: `phoneproof create`, `retry`, `check` and `lookup`, children of the active span (your framework's); under them
+ * `phoneproof store <method>` and `phoneproof carrier send`. Attributes: `phoneproof.result`; for sends
+ * `phoneproof.attempt` and `phoneproof.country`. A failed step has the status ERROR and the error's class, never its
+ * message, which may contain a number.
  *
- * Metrics: the counters and gauges of `verifier.metrics()` with dots for underscores and without `_total`, read when the SDK collects; and the histogram `phoneproof.step.duration`, in seconds, by `kind`, `name` and `result`.
+ * Metrics: the counters and gauges of `verifier.metrics()`, with dots for underscores and without `_total`, read when
+ * the SDK collects; and the histogram `phoneproof.step.duration`, in seconds, by `kind`, `name` and `result`.
  *
- * @throws TypeError for an option that is none.
+ * @throws TypeError for an unknown option.
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   onlyOptions("openTelemetry", options, { tracer: true, meter: true });
@@ -79,7 +83,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   };
 }
 
-/** Marks the span; the code of a fault of ours (`unavailable`, `bad_request`), or the error's class. */
+/** Marks the span as failed, with the code of our error (`unavailable`, `bad_request`) or the error's class. */
 function failed(span: Span, error: unknown): string {
   const { code, name } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown; name?: unknown };
   const word = name === "VerifierError" && typeof code === "string" ? code : "error";

@@ -8,12 +8,12 @@ import { badSignature, bodyForm, malformed, openUrlSecret, readReport, type Stat
 import type { Variables } from "./kit/variables.js";
 
 export interface AfricasTalkingSenderOptions extends CarrierOptions<string> {
-  /** The app's username; `sandbox` sends to the sandbox's address. */
+  /** The app's username; `sandbox` sends to the sandbox. */
   readonly username: string;
   readonly apiKey: string;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender africastalking` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender africastalking`. */
 export const africasTalkingVariables: Variables = {
   needs: { username: "AFRICASTALKING_USERNAME", apiKey: "AFRICASTALKING_API_KEY" },
   may: { from: "AFRICASTALKING_FROM", baseUrl: "AFRICASTALKING_BASE_URL" },
@@ -22,8 +22,8 @@ export const africasTalkingVariables: Variables = {
 /** "100: Processed, 101: Sent, 102: Queued". */
 const taken = new Set([100, 101, 102]);
 /**
- * 402 InvalidSenderId, 403 InvalidPhoneNumber, 404 UnsupportedNumberType, 405 InsufficientBalance, 406 UserInBlacklist, 407 CouldNotRoute, 409
- * DoNotDisturbRejection, 502 RejectedByGateway.
+ * 402 InvalidSenderId, 403 InvalidPhoneNumber, 404 UnsupportedNumberType, 405 InsufficientBalance,
+ * 406 UserInBlacklist, 407 CouldNotRoute, 409 DoNotDisturbRejection, 502 RejectedByGateway.
  */
 const refused = new Set([402, 403, 404, 405, 406, 407, 409, 502]);
 
@@ -31,12 +31,12 @@ const refused = new Set([402, 403, 404, 405, 406, 407, 409, 502]);
 const provider = "africastalking";
 
 /**
- * Sends by Africa's Talking's messaging API ("Sending SMS", developers.africastalking.com/docs/sms/sending/bulk): `POST /version1/messaging`, a form, an
- * API key. Without `from` the account's default is used, a shared short code.
- * The recipient's `statusCode` decides; 401 RiskHold, 500 InternalServerError and 501 GatewayError leave it open. Its receipts go to the URL set in the
- * dashboard and name the carrier's id, and it takes no idempotency key.
+ * Sends through Africa's Talking's messaging API ("Sending SMS", developers.africastalking.com/docs/sms/sending/bulk):
+ * `POST /version1/messaging`, a form, an API key. Without `from`, the account's default is used, a shared short code.
+ * The recipient's `statusCode` decides; 401 RiskHold, 500 InternalServerError and 501 GatewayError are unknown.
+ * Receipts go to the URL set in the dashboard and name the carrier's id. There is no idempotency key.
  *
- * @throws TypeError for missing credentials, and for options that cannot be used.
+ * @throws TypeError for missing credentials and invalid options.
  */
 export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsSender {
   const name = "africasTalkingSender";
@@ -64,7 +64,7 @@ export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsS
       const code = pick(recipients, 0, "statusCode");
       if (typeof code === "number" && taken.has(code)) return acceptedAs(pick(recipients, 0, "messageId"));
       if (typeof code === "number" && refused.has(code)) return rejectedWith(code);
-      // No recipient at all: the message was turned down as a whole, and `Message` says why ("InvalidSenderId").
+      // No recipients: the whole message was rejected, and `Message` gives the reason ("InvalidSenderId").
       if (Array.isArray(recipients) && recipients.length === 0) return rejectedWith(pick(json, "SMSMessageData", "Message"));
       return { outcome: "unknown", reason: typeof code === "number" ? `the carrier holds it back, code ${code}` : "the carrier's answer is not in its form" };
     },
@@ -83,11 +83,12 @@ const words: StatusWords = new Map([
 ]);
 
 /**
- * Africa's Talking's delivery reports ("Delivery reports", docs.africastalking.com/sms/notifications): a form with `id` and `status`, to the one
- * URL set in the dashboard. They bear no signature: a secret in that URL vouches for them, `https://…/receipts/africastalking?key=<secret>`.
+ * Reads Africa's Talking's delivery reports ("Delivery reports", docs.africastalking.com/sms/notifications): a form
+ * with `id` and `status`, sent to the one URL set in the dashboard. They are unsigned; a secret in that URL
+ * authenticates them: `https://…/receipts/africastalking?key=<secret>`.
  *
- * @param options.secret 16 or more letters, digits, `-`, `.`, `_` or `~`; several while it is being changed.
- * @throws TypeError when `secret` is missing or can be guessed, and for an option that is none.
+ * @param options.secret 16 or more letters, digits, `-`, `.`, `_` or `~`; a list allows rotation.
+ * @throws TypeError if `secret` is missing or guessable, and for an unknown option.
  */
 export function africasTalkingReceipts(options: { readonly secret: string | readonly string[] }): ReceiptSource {
   onlyOptions("africasTalkingReceipts", options, { secret: true });

@@ -5,7 +5,7 @@ import type { Fetch } from "../kit/transport.js";
 import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sns.js";
 
-/** Where the sender puts our reference into `Context`, which events repeat. */
+/** The `Context` key under which the sender puts our reference; events repeat it. */
 export const contextKey = "phoneproof";
 
 const words: StatusWords = new Map([
@@ -27,17 +27,19 @@ const words: StatusWords = new Map([
 ]);
 
 /**
- * Events of AWS End User Messaging SMS from an SNS topic, subscribed by https without raw message delivery ("Event types" and "Example event data",
- * docs.aws.amazon.com/sms-voice/latest/userguide/configuration-sets-event-types.html;
- * "Verifying the signatures of Amazon SNS messages", docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html). A subscription to our URL is
- * confirmed by itself.
- * "Depending on the destination country the TEXT_DELIVERED and TEXT_SUCCESSFUL events may be used interchangeably": a final TEXT_SUCCESSFUL counts as
- * delivered, another one as in transit.
+ * Reads AWS End User Messaging SMS events from an SNS topic, subscribed by https without raw message delivery ("Event
+ * types" and "Example event data", docs.aws.amazon.com/sms-voice/latest/userguide/configuration-sets-event-types.html;
+ * "Verifying the signatures of Amazon SNS messages",
+ * docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html).
+ * A subscription to our URL is confirmed automatically.
+ * "Depending on the destination country the TEXT_DELIVERED and TEXT_SUCCESSFUL events may be used interchangeably": a
+ * final TEXT_SUCCESSFUL counts as delivered, any other as in transit.
  *
- * @param options.topicArn The topic or topics that count: SNS signs for everyone's topics.
+ * @param options.topicArn The accepted topic or topics: SNS signs messages of any account's topic.
  * @param options.fetch Fetches certificates and confirms subscriptions. Default: the global `fetch`.
- * @param options.tolerance Seconds between the signed time, that of publication, and now; retries come late. Default: 3600.
- * @throws TypeError when `topicArn` is missing or is no ARN of a topic, and for an option that is none.
+ * @param options.tolerance Maximum seconds between the signed publication time and now; retries arrive late. Default:
+ * 3600.
+ * @throws TypeError if `topicArn` is missing or not a topic ARN, and for an unknown option.
  */
 export function awsReceipts(options: { readonly topicArn: string | readonly string[]; readonly fetch?: Fetch; readonly tolerance?: number }): ReceiptSource {
   const name = "awsReceipts";
@@ -68,7 +70,7 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
       if (sns.type === "UnsubscribeConfirmation") return { receipts: [] };
       const event = parseJson(sns.message);
       const eventType = pick(event, "eventType");
-      // Voice and media events may share the topic.
+      // Voice and media events may use the same topic.
       if (typeof eventType === "string" && !eventType.startsWith("TEXT_")) return { receipts: [] };
       const at = pick(event, "eventTimestamp");
       const undelivered = typeof eventType === "string" && words.get(eventType.toLowerCase()) === "undeliverable";
@@ -86,7 +88,7 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
   };
 }
 
-/** SNS repeats what is answered by 500 and above, and nothing that is answered by 4xx. */
+/** SNS retries after a response of 500 and above, but not after 4xx. */
 const tryAgain: ReceiptReading = { receipts: [], reply: { status: 503, body: "", contentType: "text/plain" } };
 
 function toReading({ refused, reason }: SnsRefusal): ReceiptReading {

@@ -31,18 +31,21 @@ export interface AwsClient {
 }
 
 interface EventOptions {
-  /** The configuration set whose event destination gets the receipts. */
+  /** The configuration set whose event destination receives the events. */
   readonly configurationSet?: string;
 }
 
-/** Signed requests by our own code. */
+/** Requests signed by this library. */
 export interface AwsSignedOptions extends EventOptions, CarrierOptions {
   readonly region: string;
-  /** Asked anew for each message when it is a function: credentials that expire. */
+  /** A function is called for each message: use it for credentials that expire. */
   readonly credentials: AwsCredentials | (() => AwsCredentials | Promise<AwsCredentials>);
 }
 
-/** The user's own SDK client. Make it with `maxAttempts: 1`: the SDK repeats a failed request by itself, and a repeated message is a second message. */
+/**
+ * Your own SDK client. Create it with `maxAttempts: 1`: the SDK retries failed requests, and each retry could send a
+ * second message.
+ */
 export interface AwsClientOptions extends EventOptions, SenderOptions {
   readonly client: AwsClient;
   /** `SendTextMessageCommand` of `@aws-sdk/client-pinpoint-sms-voice-v2`. */
@@ -51,24 +54,26 @@ export interface AwsClientOptions extends EventOptions, SenderOptions {
   ) => unknown;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender aws` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender aws`. */
 export const awsVariables: Variables = {
   needs: { accessKeyId: "AWS_ACCESS_KEY_ID", secretAccessKey: "AWS_SECRET_ACCESS_KEY", region: "AWS_REGION" },
   may: { sessionToken: "AWS_SESSION_TOKEN", from: "AWS_FROM", baseUrl: "AWS_BASE_URL" },
 };
 
-/** What `TimeToLive` may be, in seconds. */
+/** Limits of `TimeToLive`, in seconds. */
 const shortestLife = 5;
 const longestLife = 259_200;
 
 /**
- * Sends by AWS End User Messaging SMS ("SendTextMessage", docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_SendTextMessage.html), by
- * Signature Version 4 or by the user's SDK client. `from`: a phone number, a sender id or a pool, or its id or ARN; without it the service chooses among the account's identities.
- * `Context` holds our reference, and is repeated in events; a message's end goes along as `TimeToLive`, the ids of a registered text as `DestinationCountryParameters`. With `conversions` (and signed requests) each code that was typed is told
- * ("PutMessageFeedback", same reference; AWS takes a message that is not told within the hour for failed). There is no receipt URL for a message
- * and no idempotency key.
+ * Sends through AWS End User Messaging SMS ("SendTextMessage",
+ * docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_SendTextMessage.html), with Signature Version 4 or
+ * your SDK client. `from`: a phone number, sender id or pool, or its id or ARN; without it AWS chooses.
+ * `Context` holds our reference, which events repeat. The expiry is sent as `TimeToLive`, the ids of a registered text
+ * as `DestinationCountryParameters`. With `conversions` (and signed requests), entered codes are reported
+ * ("PutMessageFeedback", same reference); AWS treats messages without feedback within an hour as failed. There is no
+ * receipt URL per message and no idempotency key.
  *
- * @throws TypeError for a missing region, credentials, client or command, and for options that cannot be used.
+ * @throws TypeError for a missing region, credentials, client or command, and for invalid options.
  */
 export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSender {
   const name = "awsSender";
@@ -100,7 +105,9 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
         .split("#")
         .at(-1),
     conversion: (MessageId, { baseUrl }) => signed(baseUrl, "PutMessageFeedback", { MessageId, MessageFeedbackStatus: "RECEIVED" }),
-    // "Describes the current monthly spend limits", docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_DescribeSpendLimits.html; a policy may well not allow it.
+    // "Describes the current monthly spend limits",
+    // docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_DescribeSpendLimits.html; an IAM policy may deny
+    // it.
     credentials: ({ baseUrl }) => signed(baseUrl, "DescribeSpendLimits", { MaxResults: 1 }),
     refusesCredentials: (code) => ["UnrecognizedClientException", "InvalidSignatureException", "InvalidClientTokenId", "ExpiredTokenException"].includes(code),
   });
@@ -165,8 +172,8 @@ function clientSender(name: string, options: AwsClientOptions): SmsSender {
 }
 
 /**
- * Errors of the SDK: `$fault` says whose fault a service's answer names; credentials that cannot be had and connections that never stood leave the
- * message unsent.
+ * SDK errors: `$fault` says who caused a service error. Missing credentials and failed connections mean that the
+ * message was not sent.
  */
 function judgeError(error: unknown, context: SendContext): SendOutcome {
   const reason = errorToken((error as { name?: unknown } | null | undefined)?.name) ?? "an error without a name";

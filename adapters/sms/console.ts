@@ -5,13 +5,13 @@ import { onlyOptions } from "../kit/option-fault.js";
 const columns = 56;
 
 /**
- * A sender that prints each message, code included, to the terminal: for development. Every message counts as `accepted`.
+ * A sender for development that prints each message, including the code, to the terminal. Every message is `accepted`.
  *
- * It refuses to be made when `NODE_ENV` is `production`, because whoever reads the log could then use the codes.
+ * It is not available when `NODE_ENV` is `production`, because anyone who can read the log could use the codes.
  *
- * @param options.write Takes the printed text, line breaks included. Default: the standard output.
- * @param options.allowInProduction `true` prints codes in production all the same. Default: `false`.
- * @throws Error when `NODE_ENV` is `production` and `allowInProduction` is not `true`; TypeError for an option that is none.
+ * @param options.write Receives the printed text with its line breaks. Default: standard output.
+ * @param options.allowInProduction `true` prints codes in production too. Default: `false`.
+ * @throws Error if `NODE_ENV` is `production` and `allowInProduction` is not `true`; TypeError for an unknown option.
  */
 export function consoleSender(options: { readonly write?: (text: string) => void; readonly allowInProduction?: boolean } = {}): SmsSender {
   onlyOptions("consoleSender", options, { write: true, allowInProduction: true });
@@ -29,14 +29,14 @@ export function consoleSender(options: { readonly write?: (text: string) => void
   };
 }
 
-/** The text in a frame with a title. Control characters are shown as `?`, so that no text can steer the terminal. */
+/** Frames the text with a title. Control characters become `?`, so that no text can control the terminal. */
 function box(title: string, text: string): string {
   const lines = text.split("\n").flatMap((line) => wrap(line.replace(/\p{C}/gu, "?")));
   const width = Math.max(title.length + 1, ...lines.map((line) => line.length));
   return [`┌ ${title} ${"─".repeat(width - title.length)}┐`, ...lines.map((line) => `│ ${line.padEnd(width)} │`), `└${"─".repeat(width + 2)}┘`, ""].join("\n");
 }
 
-/** Lines of at most `columns` characters, broken at spaces where there are any. */
+/** Breaks a line into pieces of up to `columns` characters, at spaces if possible. */
 function wrap(line: string): string[] {
   const lines: string[] = [];
   let rest = line;

@@ -3,10 +3,11 @@ import type { SmsMessage } from "../../src/ports/sms-sender.js";
 import { digits } from "../kit/spelling.js";
 
 /**
- * What a template for messages may have in it: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`, `{from}`, `{country}`, `{authentication_uuid}`, `{attempt}`;
- * for receipts `{reference}`, which the carrier should echo, and `{receipt_url}`;
- * for texts outside GSM-7 `{is_unicode}` (1, else 0) and `{coding}` (2, else 0, as Kannel has it).
- * One that the message has no value for becomes empty.
+ * Placeholders of a message template: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`,
+ * `{from}`, `{country}`, `{authentication_uuid}`, `{attempt}`.
+ * For receipts: `{reference}`, which the carrier should echo, and `{receipt_url}`.
+ * For texts outside GSM-7: `{is_unicode}` (1, else 0) and `{coding}` (2, else 0, as in Kannel).
+ * A placeholder without a value becomes empty.
  */
 export const placeholders = [
   "to",
@@ -25,7 +26,7 @@ export const placeholders = [
 
 export type Placeholder = (typeof placeholders)[number];
 
-/** What each placeholder stands for in one message. */
+/** Returns the value of each placeholder for one message. */
 export function valuesOf(message: SmsMessage, from: string | undefined): Record<Placeholder, string> {
   const unicode = !isGsm7(message.text);
   return {

@@ -14,41 +14,53 @@ import { bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readRe
 
 export type { AnswerTest };
 
-/** What a carrier said. */
+/** A carrier's response. */
 export type HttpAnswer = CarrierAnswer;
 
 export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "extra" | "conversions"> {
-  /** As `httpReceipts` names it. Default `"http"`. */
+  /** As in `httpReceipts`. Default: `"http"`. */
   readonly provider?: string;
-  /** A template, or a function of the message, which answers for its own escaping. */
+  /** A template, or a function of the message, which must do its own escaping. */
   readonly url: Template | ((message: SmsMessage, from: string | undefined) => string);
-  /** Default: POST, and GET when there is neither `form` nor `json` nor `body`. */
+  /** Default: POST, or GET without `form`, `json` and `body`. */
   readonly method?: "POST" | "PUT" | "GET";
   readonly headers?: Readonly<Record<string, Template>>;
-  /** Fields of a form. */
+  /** Form fields. */
   readonly form?: Readonly<Record<string, Template>>;
   readonly json?: JsonTemplate;
-  /** Any other body, made by the user, who answers for its escaping; say its `content-type` in `headers`. */
+  /** Any other body; the function must do its own escaping. Set its `content-type` in `headers`. */
   readonly body?: (message: SmsMessage, from: string | undefined) => string;
-  /** An answer of 200 to 299 counts as accepted when this holds, and is otherwise unknown. Left out: each of them counts as accepted. */
+  /**
+   * Test for acceptance: a response of 200 to 299 counts as accepted if it matches, otherwise as unknown. Default: all
+   * of them count as accepted.
+   */
   readonly accepted?: AnswerTest;
-  /** An answer of any status says that the message was surely not sent when this holds. Looked at first. */
+  /**
+   * Test for rejection, checked first: a matching response of any status means that the message was definitely not
+   * sent.
+   */
   readonly rejected?: AnswerTest;
-  /** Where the carrier's id of the message is: a path of the answer's JSON, the first group of a regular expression on its text, or a function. */
+  /**
+   * Where the carrier's message id is: a path in the response's JSON, a regular expression on its text (first group),
+   * or a function.
+   */
   readonly messageId?: string | RegExp | ((answer: HttpAnswer) => string | undefined);
-  /** Where the carrier's error code is, for reasons: a path of the answer's JSON. */
+  /** Where the carrier's error code is, for reasons: a path in the response's JSON. */
   readonly errorCode?: string;
-  /** `true`: the carrier's receipts come to one URL for all messages and name its id of the message, which is kept to find it by: `messageId` and `httpReceipts({ secret, … })` go with it. Default: `false`. */
+  /**
+   * `true`: the carrier posts all receipts to one URL and names its own message id, which is then stored for the
+   * lookup. Needs `messageId` and `httpReceipts({ secret, … })`. Default: `false`.
+   */
   readonly receiptsById?: boolean;
 }
 
 /**
- * Sends by any carrier with an API over HTTP: local aggregators, Kannel's `sendsms`. The request is a template; tests on the answer say what became of the
- * message, and where they say nothing the status does,
- * as for every sender over HTTP: 400 to 499 rejected, 500 and above unknown.
+ * Sends through any carrier with an HTTP API: local aggregators, Kannel's `sendsms`. The request is a template. Tests
+ * on the response decide the outcome; otherwise the status does, as for every HTTP sender: 400 to 499 is rejected, 500
+ * and above unknown.
  *
- * @throws TypeError for an unknown placeholder, a template with neither `{text}` nor `{code}` in it, more than one body, a `from` that is missing or
- * unused, and options that cannot be used.
+ * @throws TypeError for an unknown placeholder, a template with neither `{text}` nor `{code}`, more than one body, a
+ * missing or unused `from`, and invalid options.
  */
 export function httpSender(options: HttpSenderOptions): SmsSender {
   const name = "httpSender";
@@ -128,7 +140,7 @@ function requireProvider(name: string, provider = "http"): string {
   return provider;
 }
 
-/** All templates of the options, checked. */
+/** Returns all templates of the options, checked. */
 function openTemplates(name: string, options: HttpSenderOptions): string[] {
   const { url } = options;
   if (typeof url !== "function") {
@@ -173,29 +185,39 @@ function openMessageId(name: string, rule: HttpSenderOptions["messageId"]): (ans
 export interface HttpReceiptsOptions {
   /** Last segment of the route: lower-case letters. Default: `http`. */
   readonly provider?: string;
-  /** The carrier's words for a message's state, in any case, in ours. A word that is not listed is passed over. */
+  /** Maps the carrier's status words, in any case, to ours. Unlisted words are ignored. */
   readonly statuses: Readonly<Record<string, Receipt["status"]>>;
-  /** Name of the field that holds the state: in the query, in a form, or a path in JSON (`"data.status"`). Default: `status`. */
+  /**
+   * Name of the field with the status: in the query, in a form, or a path in JSON (`"data.status"`). Default: `status`.
+   */
   readonly status?: string;
-  /** Name of the field that holds the carrier's id of the message. Default: `id`. */
+  /** Name of the field with the carrier's message id. Default: `id`. */
   readonly messageId?: string;
   /** Name of the field in which the carrier echoes `{reference}`. */
   readonly reference?: string;
-  /** Name of the field with a time: after ISO 8601, or seconds or milliseconds since the epoch. */
+  /** Name of the field with a time: ISO 8601, or seconds or milliseconds since the epoch. */
   readonly at?: string;
   /** Name of the field with an error code. */
   readonly error?: string;
-  /** Where a list of reports is, for carriers that send several at once: a path in JSON, or the field of a form that holds JSON (`"response"`). A body that is a list by itself needs no word. */
+  /**
+   * Where the list of reports is, for carriers that send several at once: a path in JSON, or a form field that holds
+   * JSON (`"response"`). Not needed if the whole body is a list.
+   */
   readonly reports?: string;
-  /** For carriers that post to one URL set in their dashboard: a secret of 16 or more letters, digits, `-`, `.`, `_` or `~` in that URL, `https://…/receipts/<provider>?key=<secret>`. Several while it is being changed. Default: none, and only `{receipt_url}` and `{reference}` vouch for receipts. */
+  /**
+   * For carriers that post to one URL set in their dashboard: a secret of 16 or more letters, digits, `-`, `.`, `_` or
+   * `~` in that URL, `https://…/receipts/<provider>?key=<secret>`. A list allows rotation. Default: none; receipts are
+   * then authenticated by `{receipt_url}` and `{reference}` only.
+   */
   readonly secret?: string | readonly string[];
 }
 
 /**
- * Receipts of the carriers that `httpSender` is for: GET with a query, or POST with a form or JSON, one or several at once. They bear no signature: what vouches for them is our reference, in the
- * message's own URL or in a field that the carrier echoes; or a secret in the one URL of the dashboard, and then they may be found by the carrier's id, too (`receiptsById` of `httpSender`).
+ * Receipts for `httpSender` carriers: GET with a query, or POST with a form or JSON, one or several at once. They are
+ * unsigned. Our reference authenticates them, in the message's own URL or in an echoed field; or a secret in the
+ * dashboard's URL, which also allows lookup by the carrier's id (`receiptsById` of `httpSender`).
  *
- * @throws TypeError for a provider's name that is no route, without `statuses`, for a secret that can be guessed, and for an option that is none.
+ * @throws TypeError for an invalid provider name, missing `statuses`, a guessable secret, and an unknown option.
  */
 export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
   const name = "httpReceipts";
@@ -249,16 +271,16 @@ export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
   };
 }
 
-/** A list of reports: at a path of JSON, or in a form's field as JSON. */
+/** Returns the list of reports at a JSON path, or in a form field as JSON. */
 function listAt(path: string, json: unknown, form: URLSearchParams): readonly unknown[] | undefined {
   const found = isRecord(json) ? pick(json, ...path.split(".")) : parseJson(form.get(path) ?? "");
   return Array.isArray(found) ? found : undefined;
 }
 
-/** The first moment that is taken for milliseconds; as seconds it would be in the year 5138. */
+/** The smallest number read as milliseconds; as seconds it would be in the year 5138. */
 const firstMillisecond = 1e11;
 
-/** A time after ISO 8601, or in seconds or milliseconds since the epoch. */
+/** Parses ISO 8601, or seconds or milliseconds since the epoch. */
 function timeOf(value: unknown): number | undefined {
   const number = typeof value === "number" || (typeof value === "string" && /^\d{9,16}$/.test(value)) ? Number(value) : undefined;
   if (number === undefined) return isoTime(value);

@@ -1,22 +1,22 @@
 import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { onlyOptions } from "../kit/option-fault.js";
 
-/** A sender that keeps its messages, and what tests ask of it. */
+/** A sender that keeps its messages for inspection by tests. */
 export interface Inbox extends SmsSender {
-  /** Messages taken, oldest first. A message that was rejected is not among them; one of unknown outcome is. */
+  /** Messages sent, oldest first. Includes messages of unknown outcome, but not rejected ones. */
   readonly messages: readonly SmsMessage[];
   /** The newest message to a number, given as `+` and digits. */
   last(to: string): SmsMessage | undefined;
-  /** Forgets all messages. */
+  /** Removes all messages. */
   clear(): void;
 }
 
 /**
- * A sender for tests: keeps messages in memory, codes included, and sends nothing.
+ * A sender for tests: keeps messages in memory, including codes, and sends nothing.
  *
- * @param options.outcome What becomes of each message. Default: accepted under the id `inbox-1`, `inbox-2` and so on.
- * @param options.limit How many messages are kept; the oldest go first. Default: 1000.
- * @throws TypeError when `limit` is not a whole number above 0, and for an option that is none.
+ * @param options.outcome Outcome of each message. Default: accepted, with the ids `inbox-1`, `inbox-2` and so on.
+ * @param options.limit Maximum number of messages kept; the oldest are dropped. Default: 1000.
+ * @throws TypeError if `limit` is not a whole number above 0, and for an unknown option.
  */
 export function inboxSender(
   options: { readonly outcome?: SendOutcome | ((message: SmsMessage) => SendOutcome | Promise<SendOutcome>); readonly limit?: number } = {},

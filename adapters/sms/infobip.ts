@@ -9,26 +9,27 @@ import { bodyJson, isoTime, malformed, readReports, type StatusWords } from "./k
 import type { Variables } from "./kit/variables.js";
 
 export interface InfobipSenderOptions extends CarrierOptions {
-  /** The account's own address, `https://xxxxx.api.infobip.com`. */
+  /** The account's own base URL, `https://xxxxx.api.infobip.com`. */
   readonly baseUrl: string;
   readonly apiKey: string;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender infobip` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender infobip`. */
 export const infobipVariables: Variables = {
   needs: { baseUrl: "INFOBIP_BASE_URL", apiKey: "INFOBIP_API_KEY", from: "INFOBIP_FROM" },
   may: {},
 };
 
 /**
- * Sends by Infobip's SMS API, version 3 ("Send SMS messages", infobip.com/docs/api/channels/sms; "Message status codes",
- * infobip.com/docs/developer-resources/api-fundamentals/message-status-codes): `POST /sms/3/messages`, JSON, an API key.
- * The message id is ours, the idempotency key: Infobip refuses a second message under one id, so it is the idempotency key, and a refusal as
- * duplicate means that the first one was taken.
- * A message's receipt URL goes along as `webhooks.delivery.url`, our reference as `webhooks.callbackData`, which every report repeats; its end as `options.validityPeriod`, and the ids of a registered
- * text as `options.regional.indiaDlt`.
+ * Sends through Infobip's SMS API, version 3 ("Send SMS messages", infobip.com/docs/api/channels/sms; "Message status
+ * codes", infobip.com/docs/developer-resources/api-fundamentals/message-status-codes): `POST /sms/3/messages`, JSON, an
+ * API key.
+ * We choose the message id, so it works as idempotency key: Infobip rejects a second message with the same id, and a
+ * rejection as duplicate means that the first one was accepted.
+ * The receipt URL is sent as `webhooks.delivery.url`, our reference as `webhooks.callbackData` (every report repeats
+ * it), the expiry as `options.validityPeriod`, the ids of a registered text as `options.regional.indiaDlt`.
  *
- * @throws TypeError for a missing address, key or sender, and for options that cannot be used.
+ * @throws TypeError for a missing base URL, key or sender, and for invalid options.
  */
 export function infobipSender(options: InfobipSenderOptions): SmsSender {
   const name = "infobipSender";
@@ -73,7 +74,8 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
       return refused ? rejectedWith(status) : acceptedAs(pick(message, "messageId"));
     },
     errorCode: ({ json }) => pick(json, "errorCode") ?? pick(json, "requestError", "serviceException", "messageId"),
-    // "Get account balance", infobip.com/docs/api/platform/account-management: a key with the scope of messages alone may be answered 403.
+    // "Get account balance", infobip.com/docs/api/platform/account-management: returns 403 if the key has the messages
+    // scope only.
     credentials: ({ baseUrl }) => ({ url: `${baseUrl}/account/1/balance`, method: "GET", headers: { authorization: `App ${key}` } }),
   });
 }
@@ -86,12 +88,13 @@ const words: StatusWords = new Map([
   ["rejected", "undeliverable"],
 ]);
 
-/** "Intermediate": these bear the name of a final group, but another report follows. */
+/** "Intermediate": these have the name of a final group, but another report follows. */
 const intermediate = new Set(["DELIVERED_TO_OPERATOR"]);
 
 /**
- * Infobip's delivery reports ("Message delivery reports", infobip.com/docs/api/channels/sms): JSON, `results`, up to 100 in one request. By themselves they
- * bear no signature: only our reference vouches for them, which each result repeats as `callbackData`; or, for one that comes alone, the message's own URL.
+ * Reads Infobip's delivery reports ("Message delivery reports", infobip.com/docs/api/channels/sms): JSON, `results`, up
+ * to 100 per request. They are unsigned. Our reference authenticates them: each result repeats it as `callbackData`;
+ * for a single result, the message's own URL does so too.
  */
 export function infobipReceipts(): ReceiptSource {
   return {

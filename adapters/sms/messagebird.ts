@@ -13,18 +13,19 @@ export interface MessageBirdSenderOptions extends CarrierOptions {
   readonly accessKey: string;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender messagebird` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender messagebird`. */
 export const messageBirdVariables: Variables = {
   needs: { accessKey: "MESSAGEBIRD_ACCESS_KEY", from: "MESSAGEBIRD_FROM" },
   may: { baseUrl: "MESSAGEBIRD_BASE_URL" },
 };
 
 /**
- * Sends by the SMS API of MessageBird, now Bird ("SMS API", developers.messagebird.com/api/sms-messaging): `POST /messages`, JSON, an access key. For accounts of the old dashboard: Bird's newer ones
- * have another API.
- * A message's receipt URL goes along as `reportUrl`, which needs a `reference`: ours, and it is echoed. Its end goes along as `validity`. MessageBird takes no idempotency key.
+ * Sends through the SMS API of MessageBird, now Bird ("SMS API", developers.messagebird.com/api/sms-messaging): `POST
+ * /messages`, JSON, an access key. For accounts of the old dashboard; Bird's newer accounts use another API.
+ * The receipt URL is sent as `reportUrl`, which requires a `reference` (ours, echoed), and the expiry as `validity`.
+ * There is no idempotency key.
  *
- * @throws TypeError for a missing access key or sender, and for options that cannot be used.
+ * @throws TypeError for a missing access key or sender, and for invalid options.
  */
 export function messageBirdSender(options: MessageBirdSenderOptions): SmsSender {
   const name = "messageBirdSender";
@@ -37,7 +38,7 @@ export function messageBirdSender(options: MessageBirdSenderOptions): SmsSender 
       url: `${baseUrl}/messages`,
       headers: { authorization: `AccessKey ${key}` },
       json: {
-        // "plain", the API's own default, spoils every letter outside GSM-7.
+        // "plain", the API's own default, corrupts all characters outside GSM-7.
         datacoding: "auto",
         validity: ttl,
         ...extra,
@@ -66,16 +67,17 @@ const words: StatusWords = new Map([
   ["delivery_failed", "undeliverable"],
 ]);
 
-/** Seconds that the two clocks may differ, as in MessageBird's own library. */
+/** Seconds of clock skew allowed, as in MessageBird's own library. */
 const skew = 5;
 
 /**
- * MessageBird's status reports: GET, everything in the query ("Verifying webhooks", developers.messagebird.com/api/#verifying-http-requests;
- * `lib/webhook-signature-jwt.js` of npm messagebird):
- * `MessageBird-Signature-JWT`, HS256 under the signing key, with `url_hash`, `payload_hash` for a body, `nbf` and `exp`.
+ * Reads MessageBird's status reports: GET, all in the query ("Verifying webhooks",
+ * developers.messagebird.com/api/#verifying-http-requests; `lib/webhook-signature-jwt.js` of npm messagebird).
+ * Signed by `MessageBird-Signature-JWT`: HS256 with the signing key; claims `url_hash`, `payload_hash` (with a body),
+ * `nbf`, `exp`.
  *
- * @param options.signingKey Several while it is being changed.
- * @throws TypeError when `signingKey` is missing, and for an option that is none.
+ * @param options.signingKey A list allows rotation.
+ * @throws TypeError if `signingKey` is missing, and for an unknown option.
  */
 export function messageBirdReceipts(options: { readonly signingKey: string | readonly string[] }): ReceiptSource {
   onlyOptions("messageBirdReceipts", options, { signingKey: true });
@@ -102,7 +104,7 @@ export function messageBirdReceipts(options: { readonly signingKey: string | rea
         {
           messageId: query.get("id") ?? undefined,
           status: query.get("status"),
-          // A plus sign of the zone reads as a space in a query.
+          // The plus sign of the UTC offset reads as a space in a query.
           at: isoTime(query.get("statusDatetime")?.replace(" ", "+")),
           error: query.get("statusErrorCode"),
           reference: query.get("reference"),

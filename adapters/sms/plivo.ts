@@ -13,27 +13,28 @@ import type { Variables } from "./kit/variables.js";
 export interface PlivoSenderOptions extends CarrierOptions {
   readonly authId: string;
   readonly authToken: string;
-  /** A powerpack that chooses the sender where `from` names none. One of the two is needed. */
+  /** A powerpack that chooses the sender if `from` does not. One of the two is required. */
   readonly powerpackUuid?: string;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender plivo` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender plivo`. */
 export const plivoVariables: Variables = {
   needs: { authId: "PLIVO_AUTH_ID", authToken: "PLIVO_AUTH_TOKEN" },
   needsOneOf: { from: "PLIVO_FROM", powerpackUuid: "PLIVO_POWERPACK_UUID" },
   may: { baseUrl: "PLIVO_BASE_URL" },
 };
 
-/** What `message_expiry` may be, in seconds. */
+/** Limits of `message_expiry`, in seconds. */
 const shortestExpiry = 5;
 const longestExpiry = 10_799;
 
 /**
- * Sends by Plivo's Message API ("Send a message" and "API responses", plivo.com/docs/messaging/api): `POST /v1/Account/{auth id}/Message/`, JSON, basic
- * authentication.
- * A message's receipt URL goes along as `url`, its end as `message_expiry`, the ids of a registered text as `dlt_entity_id` and `dlt_template_id`. Plivo takes no idempotency key.
+ * Sends through Plivo's Message API ("Send a message" and "API responses", plivo.com/docs/messaging/api): `POST
+ * /v1/Account/{auth id}/Message/`, JSON, basic authentication.
+ * The receipt URL is sent as `url`, the expiry as `message_expiry`, the ids of a registered text as `dlt_entity_id` and
+ * `dlt_template_id`. There is no idempotency key.
  *
- * @throws TypeError for missing credentials or senders, and for options that cannot be used.
+ * @throws TypeError for missing credentials or senders, and for invalid options.
  */
 export function plivoSender(options: PlivoSenderOptions): SmsSender {
   const name = "plivoSender";
@@ -65,7 +66,7 @@ export function plivoSender(options: PlivoSenderOptions): SmsSender {
       const id = pick(json, "message_uuid", 0);
       return id === undefined && Array.isArray(pick(json, "invalid_number")) ? rejectedWith("invalid_number") : acceptedAs(id);
     },
-    // Plivo's error is a sentence: it is passed on only where it is a word, such as "authentication_failed".
+    // Plivo's error is a sentence; it is passed on only if it is a word, such as "authentication_failed".
     errorCode: ({ json }) => pick(json, "error"),
     // "Retrieve account details", plivo.com/docs/account/api/account.
     credentials: ({ baseUrl }) => ({ url: `${baseUrl}/v1/Account/${encodeURIComponent(id)}/`, method: "GET", headers: { authorization } }),
@@ -83,15 +84,16 @@ const words: StatusWords = new Map([
 ]);
 
 /**
- * Plivo's message callbacks ("Signature validation", plivo.com/docs/messaging/concepts/signature-validation and
+ * Reads Plivo's message callbacks ("Signature validation", plivo.com/docs/messaging/concepts/signature-validation and
  * plivo.com/docs/voice/xml/request/validation; `validateV3Signature` of npm plivo).
- * `X-Plivo-Signature-V3` covers the URL, its query and the parameters. Where that header is missing, `X-Plivo-Signature-V2` counts, which covers the URL
- * without its query and nothing else: one pair of such headers, once seen, fits every message for ever. So with it only our own reference in the query vouches for a receipt.
- * Plivo signs no time: a repeated receipt cannot be told from the first.
+ * `X-Plivo-Signature-V3` covers the URL, its query and the parameters. Without it `X-Plivo-Signature-V2` is checked,
+ * which covers only the URL without its query: once observed, it fits every later message. So with V2 only our
+ * reference in the query authenticates a receipt. Plivo signs no time: replays are not detected.
  *
- * @param options.authToken The account's auth token; several while it is being changed.
- * @param options.acceptV2 `false` refuses what bears no V3 signature. Default: `true`, since Plivo's pages promise messaging callbacks V2 only.
- * @throws TypeError when `authToken` is missing, and for an option that is none.
+ * @param options.authToken The account's auth token; a list allows rotation.
+ * @param options.acceptV2 `false` rejects receipts without a V3 signature. Default: `true`, since Plivo documents only
+ * V2 for messaging callbacks.
+ * @throws TypeError if `authToken` is missing, and for an unknown option.
  */
 export function plivoReceipts(options: { readonly authToken: string | readonly string[]; readonly acceptV2?: boolean }): ReceiptSource {
   onlyOptions("plivoReceipts", options, { authToken: true, acceptV2: true });
@@ -102,7 +104,7 @@ export function plivoReceipts(options: { readonly authToken: string | readonly s
       if (!URL.canParse(request.url)) return malformed("the request has no absolute URL");
       const form = bodyForm(request);
       if (form === undefined) return malformed("the body is not UTF-8");
-      // The second is made with the main account's token, where a subaccount sent the message.
+      // The second is made with the main account's token if a subaccount sent the message.
       const v3 = joined(request.header("x-plivo-signature-v3"), request.header("x-plivo-signature-ma-v3"));
       const given = v3 ?? (options.acceptV2 === false ? undefined : request.header("x-plivo-signature-v2"));
       const nonce = request.header(v3 === undefined ? "x-plivo-signature-v2-nonce" : "x-plivo-signature-v3-nonce");
@@ -133,14 +135,15 @@ function joined(...headers: readonly (string | undefined)[]): string | undefined
   return given.length === 0 ? undefined : given.join(",");
 }
 
-/** The URL up to its query, as it was written. */
+/** The URL up to its query, unchanged. */
 function bareUrl(url: string): string {
   return url.replace(/[?#].*$/s, "");
 }
 
 /**
- * What V3 signs of a POST: without a query `url?params`, with one `url?sortedquery.params`, without parameters `url` or `url?sortedquery`.
- * The query is put decoded, as `key=value&…`; the parameters as `keyvalue…`; both sorted by key, then value.
+ * What V3 signs of a POST: `url?params` without a query, `url?sortedquery.params` with one; without parameters `url` or
+ * `url?sortedquery`. The decoded query is written as `key=value&…`, the parameters as `keyvalue…`; both are sorted by
+ * key, then value.
  */
 function signedContent(url: string, form: URLSearchParams): string {
   const query = sorted(new URL(url).searchParams, "=").join("&");
@@ -158,7 +161,7 @@ function sorted(pairs: URLSearchParams, between: string): string[] {
   );
 }
 
-/** `2024-05-01 12:00:00.123456`, in UTC. */
+/** Parses `2024-05-01 12:00:00.123456`, in UTC. */
 function plivoTime(text: string | null): number | undefined {
   return text === null
     ? undefined

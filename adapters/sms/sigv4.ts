@@ -8,10 +8,10 @@ export interface AwsCredentials {
 }
 
 /**
- * Headers that sign a POST to the root of an AWS endpoint ("Create a signed AWS API request",
+ * Returns the headers that sign a POST to the root of an AWS endpoint ("Create a signed AWS API request",
  * docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
  *
- * @param now Milliseconds since the epoch; AWS refuses a time five minutes away from its own.
+ * @param now Milliseconds since the epoch; AWS rejects a time more than five minutes off its own.
  */
 export function signV4(
   request: { readonly host: string; readonly headers: Readonly<Record<string, string>>; readonly body: string },
@@ -26,7 +26,7 @@ export function signV4(
     "x-amz-date": time,
     ...(credentials.sessionToken === undefined ? {} : { "x-amz-security-token": credentials.sessionToken }),
   };
-  // `host` is signed, and set by fetch.
+  // `host` is signed here and set by fetch.
   const signed = Object.entries({ ...headers, host: request.host }).sort(([a], [b]) => (a < b ? -1 : 1));
   const names = signed.map(([name]) => name).join(";");
   const canonical = ["POST", "/", "", ...signed.map(([name, value]) => `${name}:${value.trim()}`), "", names, sha256Hex(request.body)].join("\n");

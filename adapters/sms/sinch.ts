@@ -12,23 +12,23 @@ import type { Variables } from "./kit/variables.js";
 export interface SinchSenderOptions extends CarrierOptions {
   readonly servicePlanId: string;
   readonly apiToken: string;
-  /** Where the service plan lives: `us`, `eu`, `au`, `br` or `ca`. Default: `us`. */
+  /** Region of the service plan: `us`, `eu`, `au`, `br` or `ca`. Default: `us`. */
   readonly region?: string;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender sinch` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender sinch`. */
 export const sinchVariables: Variables = {
   needs: { servicePlanId: "SINCH_SERVICE_PLAN_ID", apiToken: "SINCH_API_TOKEN" },
   may: { region: "SINCH_REGION", from: "SINCH_FROM", baseUrl: "SINCH_BASE_URL" },
 };
 
 /**
- * Sends by Sinch's SMS API ("Batches", developers.sinch.com/docs/sms/api-reference/sms/tag/Batches): `POST /xms/v1/{service plan}/batches`, JSON, a bearer
- * token. Without `from` the service plan's automatic default originator is used.
- * A message's receipt URL goes along as `callback_url` with a report per recipient; `client_reference` is our reference, and is echoed; its end goes along as `expire_at`.
- * Sinch takes no idempotency key.
+ * Sends through Sinch's SMS API ("Batches", developers.sinch.com/docs/sms/api-reference/sms/tag/Batches): `POST
+ * /xms/v1/{service plan}/batches`, JSON, a bearer token. Without `from`, the service plan's default originator is used.
+ * The receipt URL is sent as `callback_url` with one report per recipient, our reference as `client_reference`
+ * (echoed), the expiry as `expire_at`. There is no idempotency key.
  *
- * @throws TypeError for missing credentials, and for options that cannot be used.
+ * @throws TypeError for missing credentials and invalid options.
  */
 export function sinchSender(options: SinchSenderOptions): SmsSender {
   const name = "sinchSender";
@@ -58,7 +58,7 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
     }),
     accepted: ({ json }) => acceptedAs(pick(json, "id")),
     errorCode: ({ json }) => pick(json, "code"),
-    // "List groups", developers.sinch.com/docs/sms/api-reference/sms/groups: names no number.
+    // "List groups", developers.sinch.com/docs/sms/api-reference/sms/groups: contains no phone number.
     credentials: ({ baseUrl }) => ({
       url: `${baseUrl}/xms/v1/${encodeURIComponent(plan)}/groups?page_size=1`,
       method: "GET",
@@ -81,14 +81,14 @@ const words: StatusWords = new Map([
 ]);
 
 /**
- * Sinch's delivery reports of type `recipient_delivery_report_sms` ("Webhooks" and "Delivery reports", developers.sinch.com/docs/sms/api-reference/sms;
- * `validateWebhookSignature` of npm @sinch/sdk-client):
- * `x-sinch-webhook-signature` is the base64 HMAC-SHA-256, under the service plan's webhook secret, of body, nonce and time with dots between. Sinch turns
- * signing on for a service plan on request.
+ * Reads Sinch's delivery reports of type `recipient_delivery_report_sms` ("Webhooks" and "Delivery reports",
+ * developers.sinch.com/docs/sms/api-reference/sms; `validateWebhookSignature` of npm @sinch/sdk-client).
+ * `x-sinch-webhook-signature` is the base64 HMAC-SHA-256, with the service plan's webhook secret, of body, nonce and
+ * time joined by dots. Sinch enables signing for a service plan on request.
  *
- * @param options.webhookSecret Several while it is being changed.
- * @param options.tolerance Seconds between the signed time and now. Default: 300.
- * @throws TypeError when `webhookSecret` is missing, and for an option that is none.
+ * @param options.webhookSecret A list allows rotation.
+ * @param options.tolerance Maximum seconds between the signed time and now. Default: 300.
+ * @throws TypeError if `webhookSecret` is missing, and for an unknown option.
  */
 export function sinchReceipts(options: { readonly webhookSecret: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
   const name = "sinchReceipts";
@@ -108,14 +108,14 @@ export function sinchReceipts(options: { readonly webhookSecret: string | readon
       if (!authentic) return badSignature("the signature is not that of this body under webhookSecret");
       if (!/^\d{1,12}$/.test(time) || isStale(Number(time) * 1000, now, tolerance)) return expired("the signed time is too old or from the future");
       const body = bodyJson(request);
-      // Reports on whole batches name no single message; they are authentic and say nothing here.
+      // Reports on whole batches are authentic but name no single message.
       if (pick(body, "type") === "delivery_report_sms") return { receipts: [] };
       return readReport(
         {
           messageId: pick(body, "batch_id"),
           status: pick(body, "status"),
           at: isoTime(pick(body, "operator_status_at")) ?? isoTime(pick(body, "at")),
-          // The code repeats the status for the states that are no failure.
+          // For states that are not failures the code only repeats the status.
           error: words.get(String(pick(body, "status")).toLowerCase()) === "undeliverable" ? pick(body, "code") : undefined,
           reference: pick(body, "client_reference"),
         },

@@ -3,20 +3,20 @@ import { isRecord, parseJson } from "../kit/json.js";
 import { type Fetch, readText } from "../kit/transport.js";
 import { isoTime, isStale } from "./kit/report.js";
 
-/** An Amazon SNS topic, taken apart. */
+/** A parsed Amazon SNS topic ARN. */
 export interface Topic {
   readonly arn: string;
-  /** The one host whose certificates and confirmations count for it. */
+  /** The only host accepted for its certificates and confirmations. */
   readonly host: string;
 }
 
-/** `arn:aws:sns:eu-west-1:123456789012:sms-events`; undefined when it is none. */
+/** Parses `arn:aws:sns:eu-west-1:123456789012:sms-events`; returns undefined for any other text. */
 export function readTopic(arn: string): Topic | undefined {
   const found = /^arn:(aws(?:-[a-z-]+)?):sns:([a-z0-9-]+):\d{12}:[\w.-]{1,256}$/.exec(arn);
   return found === null ? undefined : { arn, host: `sns.${found[2]}.amazonaws.com${found[1] === "aws-cn" ? ".cn" : ""}` };
 }
 
-/** A message in SNS' envelope, its signature verified. */
+/** The message in an SNS envelope with a valid signature. */
 export interface SnsMessage {
   readonly type: "Notification" | "SubscriptionConfirmation" | "UnsubscribeConfirmation";
   readonly message: string;
@@ -26,11 +26,11 @@ export interface SnsMessage {
   readonly subscribeUrl: string | undefined;
 }
 
-/** Why an envelope is not believed; `unreachable` when its certificate could not be fetched just now. */
+/** Why an envelope was rejected; `unreachable` if its certificate could not be fetched. */
 export type SnsRefusal = { readonly refused: "signature" | "expired" | "malformed" | "unreachable"; readonly reason: string };
 
 const confirmationFields = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
-/** The fields that are signed, in their order, for each type. */
+/** The signed fields of each type, in signing order. */
 const signedFields: ReadonlyMap<unknown, readonly string[]> = new Map([
   ["Notification", ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]],
   ["SubscriptionConfirmation", confirmationFields],
@@ -41,20 +41,24 @@ const hashes: ReadonlyMap<unknown, string> = new Map([
   ["2", "sha256"],
 ]);
 
-/** Certificates kept at once: SNS signs with one at a time for each region. */
+/** Maximum number of cached certificates: each region of SNS signs with one at a time. */
 const certificateLimit = 16;
 
-/** How long a certificate that could not be had is not asked for again, and how many such failures and requests under way there may be before none is asked for. Milliseconds. */
+/**
+ * How long a failed certificate is not fetched again, in milliseconds, and how many failures and pending fetches stop
+ * further fetches.
+ */
 const failureKept = 60_000;
 const failureLimit = 5;
 
 /**
- * Reads SNS envelopes for the topics given ("Verifying the signatures of Amazon SNS messages",
+ * Reads SNS envelopes of the given topics ("Verifying the signatures of Amazon SNS messages",
  * docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html).
- * Anyone can have a topic and SNS signs for all of them, and anyone can post to us: topic and time are looked at first, so that what cannot count costs no request; the certificate comes by https from the
- * topic's own region only, and is kept; so is a failure to get one.
+ * SNS signs for every account's topics, and anyone can post to us: topic and time are checked first, so that irrelevant
+ * envelopes cost no request. Certificates come by https from the topic's own region only; certificates and failures are
+ * cached.
  *
- * @param tolerance Seconds between the signed time and now.
+ * @param tolerance Maximum seconds between the signed time and now.
  */
 export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: number): (body: string, now: number) => Promise<SnsMessage | SnsRefusal> {
   const certificates = new Map<string, Promise<X509Certificate | SnsRefusal>>();
@@ -122,7 +126,10 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
   };
 }
 
-/** Confirms a subscription by fetching its URL, on the topic's own region of SNS only. `false`: it could not be confirmed just now. */
+/**
+ * Confirms a subscription by fetching its URL, only on the SNS host of the topic's region. `false`: it failed this
+ * time.
+ */
 export async function confirmSubscription(message: SnsMessage, fetch: Fetch): Promise<boolean | SnsRefusal> {
   const url = message.subscribeUrl;
   const query = url === undefined || !isPinned(url, message.topic, /^\/$/) ? undefined : new URL(url).searchParams;

@@ -10,11 +10,14 @@ import type { Variables } from "./kit/variables.js";
 
 export interface TelnyxSenderOptions extends CarrierOptions {
   readonly apiKey: string;
-  /** A messaging profile: chooses the sender from its number pool where `from` names none; needed with alphanumeric senders. One of the two is needed. */
+  /**
+   * A messaging profile, which chooses the sender from its number pool if `from` does not; required for alphanumeric
+   * senders. One of the two is required.
+   */
   readonly messagingProfileId?: string;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender telnyx` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender telnyx`. */
 export const telnyxVariables: Variables = {
   needs: { apiKey: "TELNYX_API_KEY" },
   needsOneOf: { from: "TELNYX_FROM", messagingProfileId: "TELNYX_MESSAGING_PROFILE_ID" },
@@ -22,10 +25,10 @@ export const telnyxVariables: Variables = {
 };
 
 /**
- * Sends by Telnyx' Messaging API ("Send a message", developers.telnyx.com/docs/messaging/messages/send-message): `POST /v2/messages`, JSON, a bearer key.
- * A message's receipt URL goes along as `webhook_url`. Telnyx takes no idempotency key.
+ * Sends through Telnyx' Messaging API ("Send a message", developers.telnyx.com/docs/messaging/messages/send-message):
+ * `POST /v2/messages`, JSON, a bearer key. The receipt URL is sent as `webhook_url`. There is no idempotency key.
  *
- * @throws TypeError for a missing key or sender, and for options that cannot be used.
+ * @throws TypeError for a missing key or sender, and for invalid options.
  */
 export function telnyxSender(options: TelnyxSenderOptions): SmsSender {
   const name = "telnyxSender";
@@ -53,7 +56,8 @@ export function telnyxSender(options: TelnyxSenderOptions): SmsSender {
       return status === "sending_failed" ? rejectedWith(pick(json, "data", "errors", 0, "code")) : acceptedAs(pick(json, "data", "id"));
     },
     errorCode: ({ json }) => pick(json, "errors", 0, "code"),
-    // "GET /balance is read-only": the first request that Telnyx' own guide makes, developers.telnyx.com/docs/development/api-fundamentals/first-api-request.
+    // "GET /balance is read-only": the first request in Telnyx' own guide,
+    // developers.telnyx.com/docs/development/api-fundamentals/first-api-request.
     credentials: ({ baseUrl }) => ({ url: `${baseUrl}/v2/balance`, method: "GET", headers: { authorization: `Bearer ${key}` } }),
   });
 }
@@ -75,16 +79,17 @@ const words: StatusWords = new Map([
   ["dlr_timeout", "unknown"],
 ]);
 
-/** An Ed25519 key's SubjectPublicKeyInfo without its 32 bytes. */
+/** SubjectPublicKeyInfo of an Ed25519 key, without its 32 key bytes. */
 const ed25519Prefix = Buffer.from("302a300506032b6570032100", "hex");
 
 /**
- * Telnyx' message webhooks ("Receiving webhooks for messaging", developers.telnyx.com/docs/messaging/messages/receiving-webhooks):
- * `telnyx-signature-ed25519` over `telnyx-timestamp`, a bar and the body.
+ * Reads Telnyx' message webhooks ("Receiving webhooks for messaging",
+ * developers.telnyx.com/docs/messaging/messages/receiving-webhooks): `telnyx-signature-ed25519` signs
+ * `telnyx-timestamp`, a `|` and the body.
  *
- * @param options.publicKey The account's public key, base64; several while it is being changed.
- * @param options.tolerance Seconds between the signed time and now. Default: 300.
- * @throws TypeError when `publicKey` is missing or is no Ed25519 key, and for an option that is none.
+ * @param options.publicKey The account's public key, base64; a list allows rotation.
+ * @param options.tolerance Maximum seconds between the signed time and now. Default: 300.
+ * @throws TypeError if `publicKey` is missing or not an Ed25519 key, and for an unknown option.
  */
 export function telnyxReceipts(options: { readonly publicKey: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
   const name = "telnyxReceipts";
@@ -99,7 +104,8 @@ export function telnyxReceipts(options: { readonly publicKey: string | readonly 
       const time = request.header("telnyx-timestamp");
       const given = request.header("telnyx-signature-ed25519") ?? "";
       const signature = Buffer.from(given, "base64");
-      // Buffer.from passes over what follows the padding and what is no base64: one signature has one spelling.
+      // Buffer.from ignores invalid base64 and anything after the padding; comparing the text allows one spelling per
+      // signature.
       if (time === undefined || signature.length !== 64 || signature.toString("base64") !== given)
         return badSignature("a telnyx signature header is missing or not in its form");
       const signed = Buffer.concat([Buffer.from(`${time}|`), request.body]);
@@ -107,7 +113,7 @@ export function telnyxReceipts(options: { readonly publicKey: string | readonly 
       if (!/^\d{1,12}$/.test(time) || isStale(Number(time) * 1000, now, tolerance)) return expired("the signed time is too old or from the future");
       const data = pick(bodyJson(request), "data");
       const type = pick(data, "event_type");
-      // A webhook for incoming messages may share the URL.
+      // Webhooks for incoming messages may use the same URL.
       if (typeof type === "string" && type !== "message.sent" && type !== "message.finalized") return { receipts: [] };
       return readReport(
         {

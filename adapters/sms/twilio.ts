@@ -15,32 +15,33 @@ export interface TwilioSenderOptions extends CarrierOptions<string> {
   readonly accountSid: string;
   /** The account's auth token, or the secret of `apiKeySid`. */
   readonly authToken: string;
-  /** `SK…`: an API key to use instead of the account's own token; then `authToken` is its secret. */
+  /** `SK…`: an API key to use instead of the account's auth token; `authToken` is then its secret. */
   readonly apiKeySid?: string;
-  /** `MG…`: a messaging service that chooses the sender where `from` names none. One of the two is needed. */
+  /** `MG…`: a messaging service that chooses the sender if `from` does not. One of the two is required. */
   readonly messagingServiceSid?: string;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender twilio` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender twilio`. */
 export const twilioVariables: Variables = {
   needs: { accountSid: "TWILIO_ACCOUNT_SID", authToken: "TWILIO_AUTH_TOKEN" },
   needsOneOf: { from: "TWILIO_FROM", messagingServiceSid: "TWILIO_MESSAGING_SERVICE_SID" },
   may: { apiKeySid: "TWILIO_API_KEY_SID", baseUrl: "TWILIO_BASE_URL" },
 };
 
-/** States of a message that end its life before it was sent. */
+/** Final statuses of a message that was not sent. */
 const unsent = new Set(["failed", "undelivered", "canceled"]);
 
 /** "The default value is 36000 … between 1 and 36000" seconds. */
 const longestValidity = 36_000;
 
 /**
- * Sends by Twilio's Messages API ("Messages resource", twilio.com/docs/messaging/api/message-resource): `POST /2010-04-01/Accounts/{sid}/Messages.json`, a
- * form, basic authentication.
- * A message's receipt URL goes along as `StatusCallback`, its end as `ValidityPeriod`. With `conversions` each code that was typed is told as message feedback
- * ("Feedback subresource", twilio.com/docs/messaging/api/message-feedback-resource). Twilio takes no idempotency key for messages.
+ * Sends through Twilio's Messages API ("Messages resource", twilio.com/docs/messaging/api/message-resource): `POST
+ * /2010-04-01/Accounts/{sid}/Messages.json`, a form, basic authentication.
+ * The receipt URL is sent as `StatusCallback`, the expiry as `ValidityPeriod`. With `conversions`, entered codes are
+ * reported as message feedback ("Feedback subresource", twilio.com/docs/messaging/api/message-feedback-resource). There
+ * is no idempotency key for messages.
  *
- * @throws TypeError for missing credentials or senders, and for options that cannot be used.
+ * @throws TypeError for missing credentials or senders, and for invalid options.
  */
 export function twilioSender(options: TwilioSenderOptions): SmsSender {
   const name = "twilioSender";
@@ -91,12 +92,12 @@ const words: StatusWords = new Map([
 ]);
 
 /**
- * Twilio's status callbacks ("Webhooks security", twilio.com/docs/usage/webhooks/webhooks-security): `X-Twilio-Signature` is the base64 HMAC-SHA-1, under
- * the account's auth token, of the URL to the letter
- * and the sorted parameters; of a JSON body the URL carries the hash, `bodySHA256`. Twilio signs no time: a repeated receipt cannot be told from the first.
+ * Reads Twilio's status callbacks ("Webhooks security", twilio.com/docs/usage/webhooks/webhooks-security):
+ * `X-Twilio-Signature` is the base64 HMAC-SHA-1, with the account's auth token, of the exact URL and the sorted
+ * parameters. For a JSON body the URL carries its hash, `bodySHA256`. Twilio signs no time: replays are not detected.
  *
- * @param options.authToken The account's primary auth token (never an API key's secret); several while it is being changed.
- * @throws TypeError when `authToken` is missing, and for an option that is none.
+ * @param options.authToken The account's primary auth token (never an API key's secret); a list allows rotation.
+ * @throws TypeError if `authToken` is missing, and for an unknown option.
  */
 export function twilioReceipts(options: { readonly authToken: string | readonly string[] }): ReceiptSource {
   onlyOptions("twilioReceipts", options, { authToken: true });
@@ -131,7 +132,7 @@ export function twilioReceipts(options: { readonly authToken: string | readonly 
   };
 }
 
-/** Parameters by name, each name and value without anything between; a repeated value counts once. */
+/** Joins sorted parameters: names and values without separators; a repeated value counts once. */
 function joined(form: URLSearchParams): string {
   return [...new Set(form.keys())]
     .sort()
@@ -144,7 +145,7 @@ function joined(form: URLSearchParams): string {
     .join("");
 }
 
-/** The URL as it came, and with the scheme's own port written out or left out: Twilio signs one or the other. */
+/** The URL as received, and with the scheme's default port added or removed: Twilio signs one or the other. */
 function urlSpellings(url: string): string[] {
   const parts = /^(https?):\/\/([^/?#:]+|\[[^\]]+\])(:\d+)?(.*)$/is.exec(url);
   if (parts === null) return [url];

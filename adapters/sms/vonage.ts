@@ -11,35 +11,44 @@ import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface VonageSenderOptions extends CarrierOptions {
-  /** With `apiSecret`: basic authentication. Receipts then go to the account's status webhook unless a message has its own URL. */
+  /**
+   * With `apiSecret`: basic authentication. Receipts go to the account's status webhook unless a message has its own
+   * URL.
+   */
   readonly apiKey?: string;
   readonly apiSecret?: string;
-  /** With `privateKey`: a JSON Web Token for each request. Receipts then go to the application's status webhook unless a message has its own URL. */
+  /**
+   * With `privateKey`: a JSON Web Token for each request. Receipts go to the application's status webhook unless a
+   * message has its own URL.
+   */
   readonly applicationId?: string;
   /** PEM. */
   readonly privateKey?: string;
 }
 
-/** Names of the environment's variables for the options, as `phoneproof dev --sender vonage` reads them. */
+/** Environment variables of the options, as read by `phoneproof dev --sender vonage`. */
 export const vonageVariables: Variables = {
   needs: { apiKey: "VONAGE_API_KEY", apiSecret: "VONAGE_API_SECRET", from: "VONAGE_FROM" },
   may: { baseUrl: "VONAGE_BASE_URL" },
 };
 
-/** "1000 Throttled", "1100 Communication Failed - Message was not submitted": these say so at any status. */
+/** "1000 Throttled", "1100 Communication Failed - Message was not submitted": not sent, at any status. */
 const notSent = new Set(["1000", "1100"]);
 
-/** What `ttl` may be, in seconds. */
+/** Limits of `ttl`, in seconds. */
 const shortestTtl = 20;
 const longestTtl = 604_800;
 
 /**
- * Sends by Vonage's Messages API, channel sms ("Messages API", developer.vonage.com/en/api/messages; errors: developer.vonage.com/en/api-errors/messages):
- * `POST /v1/messages`, JSON.
- * A message's receipt URL goes along as `webhook_url`; `client_ref` is our reference, and is echoed; its end goes along as `ttl`, the ids of a registered text as `sms.entity_id` and `sms.content_id`.
- * With `conversions` (and `apiKey`) each code that was typed is told ("Conversion API", developer.vonage.com/en/api/conversion), which Vonage opens for an account on request, and whose page lists ids of the SMS API: ask whether it takes yours of the Messages API too. Vonage takes no idempotency key.
+ * Sends through Vonage's Messages API, channel sms ("Messages API", developer.vonage.com/en/api/messages; errors:
+ * developer.vonage.com/en/api-errors/messages): `POST /v1/messages`, JSON. There is no idempotency key.
+ * The receipt URL is sent as `webhook_url`, our reference as `client_ref` (echoed), the expiry as `ttl`, the ids of a
+ * registered text as `sms.entity_id` and `sms.content_id`.
+ * With `conversions` (and `apiKey`), entered codes are reported ("Conversion API",
+ * developer.vonage.com/en/api/conversion). Vonage enables this on request and documents it for ids of the SMS API: ask
+ * whether it accepts ids of the Messages API.
  *
- * @throws TypeError for missing or doubled credentials, a private key that is none, and options that cannot be used.
+ * @throws TypeError for missing or conflicting credentials, an invalid private key, and invalid options.
  */
 export function vonageSender(options: VonageSenderOptions): SmsSender {
   const name = "vonageSender";
@@ -72,10 +81,11 @@ export function vonageSender(options: VonageSenderOptions): SmsSender {
       },
     }),
     accepted: ({ json }) => acceptedAs(pick(json, "message_uuid")),
-    // The problem's type is a URL whose fragment is the code: "https://developer.vonage.com/api-errors/messages#1120".
+    // The problem's type is a URL with the code as fragment: "https://developer.vonage.com/api-errors/messages#1120".
     errorCode: ({ json }) => String(pick(json, "type") ?? "").split("#")[1],
     notSent: (code) => notSent.has(code),
-    // "Get Account Balance", developer.vonage.com/en/api/account: it takes the account's key and secret alone, and is on a host of its own.
+    // "Get Account Balance", developer.vonage.com/en/api/account: accepts the account's key and secret only, on a
+    // separate host.
     ...(options.apiKey !== undefined && {
       credentials: ({ baseUrl }: { readonly baseUrl: string }) => ({
         url: `${options.baseUrl === undefined ? "https://rest.nexmo.com" : baseUrl}/account/get-balance`,
@@ -90,12 +100,12 @@ export function vonageSender(options: VonageSenderOptions): SmsSender {
   });
 }
 
-/** `2024-05-01 12:00:00`, in UTC. */
+/** Formats `2024-05-01 12:00:00`, in UTC. */
 function vonageTime(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace("T", " ");
 }
 
-/** Makes the value of each request's authorization header. */
+/** Returns a function that makes the authorization header for each request. */
 function openAuthorization(name: string, options: VonageSenderOptions): () => string {
   const { apiKey, applicationId } = options;
   if ((apiKey === undefined) === (applicationId === undefined)) {
@@ -123,12 +133,13 @@ const words: StatusWords = new Map([
 ]);
 
 /**
- * Status webhooks of Vonage's Messages API ("Signed webhooks", developer.vonage.com/en/getting-started/concepts/webhooks): a JSON Web Token, HS256 under
- * the account's signature secret, whose `payload_hash` is the body's SHA-256.
+ * Reads status webhooks of Vonage's Messages API ("Signed webhooks",
+ * developer.vonage.com/en/getting-started/concepts/webhooks): a JSON Web Token, HS256 with the account's signature
+ * secret, whose `payload_hash` is the body's SHA-256.
  *
- * @param options.signatureSecret Several while it is being changed.
- * @param options.tolerance Seconds between the token's `iat` and now. Default: 300.
- * @throws TypeError when `signatureSecret` is missing, and for an option that is none.
+ * @param options.signatureSecret A list allows rotation.
+ * @param options.tolerance Maximum seconds between the token's `iat` and now. Default: 300.
+ * @throws TypeError if `signatureSecret` is missing, and for an unknown option.
  */
 export function vonageReceipts(options: { readonly signatureSecret: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
   const name = "vonageReceipts";

@@ -6,54 +6,66 @@ import { openTransport, type TransportOptions, transportOptions } from "../../ki
 import { framedSender, type Made, type SenderFrame, type SenderOptions, senderOptions } from "./framed-sender.js";
 import { notSent } from "./outcomes.js";
 
-/** Options that every sender over HTTP takes. */
+/** Options of every HTTP sender. */
 export interface CarrierOptions<V = unknown> extends SenderOptions<V>, TransportOptions {
-  /** `true`: tells the carrier of each code that was typed, where it listens to that: the sender's page says how. Default: `false`. */
+  /**
+   * `true`: reports each entered code to the carrier, if the carrier supports it (see the sender's page). Default:
+   * `false`.
+   */
   readonly conversions?: boolean;
 }
 
 export const carrierOptions: OptionNames<CarrierOptions> = { ...senderOptions, ...transportOptions, conversions: true };
 
-/** What one carrier's API asks for: how a message is put, and what its answers mean. */
+/** One carrier's API: how to build a request and what its responses mean. */
 export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
-  /** The carrier's public address, without the path of an operation. */
+  /** The carrier's public base URL, without an operation's path. */
   readonly url: string;
-  /** The request for one message. One that cannot be made throws: the message is rejected. */
+  /** Builds the request for one message. If it throws, the message is rejected. */
   request(message: SmsMessage, made: Made<V> & { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
-  /** Judges an answer of any status before all else; undefined: it has nothing to say. */
+  /** Evaluates a response of any status before everything else; undefined: no decision. */
   judgeFirst?(answer: CarrierAnswer): SendOutcome | undefined;
-  /** Judges an answer whose status is 200 to 299. */
+  /** Evaluates a response of status 200 to 299. */
   accepted(answer: CarrierAnswer): SendOutcome;
-  /** The carrier's own code in an answer of another status. Default: none. */
+  /** The carrier's error code in a response of another status. Default: none. */
   errorCode?(answer: CarrierAnswer): unknown;
-  /** True for the carrier's codes that say, at any status outside 200 to 299, that the message was surely not sent. */
+  /** Whether an error code means, at any status outside 200 to 299, that the message was definitely not sent. */
   readonly notSent?: (code: string) => boolean;
-  /** A request that its documentation names, which sends nothing and costs nothing, and which needs the credentials. Default: none is known. */
+  /** A documented, free request that sends nothing and needs the credentials. Default: none. */
   credentials?(told: { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
-  /** True for codes that say, at any status outside 200 to 299, that the credentials are no good. 401 says so by itself. */
+  /**
+   * Whether an error code means, at any status outside 200 to 299, that the credentials are invalid. 401 always means
+   * so.
+   */
   readonly refusesCredentials?: (code: string) => boolean;
-  /** The carrier's receipts echo nothing of ours and come to no URL of a message: they are found by its id. Default: `false`. */
+  /**
+   * The carrier's receipts neither echo our reference nor go to a message's own URL: they are found by its id. Default:
+   * `false`.
+   */
   readonly receiptsById?: boolean;
-  /** Tells the carrier that the code of its message was typed, with the option `conversions`. Default: it does not listen. */
+  /**
+   * With the option `conversions`: reports to the carrier that the code of its message was entered. Default: not
+   * supported.
+   */
   conversion?(messageId: string, told: { readonly baseUrl: string; readonly now: number }): CarrierRequest | Promise<CarrierRequest>;
 }
 
-/** Conversions under way at a time; what comes beyond is not told. */
+/** Maximum number of concurrent conversion reports; further ones are dropped. */
 const mostConversions = 100;
 
-/** How long a carrier may take over one. Milliseconds. */
+/** Timeout of a conversion report, in milliseconds. */
 const conversionTimeout = 10_000;
 
 /**
- * A sender over HTTP. One request for a message and never a second one, no redirect followed.
+ * A sender over HTTP. It makes one request per message, with no retry, and follows no redirect.
  *
- * `rejected`, because surely not sent: an answer of 400 to 499 (429 among them, but 408, 409 and 499 are left open), a connection that never came about, a
- * request that could not be made.
- * `unknown`: 500 and above, 300 to 399, a cut connection, no answer in time, an answer of 200 to 299 that is not in the carrier's form.
- * Reasons hold the HTTP status and the carrier's error code only: its sentences often repeat the number.
+ * `rejected`, because definitely not sent: a response of 400 to 499 (including 429, but not 408, 409 and 499), a
+ * connection that failed, a request that could not be built.
+ * `unknown`: 500 and above, 300 to 399, a cut connection, a timeout, a response of 200 to 299 in an unexpected form.
+ * Reasons hold only the HTTP status and the carrier's error code: its sentences often repeat the number.
  *
- * @param name Of the function that makes the sender, for faults in its options.
- * @throws TypeError for options that cannot be used.
+ * @param name Name of the function that makes the sender, for option errors.
+ * @throws TypeError for invalid options.
  */
 export function carrierSender<V = unknown>(name: string, options: CarrierOptions<V>, api: CarrierApi<V>): SmsSender {
   const transport = openTransport(name, options, api.url);
@@ -102,7 +114,7 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
   };
 }
 
-/** What an answer says of the credentials. A 403 may be about what they are allowed to ask. */
+/** What a response shows about the credentials. A 403 may concern their permissions. */
 function credentialWord<V>(api: CarrierApi<V>, answer: CarrierAnswer): CredentialCheck {
   if (answer.status >= 200 && answer.status < 300) return { name: api.provider, credentials: "accepted" };
   const code = errorToken(api.errorCode?.(answer));
@@ -114,7 +126,10 @@ function unanswered({ sent, reason }: NoAnswer): SendOutcome {
   return sent ? { outcome: "unknown", reason } : notSent(reason);
 }
 
-/** What an answer means. A judgement that throws leaves the message open: it was asked for; what was thrown may repeat a number or a code, and is not told. */
+/**
+ * Evaluates a response. If this throws, the outcome is unknown; the error may contain a number or a code and is not
+ * reported.
+ */
 function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
   try {
     return judgeBy(api, answer);
@@ -132,7 +147,7 @@ function judgeBy<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
   return { outcome: sure ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
 }
 
-/** 408 and 499 may come from something between us and a carrier that took the message, 409 from an earlier twin of it. */
+/** 408 and 499 may come from a proxy in front of a carrier that took the message; 409 from an earlier duplicate. */
 function surelyNotSent(status: number): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 499;
 }

@@ -6,12 +6,15 @@ import { type ByCountry, forCountry } from "./by-country.js";
 
 export type Fields<V = unknown> = Readonly<Record<string, V>>;
 
-/** Further fields of a carrier's request: the same for every message, or by country with `default` for the rest, or a rule. They go before our own words for validity and registration, never before text and number. */
+/**
+ * Further fields of a carrier's request: the same for every message, per country with `default` for the rest, or a
+ * function. They override our fields for validity and registration, but never text and number.
+ */
 export type Extra<V = unknown> = Fields<V> | ByCountry<Fields<V>> | ((message: SmsMessage) => Fields<V> | undefined);
 
 const mend = 'Pass for example { field: "value" }, { IN: { field: "value" } } or a function of the message.';
 
-/** @throws TypeError unless it is a record, a map of them by country, or a function. */
+/** @throws TypeError unless it is a record, a map of records by country, or a function. */
 export function openExtra<V>(sender: string, extra: Extra<V> | undefined): (message: SmsMessage) => Fields<V> {
   if (extra === undefined) return () => ({});
   if (typeof extra === "function") return (message) => extra(message) ?? {};

@@ -5,47 +5,51 @@ import { type Extra, type Fields, openExtra } from "./extra.js";
 import { discreet, notSent } from "./outcomes.js";
 import { openSenderId, type SenderId } from "./sender-id.js";
 
-/** Options that every sender of the kit takes. */
+/** Options of every sender in the kit. */
 export interface SenderOptions<V = unknown> {
-  /** Whom messages come from. */
+  /** The sender of messages. */
   readonly from?: SenderId;
   /** Further fields of the request. */
   readonly extra?: Extra<V>;
-  /** `false`: messages ask for no receipts, also where the verifier takes some. Default: `true`. */
+  /** `false`: messages request no receipts, even if the verifier accepts them. Default: `true`. */
   readonly receipts?: boolean;
 }
 
 export const senderOptions: OptionNames<SenderOptions> = { from: true, extra: true, receipts: true };
 
-/** What the options make of one message. */
+/** The option values for one message. */
 export interface Made<V = unknown> {
-  /** Undefined only where the carrier chooses. */
+  /** Undefined only if the carrier chooses. */
   readonly from: string | undefined;
   readonly extra: Fields<V>;
-  /** Seconds until the code ends, at least 1: after that the message is of no use. */
+  /** Seconds until the code expires, at least 1: the message is useless after that. */
   readonly ttl: number;
-  /** The time by the verifier's clock, in milliseconds since the epoch. */
+  /** The verifier's time, in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** What is the same in every sender. */
+/** What every sender defines. */
 export interface SenderFrame<V = unknown> {
-  /** As its receipt source names it: lower-case letters. */
+  /** As in its receipt source: lower-case letters. */
   readonly provider: string;
-  /** Which other option names the sender where `from` does not: one of the two is needed. `true`: the carrier chooses by itself where there is no `from`. Absent: `from` is needed. */
+  /**
+   * The other option that names the sender if `from` does not; one of the two is required. `true`: the carrier chooses
+   * if `from` is missing. Absent: `from` is required.
+   */
   readonly fromElse?: string | true;
-  /** The carrier also takes senders of its own making, such as an ARN. */
+  /** The carrier also accepts senders in its own form, such as an ARN. */
   readonly fromAnyForm?: boolean;
-  /** Whether messages ask for receipts that a source over HTTP reads. Default: `true`. */
+  /** Whether messages request receipts that an HTTP source reads. Default: `true`. */
   readonly asksForReceipts?: boolean;
-  /** Hands one message over. What it throws before the carrier can have heard of it says `outcome: "rejected"`. */
+  /** Sends one message. An error thrown before the carrier can have received it has `outcome: "rejected"`. */
   hand(message: SmsMessage, made: Made<V>, context: SendContext): Promise<SendOutcome>;
 }
 
 /**
- * A sender around `hand`: names whom the message comes from, and its further fields; refuses what is too late; names the provider in the receipt URL; and keeps code and number out of reasons.
+ * Builds a sender around `hand`: sets sender and further fields, rejects expired messages, puts the provider into the
+ * receipt URL, and keeps code and number out of reasons.
  *
- * @throws TypeError for a `from` or `extra` that cannot be used.
+ * @throws TypeError for an invalid `from` or `extra`.
  */
 export function framedSender<V>(name: string, options: SenderOptions<V>, frame: SenderFrame<V>): SmsSender {
   const { provider, fromElse } = frame;
@@ -88,7 +92,7 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
   };
 }
 
-/** Its receipt URL as the carrier is told it. */
+/** Puts the provider into the message's receipt URL. */
 function forProvider(message: SmsMessage, provider: string): SmsMessage {
   return message.receipt_url === undefined ? message : { ...message, receipt_url: message.receipt_url.replace("{provider}", provider) };
 }

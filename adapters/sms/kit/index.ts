@@ -1,4 +1,4 @@
-/** `phoneproof/senders/kit`: what the library's own carriers are made of, for yours. */
+/** `phoneproof/senders/kit`: the building blocks of the built-in carriers, for your own. */
 
 export type { DeliveryStatus, Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "../../../src/ports/receipts.js";
 export type { RegisteredIds, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";

@@ -1,29 +1,29 @@
 import type { SendOutcome, SmsMessage } from "../../../src/ports/sms-sender.js";
 import { errorToken, withCode } from "../../kit/error-code.js";
 
-/** Accepted under the carrier's id, or unknown where a carrier's answer to an accepted message must hold one and does not. */
+/** Accepted under the carrier's id; unknown if the response lacks a valid id. */
 export function acceptedAs(id: unknown): SendOutcome {
   const messageId = idToken(id);
   return messageId === undefined ? { outcome: "unknown", reason: "the carrier's answer is not in its form" } : { outcome: "accepted", messageId };
 }
 
-/** Rejected inside an answer of 200 to 299. */
+/** Rejected within a response of 200 to 299. */
 export function rejectedWith(code: unknown): SendOutcome {
   return { outcome: "rejected", reason: withCode("refused by the carrier", errorToken(code)) };
 }
 
-/** Rejected because nothing went out. */
+/** Rejected because nothing was sent. */
 export function notSent(why: string): SendOutcome {
   return { outcome: "rejected", reason: `not sent: ${why}` };
 }
 
-/** A carrier's id of a message: 1 to 200 visible ASCII characters, or a whole number. */
+/** A carrier's message id: 1 to 200 visible ASCII characters, or a whole number. */
 export function idToken(value: unknown): string | undefined {
   const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
   return typeof text === "string" && /^[\x21-\x7e]{1,200}$/.test(text) ? text : undefined;
 }
 
-/** Whatever a carrier or a function echoes, a reason never holds the one-time code, nor a number somebody has. */
+/** Removes the one-time code and phone numbers from a reason, whatever a carrier or function echoed. */
 export function discreet(outcome: SendOutcome, { code }: SmsMessage): SendOutcome {
   if (outcome.outcome === "accepted" || outcome.reason === undefined) return outcome;
   return { ...outcome, reason: outcome.reason.replaceAll(code, "******").replace(/\d(?:[ .-]?\d){6,}/g, "…") };

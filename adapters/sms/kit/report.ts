@@ -5,18 +5,18 @@ import { optionFault, requireText } from "../../kit/option-fault.js";
 import { idToken } from "./outcomes.js";
 import { sameText } from "./signature.js";
 
-/** A carrier's words for what became of a message, lower case, in ours. A word that is not listed says nothing. */
+/** Maps a carrier's status words, in lower case, to ours. Unlisted words are ignored. */
 export type StatusWords = ReadonlyMap<string, Receipt["status"]>;
 
-/** What a carrier says of one message, in its own words. */
+/** A carrier's report on one message, in its own words. */
 export interface CarrierReport {
   readonly messageId?: unknown;
   readonly status: unknown;
   readonly at?: number | undefined;
   readonly error?: unknown;
-  /** Our reference, where the carrier echoes it. */
+  /** Our reference, if the carrier echoes it. */
   readonly reference?: unknown;
-  /** What `messageId` is unique in, for carriers whose receipts name nothing else. */
+  /** The scope in which `messageId` is unique, for carriers whose receipts name nothing else. */
   readonly idSpace?: string;
 }
 
@@ -33,14 +33,14 @@ export function expired(reason: string): ReceiptReading {
 }
 
 /**
- * An authentic report in our words. One whose status is not in `words` (the carrier has invented a new one, or it is about something else) yields no receipt:
- * it must not end a message's life, as our `unknown` would.
+ * Converts an authentic report. A status that is not in `words` (new, or about something else) yields no receipt:
+ * mapping it to our `unknown` would end the message's tracking.
  */
 export function readReport(report: CarrierReport, words: StatusWords, vouched?: boolean): ReceiptReading {
   return readReports([report], words, vouched);
 }
 
-/** As `readReport`, as a list of one or none; undefined when it is not a report at all. */
+/** Like `readReport`, but returns a list of up to one; undefined if it is not a report. */
 export function toReceipts(report: CarrierReport, words: StatusWords): readonly Receipt[] | undefined {
   const messageId = idToken(report.messageId);
   const reference = typeof report.reference === "string" && referenceForm.test(report.reference) ? report.reference : undefined;
@@ -55,16 +55,16 @@ export function toReceipts(report: CarrierReport, words: StatusWords): readonly 
       ...(messageId === undefined || report.idSpace === undefined ? {} : { idSpace: report.idSpace }),
       status,
       ...(report.at === undefined || !Number.isFinite(report.at) ? {} : { at: report.at }),
-      // Carriers say "no error" with a zero or an empty text.
+      // Some carriers report "no error" as a zero or an empty text.
       ...(error === undefined || error === "0" || error === "000" ? {} : { error }),
     },
   ];
 }
 
-/** The form of a `receipt_reference`; other echoes are somebody else's words. */
+/** The form of a `receipt_reference`; any other echo is not ours. */
 const referenceForm = /^[\w-]{40,100}$/;
 
-/** As `readReport`, for several reports of one post; `malformed` when one of them is none. */
+/** Like `readReport`, for several reports of one post; `malformed` if one of them is invalid. */
 export function readReports(reports: readonly CarrierReport[], words: StatusWords, vouched = true): ReceiptReading {
   const receipts: Receipt[] = [];
   for (const report of reports) {
@@ -75,7 +75,7 @@ export function readReports(reports: readonly CarrierReport[], words: StatusWord
   return vouched ? { receipts } : { receipts, vouched };
 }
 
-/** The body as UTF-8; undefined when it is none. */
+/** The body as UTF-8; undefined if invalid. */
 export function bodyText(request: ReceiptRequest): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(request.body);
@@ -84,25 +84,25 @@ export function bodyText(request: ReceiptRequest): string | undefined {
   }
 }
 
-/** The body as JSON; undefined when it is none. */
+/** The body as JSON; undefined if invalid. */
 export function bodyJson(request: ReceiptRequest): unknown {
   const text = bodyText(request);
   return text === undefined ? undefined : parseJson(text);
 }
 
-/** The body as a form; undefined when it is not UTF-8. */
+/** The body as a form; undefined if it is not UTF-8. */
 export function bodyForm(request: ReceiptRequest): URLSearchParams | undefined {
   const text = bodyText(request);
   return text === undefined ? undefined : new URLSearchParams(text);
 }
 
-/** A time written after ISO 8601, in milliseconds since the epoch. */
+/** Parses an ISO 8601 time into milliseconds since the epoch. */
 export function isoTime(value: unknown): number | undefined {
   const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return Number.isFinite(at) ? at : undefined;
 }
 
-/** True when a signed time is further from `now` than `tolerance` seconds, either way. */
+/** Whether a signed time differs from `now` by more than `tolerance` seconds, in either direction. */
 export function isStale(signedAt: number, now: number, tolerance: number): boolean {
   return !(Math.abs(now - signedAt) <= tolerance * 1000);
 }
@@ -115,13 +115,14 @@ export function openTolerance(source: string, tolerance: number | undefined, usu
   return tolerance;
 }
 
-/** Characters of a secret in a URL: 96 bits and more, in any usual spelling. */
+/** Minimum characters of a secret in a URL: 96 bits or more in any usual encoding. */
 const shortestSecret = 16;
 
 /**
- * For carriers that sign nothing and post to one URL set in their dashboard: a secret in that URL's query, `?key=…`, vouches for them. Answers whether a request bears it; several secrets while it is being changed.
+ * For carriers that sign nothing and post to one URL set in their dashboard: a secret in that URL's query, `?key=…`,
+ * authenticates them. Returns a test for requests; several secrets allow rotation.
  *
- * @throws TypeError for a secret that is missing or can be guessed.
+ * @throws TypeError for a missing or guessable secret.
  */
 export function openUrlSecret(source: string, secret: string | readonly string[] | undefined): (request: ReceiptRequest) => boolean {
   const mend = "Make one with `openssl rand -hex 24`, and set the carrier's dashboard to https://…/receipts/<provider>?key=<secret>.";
@@ -135,7 +136,7 @@ export function openUrlSecret(source: string, secret: string | readonly string[]
   };
 }
 
-/** A secret, or several while it is being changed. @throws TypeError unless there is one. */
+/** One secret, or several for rotation. @throws TypeError if there is none. */
 export function openSecrets(source: string, option: string, secrets: string | readonly string[] | undefined, mend: string): readonly string[] {
   const list = typeof secrets === "string" || secrets === undefined ? [secrets] : secrets;
   if (list.length === 0) throw optionFault(source, option, "is an empty list", mend);

@@ -4,24 +4,24 @@ import { optionFault, requireText } from "../../kit/option-fault.js";
 import { type ByCountry, forCountry } from "./by-country.js";
 
 /**
- * Whom a message comes from: a sender id of up to 11 letters and digits, or a number; one for each country, with `default` for the rest; or a rule.
- * Where none fits the message it is rejected, unsent.
+ * The sender of a message: an id of up to 11 letters and digits, or a number; one per country, with `default` for the
+ * rest; or a function. A message without a matching sender is rejected unsent.
  */
 export type SenderId = string | ByCountry<string> | ((message: SmsMessage) => string | undefined);
 
 /** The option `from`, checked. */
 export interface Senders {
-  /** Names the sender of a message; undefined: none fits. */
+  /** Returns the sender of a message; undefined if none matches. */
   of(message: SmsMessage): string | undefined;
-  /** Whether a country has one, as far as that is known beforehand. */
+  /** Whether a country has a sender, as far as is known in advance. */
   has(country: string): boolean;
 }
 
 /**
- * The rule that names a message's sender.
+ * Reads the option `from`.
  *
- * @param anyForm The carrier also takes names of its own making, such as an ARN.
- * @throws TypeError when `from` cannot name anyone.
+ * @param anyForm The carrier also accepts senders in its own form, such as an ARN.
+ * @throws TypeError if `from` is not a usable sender.
  */
 export function openSenderId(sender: string, from: SenderId, anyForm = false): Senders {
   const mend = 'Pass a sender id or number, a map such as { GB: "ACME", default: "+15005550006" }, or a function of the message.';
@@ -54,7 +54,7 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
   return { of: (message) => forCountry(byCountry, message), has: (country) => byCountry.has(country) || byCountry.has("default") };
 }
 
-/** What no phone can show of a sender: a number has at most 15 digits (E.164), a name 11 characters. */
+/** Why phones cannot show a sender: a number has up to 15 digits (E.164), a name up to 11 characters. */
 function faultIn(text: string): string | undefined {
   if (/\p{C}/u.test(text)) return "holds a control character";
   if (text.startsWith("+") && !/^\+\d{3,15}$/.test(text)) return "is neither + and 3 to 15 digits nor a name";

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isRecord, parseJson, pick } from "../../kit/json.js";
 
-/** Compares in constant time, whatever the lengths: a prefix is no match. */
+/** Compares in constant time, whatever the lengths; a prefix does not match. */
 export function sameText(a: string, b: string): boolean {
   return timingSafeEqual(createHash("sha256").update(a).digest(), createHash("sha256").update(b).digest());
 }
@@ -16,7 +16,10 @@ const jwtHashes: ReadonlyMap<unknown, string> = new Map([
   ["HS512", "sha512"],
 ]);
 
-/** The claims of a JSON Web Token signed by HMAC (HS256, HS384 or HS512, nothing else); undefined unless it is one and the signature is `secret`'s. */
+/**
+ * Returns the claims of a JSON Web Token signed by HMAC (HS256, HS384 or HS512 only); undefined if it is invalid or not
+ * signed with `secret`.
+ */
 export function readJwt(token: string, secret: string): Readonly<Record<string, unknown>> | undefined {
   const parts = token.split(".");
   const [head = "", claims = "", signature = ""] = parts;

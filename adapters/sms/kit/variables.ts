@@ -1,4 +1,7 @@
-/** Names of the environment's variables for a sender's options: of those that must be set, of those of which one must be, and of those that may be. */
+/**
+ * Environment variables for a sender's options. `needs`: all are required. `needsOneOf`: one is required. `may`:
+ * optional.
+ */
 export interface Variables {
   readonly needs: Readonly<Record<string, string>>;
   readonly needsOneOf?: Readonly<Record<string, string>>;

@@ -1,15 +1,15 @@
 import { emptyBody, tags } from "./pdu.js";
 
-/** What a receipt is read from. */
+/** The fields that a receipt is read from. */
 export interface Deliver {
   readonly esmClass: number;
   readonly dataCoding: number;
-  /** message_payload where short_message is empty. */
+  /** message_payload if short_message is empty. */
   readonly text: Buffer;
   readonly parameters: ReadonlyMap<number, Buffer>;
 }
 
-/** Reads the body of data_sm (4.7.1); `undefined` when it is cut short. */
+/** Reads the body of data_sm (4.7.1); returns `undefined` if it is truncated. */
 export function readData(body: Buffer): Deliver | undefined {
   const at = afterAddresses(body);
   const [esmClass, , dataCoding] = body.subarray(at, at + 3); // esm_class, registered_delivery, data_coding
@@ -18,7 +18,7 @@ export function readData(body: Buffer): Deliver | undefined {
   return { esmClass, dataCoding, text: parameters.get(tags.messagePayload) ?? emptyBody, parameters };
 }
 
-/** Reads the body of deliver_sm (4.6.1); `undefined` when it is cut short. */
+/** Reads the body of deliver_sm (4.6.1); returns `undefined` if it is truncated. */
 export function readDeliver(body: Buffer): Deliver | undefined {
   let at = afterAddresses(body);
   const skipString = () => {
@@ -37,7 +37,7 @@ export function readDeliver(body: Buffer): Deliver | undefined {
   return { esmClass, dataCoding, text, parameters };
 }
 
-/** Where service_type, source and destination have ended, with which both bodies begin. */
+/** The offset after service_type, source and destination, with which both bodies begin. */
 function afterAddresses(body: Buffer): number {
   let at = afterString(body, 0);
   for (let address = 0; address < 2; address += 1) at = afterString(body, at + 2); // ton, npi
@@ -49,7 +49,7 @@ function afterString(body: Buffer, at: number): number {
   return end === -1 ? body.length + 1 : end + 1;
 }
 
-/** Optional parameters by tag; one that is cut short ends them. */
+/** Reads optional parameters by tag, up to the first truncated one. */
 function readParameters(octets: Buffer): Map<number, Buffer> {
   const parameters = new Map<number, Buffer>();
   let at = 0;

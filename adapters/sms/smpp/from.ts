@@ -3,7 +3,7 @@ import { failureOf } from "../../kit/error-code.js";
 import { openSenderId, type SenderId } from "../kit/sender-id.js";
 import type { Address } from "./pdu.js";
 
-/** Type of number and numbering plan that go before those of the address's own kind. */
+/** Type of number and numbering plan that override those derived from the address. */
 export interface AddressKind {
   readonly ton?: number | undefined;
   readonly npi?: number | undefined;
@@ -11,16 +11,16 @@ export interface AddressKind {
 
 /** The option `from`, checked. */
 export interface Sources {
-  /** The source address of a message; a sentence instead says why there is none. */
+  /** Returns the source address of a message, or a sentence that explains why there is none. */
   of(message: SmsMessage): Address | string;
-  /** Whether a country has one, as far as that is known beforehand. */
+  /** Whether a country has a source address, as far as is known in advance. */
   has(country: string): boolean;
 }
 
 /**
- * Reads the option `from`. Absent: the message centre puts its own.
+ * Reads the option `from`. If absent, the message centre sets its own.
  *
- * @throws Error that names the option and the mend when `from` cannot name anyone, or names what is no address.
+ * @throws Error that names the option and the fix if `from` is empty or not a valid address.
  */
 export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind): Sources {
   const addressOf = (text: string) => {
@@ -56,7 +56,10 @@ export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind):
 const mend =
   "must be + and up to 15 digits, a short code of up to 8 digits, or a name of up to 11 ASCII characters with a letter in it: give one of these, or leave it out";
 
-/** 1/1 (international, E.164) for `+` and digits, 3/0 (network specific) for a short code, 5/0 (alphanumeric) for a name. */
+/**
+ * 1/1 (international, E.164) for `+` and digits, 3/0 (network specific) for a short code, 5/0 (alphanumeric) for a
+ * name.
+ */
 function sourceAddress(text: string): Address | undefined {
   if (/^\+\d{5,15}$/.test(text)) return { ton: 1, npi: 1, address: text.slice(1) };
   if (/^\d{1,8}$/.test(text)) return { ton: 3, npi: 0, address: text };

@@ -8,22 +8,24 @@ import { statuses, statusName } from "./status.js";
 import type { BodyAt } from "./submission.js";
 import { type Answered, submitWindow, type Window } from "./window.js";
 
-/** The way of messages to the connection: they wait for it, and for their turn in the window, and are given up in time. */
+/** Queues messages for the connection: they wait for it and for a place in the window, up to their deadline. */
 export interface Handover {
-  /** Hands the parts of a message over, one after the other. What has not been written at `dueAt`, in milliseconds since the epoch, is given up. */
+  /**
+   * Submits the parts of a message in order. Parts not written by `dueAt` (milliseconds since the epoch) are given up.
+   */
   send(bodies: readonly BodyAt[], dueAt: number, signal: AbortSignal): Promise<SendOutcome>;
-  /** To be called when the connection may have changed. */
+  /** Call it when the connection may have changed. */
   look(): void;
   readonly window: Pick<Window, "queued" | "outstanding" | "size">;
 }
 
-/** What a timer of the platform can hold, in milliseconds. */
+/** The longest platform timer, in milliseconds. */
 const longestTimer = 2 ** 31 - 1;
 
-/** `answered` is called after each answer to a submit, and when there will be none. */
+/** `answered` is called after each response to a submit, and when no response can follow. */
 export function handover(settings: Settings, link: Link, answered: () => void): Handover {
   const { clock } = settings;
-  /** What gives a message up that waits to be written, and when that is due, in milliseconds since the epoch. */
+  /** Functions that give up a waiting message, with their due times in milliseconds since the epoch. */
   const waiting = new Map<() => void, number>();
   const submits = submitWindow(
     settings,
@@ -31,12 +33,12 @@ export function handover(settings: Settings, link: Link, answered: () => void): 
     (window) => settings.logger?.warn({ host: settings.host, port: settings.port, window }, "the SMPP peer throttles"),
   );
 
-  /** Whether a message that can wait until `dueAt` will surely not be written. */
+  /** Whether a message with the deadline `dueAt` can no longer be written in time. */
   function isHopeless(dueAt: number): boolean {
     return link.state === "refused" || link.state === "closed" || (link.state === "waiting" && link.nextAttemptAt >= dueAt);
   }
 
-  /** Hands one submit_sm over. `first`: none of its message was before. `settled` is called once. */
+  /** Queues one submit_sm. `first`: it is the first of its message. `settled` is called once. */
   function submit(body: BodyAt, first: boolean, dueAt: number, signal: AbortSignal, settled: (outcome: SendOutcome) => void): void {
     if (signal.aborted || isHopeless(dueAt)) {
       settled(notSent(signal.aborted ? "the deadline had passed" : whyNotWritten()));
@@ -50,7 +52,7 @@ export function handover(settings: Settings, link: Link, answered: () => void): 
       cancelWait();
       waiting.delete(giveUp);
       link.bound()?.request(commands.submitSm, body(clock.now()), (answer) => {
-        // Before its place in the window is given away, for the next part of the message goes first.
+        // Settle before the place in the window is freed, because the message's next part goes first.
         settle(outcomeOf(answer, settings));
         done(answeredBy(answer));
         answered();
@@ -102,7 +104,7 @@ function notSent(reason: string): SendOutcome {
   return { outcome: "rejected", reason };
 }
 
-/** The outcome of a message whose first parts were accepted and a later one was not: some of it may arrive. */
+/** The outcome of a message with accepted first parts and a failed later one: some of it may arrive. */
 function begun(outcome: Exclude<SendOutcome, { readonly outcome: "accepted" }>, index: number, parts: number): SendOutcome {
   return { outcome: "unknown", reason: `part ${index + 1} of ${parts}: ${outcome.reason}` };
 }

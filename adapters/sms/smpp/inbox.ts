@@ -4,17 +4,20 @@ import { receiptQueue } from "./receipt-queue.js";
 import type { Settings } from "./settings.js";
 import { statuses } from "./status.js";
 
-/** Where a deliver_sm or data_sm goes. */
+/** Receives each deliver_sm and data_sm. */
 export interface Inbox {
-  /** `reply` takes the command_status for the peer: for a receipt, once `onReceipt` is through. */
+  /** `reply` takes the command_status for the peer; for a receipt, after `onReceipt` has finished. */
   deliver(delivered: Deliver | undefined, reply: (status: number) => void): void;
-  /** Receipts that `onReceipt` has not finished with. */
+  /** Receipts that `onReceipt` has not finished. */
   readonly underWay: number;
-  /** Whether no more should be read just now. */
+  /** Whether reading should pause. */
   readonly full: boolean;
 }
 
-/** Hands receipts to the option `onReceipt`; messages from phones are acknowledged and dropped. `changed` is called whenever there is less under way. */
+/**
+ * Passes receipts to the option `onReceipt`; messages from phones are acknowledged and dropped. `changed` is called
+ * whenever the number of pending receipts drops.
+ */
 export function receiptInbox(settings: Settings, changed: () => void): Inbox {
   const { onReceipt, logger } = settings;
   const queue = onReceipt && receiptQueue(onReceipt, settings, changed);

@@ -13,47 +13,64 @@ import { leastValidity } from "./validity.js";
 export type { ReceiptIds, SmppOptions, SmppParameter, SmppParameters };
 
 export interface SmppStatus {
-  /** `idle`: not connected yet. `waiting`: the connection was lost and will be made again. `refused`: the peer refused the bind, so messages are rejected; it is tried again. */
+  /**
+   * `idle`: not connected yet. `waiting`: the connection was lost and will be made again. `refused`: the peer rejected
+   * the bind, so messages are rejected; the bind is retried.
+   */
   readonly state: LinkState;
-  /** Why the last connection ended, until the next bind. */
+  /** Why the last connection ended; cleared by the next bind. */
   readonly error?: string;
-  /** Messages that wait to be written, and messages without an answer yet. */
+  /** Messages waiting to be written, and messages without a response yet. */
   readonly queued: number;
   readonly outstanding: number;
-  /** Messages that may be outstanding now: fewer than the option says after the peer throttled. */
+  /** Current limit of unanswered messages: lower than the option after the peer throttled. */
   readonly window: number;
-  /** Receipts that `onReceipt` has not finished with. */
+  /** Receipts that `onReceipt` has not finished. */
   readonly receipts: number;
-  /** The second connection, for receipts, where `bindType` makes two; `state` and `error` above are the first's, for messages. */
+  /**
+   * The second connection, for receipts, if `bindType` makes two; `state` and `error` above are those of the first, for
+   * messages.
+   */
   readonly receiver?: { readonly state: LinkState; readonly error?: string };
 }
 
 export interface SmppSender extends SmsSender {
-  /** Connects and binds now instead of at the first send, both connections where `bindType` makes two. Rejects when this attempt fails; further ones follow on their own until `close()`. */
+  /**
+   * Connects and binds now instead of at the first send (both connections if `bindType` makes two). Rejects if this
+   * attempt fails; further attempts follow automatically until `close()`.
+   */
   connect(): Promise<void>;
   status(): SmppStatus;
-  /** Takes no more messages, waits for answers and receipts under way, unbinds and disconnects: within `drainTimeout`. */
+  /**
+   * Takes no more messages, waits for pending responses and receipts, then unbinds and disconnects; all within
+   * `drainTimeout`.
+   */
   close(): Promise<void>;
 }
 
-/** A message that still waits this many milliseconds before its deadline is given up, so that the caller hears "rejected" while it listens. */
+/**
+ * A message still waiting this many milliseconds before its deadline is given up, so that the caller receives
+ * "rejected" in time.
+ */
 const giveUpBefore = 100;
 
 /**
- * A sender that hands messages to a message centre over SMPP 3.4. Node only, in a process that lives on: not on serverless platforms.
+ * Sends messages to a message centre over SMPP 3.4. Node only, in a long-running process: not on serverless platforms.
  *
- * The connection is made at the first send, or by `connect()`, and made again whenever it is lost, until `close()`. While it stands it keeps the process alive; the pause before the next attempt does not.
- * A message is `accepted` when the peer's answer says so, `rejected` when the peer refused it or it was never written, `unknown` when it was written and no answer came, or one that says nothing
- * (ESME_RUNKNOWNERR). Messages wait for a connection, or for room in the window, until shortly before their deadline; when the peer refuses the bind, or the next attempt comes after the deadline, they are
- * rejected at once.
+ * The first send, or `connect()`, opens the connection. A lost connection is reopened until `close()`. An open
+ * connection keeps the process alive; the pause before a new attempt does not.
+ * A message is `accepted` when the peer accepts it; `rejected` when the peer rejects it or it was never written;
+ * `unknown` when it was written and the response is missing or inconclusive (ESME_RUNKNOWNERR). Messages wait for a
+ * connection, or for room in the window, until shortly before their deadline. They are rejected at once if the peer
+ * rejects the bind or the next attempt comes after the deadline.
  *
- * @throws Error that names the option and the mend when an option is missing or cannot work.
+ * @throws Error that names the option and the fix if an option is missing or invalid.
  */
 export function smppSender(options: SmppOptions): SmppSender {
   const settings = readOptions(options);
   const { clock } = settings;
   const submissionOf = submissions(settings);
-  /** Messages whose outcome is not known yet. */
+  /** Messages whose outcome is still open. */
   let sending = 0;
   let closing: Promise<void> | undefined;
   let onQuiet = () => {};
@@ -89,7 +106,7 @@ export function smppSender(options: SmppOptions): SmppSender {
     async send(message, context) {
       if (closing !== undefined) return notSent("the sender is closed");
       if (context.signal.aborted || context.timeLeft <= 0) return notSent("the deadline had passed");
-      // The verifier's clock may be another than ours.
+      // The verifier's clock may differ from ours.
       const life = message.expires_at - (context.deadline - context.timeLeft);
       const left = life - leastValidity;
       if (!(left > 0)) return notSent("the code has ended");

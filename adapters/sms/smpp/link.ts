@@ -5,32 +5,34 @@ import { statuses, statusName } from "./status.js";
 
 export type LinkState = "idle" | "connecting" | "bound" | "waiting" | "refused" | "closed";
 
-/** A connection that is made again whenever it ends, until `retire`. */
+/** A connection that is reopened whenever it ends, until `retire`. */
 export interface Link {
   readonly state: LinkState;
-  /** Why the last session ended, until the next bind. */
+  /** Why the last session ended; cleared by the next bind. */
   readonly failure: string | undefined;
   /** When the next attempt is due, in milliseconds since the epoch, while `state` is `waiting`. */
   readonly nextAttemptAt: number;
-  /** The session, when it is bound. */
+  /** The session, if it is bound. */
   bound(): Session | undefined;
-  /** Makes the first attempt, unless one was made. */
+  /** Makes the first attempt, unless one was made already. */
   start(): void;
-  /** Makes an attempt now, or joins the one under way; rejects when it fails. */
+  /** Makes an attempt now, or joins the one in progress; rejects if it fails. */
   connect(): Promise<void>;
-  /** No further attempt; what is not bound ends at once. */
+  /** Makes no further attempts; a session that is not bound ends at once. */
   retire(): void;
-  /** Reads again after a pause. */
+  /** Resumes reading after a pause. */
   readOn(): void;
   unbind(): Promise<void>;
   /** Ends the session at once. */
   cut(reason: string): void;
 }
 
-/** Binds that fail with one of these may succeed a moment later; any other refusal is taken for a wrong option. */
+/** Temporary bind errors; any other rejection is treated as a wrong option. */
 const passing: readonly number[] = [statuses.alreadyBound, statuses.systemError, statuses.queueFull, statuses.throttled];
 
-/** With these a message centre refuses a kind of bind that it does not know, or does not allow to the account. */
+/**
+ * Statuses with which a message centre rejects a kind of bind that it does not know, or that the account may not use.
+ */
 const wrongRole: readonly number[] = [statuses.invalidCommand, statuses.invalidBindStatus, statuses.bindFailed];
 
 function refusedWith(status: number, role: BindRole): string {
@@ -72,7 +74,7 @@ export function keepBound(settings: Settings, role: BindRole, { deliver, full }:
       enter("closed");
       return;
     }
-    // Exponential backoff; the random share keeps many processes from coming back at once.
+    // Exponential backoff; the random share keeps many processes from reconnecting at once.
     const pause = Math.min(rebind.max, rebind.min * 2 ** failures) * (1 - Math.random() / 2);
     failures = Math.min(failures + 1, 30);
     nextAttemptAt = clock.now() + pause;

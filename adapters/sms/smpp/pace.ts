@@ -1,11 +1,12 @@
 import type { Clock } from "../../../src/ports/clock.js";
 
 /**
- * Spreads what starts evenly: each start at least `1000 / perSecond` ms after the one before, so that no second holds more, and no burst follows a pause. A timer that comes late is made up for, by one start at most.
+ * Spaces starts evenly, at least `1000 / perSecond` ms apart, so that no second holds more and no burst follows a
+ * pause. A late timer is made up for by up to one start.
  *
- * @param perSecond `undefined`: without limit.
- * @param freed Called when a start that was refused may be tried again.
- * @returns Whether one may start now; if so it is taken to do so.
+ * @param perSecond `undefined`: no limit.
+ * @param freed Called when a denied start may be tried again.
+ * @returns A function that returns whether a start is allowed now; if so, it counts as made.
  */
 export function evenPace(perSecond: number | undefined, clock: Clock, freed: () => void): () => boolean {
   if (perSecond === undefined) return () => true;

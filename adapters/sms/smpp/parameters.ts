@@ -4,22 +4,26 @@ import { failureOf } from "../../kit/error-code.js";
 import { type ByCountry, forCountry } from "../kit/by-country.js";
 import { tags } from "./pdu.js";
 
-/** An optional parameter (TLV) of submit_sm that a message centre wants beside those of SMPP 3.4. */
+/** An optional parameter (TLV) of submit_sm that a message centre requires in addition to SMPP 3.4. */
 export interface SmppParameter {
   /** 0 to 0xFFFF. */
   readonly tag: number;
-  /** Its octets, 65,535 at most. A text is written with one octet for each character (Latin-1), and without a NUL at its end. */
+  /** Its octets, up to 65,535. A string is written as Latin-1, one octet per character, without a trailing NUL. */
   readonly value: string | Uint8Array;
 }
 
-/** Parameters for every message; for each country, by ISO 3166-1 alpha-2, with `default` for the rest; or a function of the message. */
+/**
+ * Parameters for every message, per country (ISO 3166-1 alpha-2, with `default` for the rest), or a function of the
+ * message.
+ */
 export type SmppParameters = readonly SmppParameter[] | ByCountry<readonly SmppParameter[]> | ((message: SmsMessage) => readonly SmppParameter[] | undefined);
 
-/** The parameters of a message by tag; a sentence instead says what is wrong with what the function answered. */
+/** Returns the parameters of a message by tag, or a sentence that explains what is wrong with the function's result. */
 export type ParametersOf = (message: SmsMessage) => ReadonlyMap<number, Buffer> | string;
 
 /**
- * The tags of the ids under which a text is registered (India's DLT): principal entity and template, as octet strings without a NUL, in digits. SMPP itself knows neither: they are what the operators of India have agreed on.
+ * Tags of the ids of a registered text (India's DLT): principal entity and template, as digits without a NUL. They are
+ * not part of SMPP; the operators of India have agreed on them.
  */
 const registeredTags = { entity: 0x1400, template: 0x1401 } as const;
 
@@ -27,9 +31,9 @@ const registeredTags = { entity: 0x1400, template: 0x1401 } as const;
 const ownTags: readonly number[] = [tags.messagePayload, tags.sarReference, tags.sarTotal, tags.sarNumber];
 
 /**
- * Reads the option `parameters`. Those of a registered text come with it; the option's have precedence where the tag is the same.
+ * Reads the option `parameters`. Those of a registered text are added; the option overrides them where tags are equal.
  *
- * @throws Error that names the option and the mend.
+ * @throws Error that names the option and the fix.
  */
 export function openParameters(option: SmppParameters | undefined): ParametersOf {
   const chosen = chooser(option);

@@ -3,7 +3,7 @@ import { emptyBody, tags } from "./pdu.js";
 import type { Settings } from "./settings.js";
 import { codingOf, octetsOf } from "./text.js";
 
-/** What a text puts into one submit_sm. */
+/** What a text contributes to one submit_sm. */
 export interface Part {
   readonly esmClass: number;
   readonly dataCoding: number;
@@ -13,15 +13,15 @@ export interface Part {
 
 /** data_coding of UCS-2 (5.2.19). */
 const ucs2 = 8;
-/** The bit of esm_class (5.2.12) that says that short_message begins with a header. */
+/** Bit of esm_class (5.2.12): short_message begins with a header. */
 const headerBit = 0x40;
-/** Parts of a text that headers and parameters can count. */
+/** Maximum number of parts that headers and parameters can count. */
 const mostParts = 255;
 
 /**
- * The parts of a text, first to last; `undefined` when it is too long to be sent.
+ * Splits a text into parts, in order; returns `undefined` if it is too long.
  *
- * @param reference What the parts of this text have in common, 0 to 65535.
+ * @param reference A number shared by the parts of this text, 0 to 65535.
  */
 export function partsOf(
   text: string,
@@ -51,7 +51,10 @@ export function partsOf(
   });
 }
 
-/** The header of a concatenated message with an 8-bit reference, the one that every phone knows (3GPP TS 23.040, 9.2.3.24.1). */
+/**
+ * The header of a concatenated message with an 8-bit reference, which every phone supports (3GPP TS 23.040,
+ * 9.2.3.24.1).
+ */
 function header(reference: number, total: number, number: number): Buffer {
   return Buffer.of(5, 0, 3, reference & 0xff, total, number);
 }

@@ -1,4 +1,4 @@
-/** Framing of the PDUs of SMPP 3.4, and what their bodies are made of. Section numbers are those of the SMPP 3.4 specification, issue 1.2. */
+/** Framing and fields of SMPP 3.4 PDUs. Section numbers refer to the SMPP 3.4 specification, issue 1.2. */
 
 /** command_id (5.1.2.1). */
 export const commands = {
@@ -15,7 +15,7 @@ export const commands = {
   genericNack: 0x80000000,
 } as const;
 
-/** Set in the command_id of every answer. */
+/** Set in the command_id of every response. */
 export const responseBit = 0x80000000;
 
 /** Tags of optional parameters (5.3.2). */
@@ -28,9 +28,9 @@ export const tags = {
   messageState: 0x0427,
 } as const;
 
-/** Octets of a header: command_length, command_id, command_status, sequence_number, four octets each. */
+/** Octets of a header: command_length, command_id, command_status and sequence_number, four octets each. */
 const headerLength = 16;
-/** No PDU that a peer sends us is longer: its largest parameter, message_payload, ends at 64 KiB. */
+/** The longest PDU accepted from a peer: its largest parameter, message_payload, ends at 64 KiB. */
 const longest = 70_000;
 
 export interface Pdu {
@@ -52,7 +52,7 @@ export function encodePdu({ command, status, sequence, body }: Pdu): Buffer {
   return pdu;
 }
 
-/** Cuts a byte stream into PDUs, however its chunks fall. A `fault` is for good: where the next PDU would begin is lost. */
+/** Splits a byte stream into PDUs, however it is chunked. A `fault` is permanent: the start of the next PDU is lost. */
 export function pduReader(): (chunk: Buffer) => { readonly pdus: readonly Pdu[]; readonly fault?: string } {
   let rest = emptyBody;
   return (chunk) => {
@@ -81,17 +81,17 @@ export interface Address {
   readonly address: string;
 }
 
-/** What a connection is bound for: messages, receipts, or both. */
+/** What a connection is bound for: messages, receipts or both. */
 export type BindRole = "transmitter" | "receiver" | "transceiver";
 
-/** The command that binds it (4.1). */
+/** The command for each role (4.1). */
 export const bindCommands = {
   transmitter: commands.bindTransmitter,
   receiver: commands.bindReceiver,
   transceiver: commands.bindTransceiver,
 } as const satisfies Record<BindRole, number>;
 
-/** Body of a bind of any role (4.1), for interface version 3.4 and every address. */
+/** Body of a bind of any role (4.1), for interface version 3.4 and all addresses. */
 export function bindBody(systemId: string, password: string, systemType: string): Buffer {
   return Buffer.concat([cString(systemId), cString(password), cString(systemType), Buffer.of(0x34, 0, 0), cString("")]);
 }

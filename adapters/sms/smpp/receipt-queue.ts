@@ -2,26 +2,33 @@ import type { Receipt } from "../../../src/ports/receipts.js";
 import type { Settings } from "./settings.js";
 import { statuses } from "./status.js";
 
-/** Calls of `onReceipt` under way at a time. */
+/** Maximum number of concurrent `onReceipt` calls. */
 const atOnce = 16;
-/** Receipts that may wait for a call to end. With so many the connection is not read; what one read of it brings above them waits too. */
+/** Maximum number of waiting receipts before reading pauses. Receipts beyond it from the same read wait too. */
 const roomFor = 1000;
-/** A receipt that has had no answer for this many milliseconds is given back to the peer: above what a call of the verifier may take, and well below the time in which message centres want their answer. */
+/**
+ * Milliseconds after which an unfinished receipt is returned to the peer: longer than a verifier call may take, and
+ * well below the response timeout of message centres.
+ */
 const patience = 3000;
 
 /** Receipts on their way to `onReceipt`. */
 export interface ReceiptQueue {
-  /** `reply` takes the command_status for the peer, once: ESME_ROK when `onReceipt` is through, ESME_RX_T_APPN (deliver it again) when it failed or took too long. */
+  /**
+   * `reply` is called once with the command_status for the peer: ESME_ROK after `onReceipt`, ESME_RX_T_APPN (deliver it
+   * again) if that failed or took too long.
+   */
   enter(receipt: Receipt, reply: (status: number) => void): void;
-  /** Receipts that wait, and calls that have not ended. */
+  /** Waiting receipts and unfinished calls. */
   readonly underWay: number;
-  /** Whether no more should be read just now. */
+  /** Whether reading should pause. */
   readonly full: boolean;
 }
 
 /**
- * Hands receipts to `onReceipt`, a fixed number at a time, in the order of their arrival, and holds a bounded number back.
- * When it hangs, so that none of its calls ends for as long as a receipt waits, further receipts go back to the peer at once until one ends: what else the peer has to say (answers to submits) must not wait behind them.
+ * Passes receipts to `onReceipt` in order of arrival, with a limit on concurrent calls and on waiting receipts.
+ * If no call ends for as long as a receipt waits, further receipts go back to the peer at once until one ends, so that
+ * submit responses do not wait behind them.
  *
  * @param changed Called after each receipt that leaves the queue and each call that ends.
  */

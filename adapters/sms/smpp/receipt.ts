@@ -5,10 +5,16 @@ import { readString, tags } from "./pdu.js";
 import type { Settings } from "./settings.js";
 import { decodeText } from "./text.js";
 
-/** message_state (SMPP 3.4, 5.2.28; SMPP 5.0, 4.7.15, which adds the first and the last), the values 0 to 9 → its spelling in a receipt's text. */
+/**
+ * message_state values 0 to 9 (SMPP 3.4, 5.2.28; SMPP 5.0, 4.7.15, which adds the first and the last) by their spelling
+ * in a receipt's text.
+ */
 const states = ["SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV", "ACCEPTD", "UNKNOWN", "REJECTD", "SKIPPED"];
 
-/** `stat:` of a receipt's text → our word: the spellings of SMPP 3.4, appendix B, their full words, and what message centres write instead. */
+/**
+ * Our status for each `stat:` of a receipt's text: the spellings of SMPP 3.4, appendix B, their full words, and
+ * variants that message centres use.
+ */
 const statuses: Readonly<Record<Exclude<DeliveryStatus, "unknown">, readonly string[]>> = {
   submitted: ["ACCEPTD", "ACCEPTED", "SCHEDLD", "SCHEDULED", "SUBMITD", "SUBMITTED", "ENQUEUD", "STAGED"],
   in_transit: ["ENROUTE", "BUFFRED", "BUFFERED", "SENT"],
@@ -20,25 +26,30 @@ const statuses: Readonly<Record<Exclude<DeliveryStatus, "unknown">, readonly str
 };
 const byWord = new Map(Object.entries(statuses).flatMap(([status, words]) => words.map((word) => [word, status as DeliveryStatus] as const)));
 
-/** Bits of esm_class (5.2.12) that only a message centre sets: its receipt for the final outcome and its intermediate notification. */
+/**
+ * Bits of esm_class (5.2.12) that only a message centre sets: a receipt for the final outcome, and an intermediate
+ * notification.
+ */
 const receiptBits = 0x04 | 0x20;
 
 /**
- * Whether a deliver_sm or data_sm is a receipt. A text that looks like one is not enough: anyone with a phone can send us such a text. esm_class and optional parameters are the message centre's own words.
+ * Whether a deliver_sm or data_sm is a receipt. The text is not enough, because anyone with a phone can send such a
+ * text. Only the message centre sets esm_class and optional parameters.
  */
 export function isReceipt({ esmClass, parameters }: Deliver): boolean {
   return (esmClass & receiptBits) !== 0 || parameters.has(tags.receiptedMessageId);
 }
 
 /**
- * Reads a receipt: from the parameters receipted_message_id and message_state, and from the text `id:… done date:… stat:… err:…` what they leave open. `undefined` when neither names a message.
- * A word that is not known is `unknown`, which ends nothing: a later receipt can still tell what became of the message.
+ * Reads a receipt from the parameters receipted_message_id and message_state, and, for what they lack, from the text
+ * `id:… done date:… stat:… err:…`. Returns `undefined` if neither names a message.
+ * An unknown status word becomes `unknown`, which is not final: a later receipt can still report the outcome.
  */
 export function readReceipt(
   deliver: Deliver,
   { receiptIds, receiptOffset, idSpace }: Pick<Settings, "receiptIds" | "receiptOffset" | "idSpace">,
 ): Receipt | undefined {
-  // What follows `text:` is the start of the message, code perhaps included.
+  // The text after `text:` is the start of the message and may contain the code.
   const text = decodeText(deliver.dataCoding, deliver.text).split(/\btext:/i, 1)[0] as string;
   const field = (name: string) => new RegExp(`(?:^|\\s)${name}:\\s*([^\\s\\0]+)`, "i").exec(text)?.[1];
 
@@ -55,12 +66,15 @@ export function readReceipt(
   return { messageId, idSpace, status, ...(at !== undefined && { at }), ...(failed && error !== "" && { error }) };
 }
 
-/** A word of the message centre, unless it says nothing (all zeros) or may hold more than a word. */
+/** A word from the message centre; `undefined` if it is all zeros or may contain more than a word. */
 function sayable(word: string | undefined, form: RegExp): string | undefined {
   return word !== undefined && form.test(word) && !/^0+$/.test(word) ? word : undefined;
 }
 
-/** `YYMMDDhhmm`, with seconds or without (SMPP 3.4, appendix B), at an offset from UTC → milliseconds since the epoch. */
+/**
+ * Parses `YYMMDDhhmm`, with or without seconds (SMPP 3.4, appendix B), at an offset from UTC into milliseconds since
+ * the epoch.
+ */
 function timeOf(date: string | undefined, offset: number): number | undefined {
   const parts = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?$/.exec(date ?? "");
   if (parts === null) return undefined;

@@ -5,30 +5,30 @@ import { type BindRole, bindBody, bindCommands, commands, cString, emptyBody, en
 import type { Settings } from "./settings.js";
 import { statuses } from "./status.js";
 
-/** The peer's answer to a request, or why there is none. */
+/** The peer's response to a request, or why there is none. */
 export type Answer = Pdu | { readonly lost: string };
 
 export interface SessionEvents {
   bound(): void;
-  /** A deliver_sm or data_sm, `undefined` where it is cut short; `reply` takes the command_status to give the peer. */
+  /** A deliver_sm or data_sm, `undefined` if truncated; `reply` takes the command_status for the peer. */
   deliver(delivered: Deliver | undefined, reply: (status: number) => void): void;
-  /** Whether no more may be read just now; asked after each read. `readOn` ends the pause. */
+  /** Whether reading must pause; called after each read. `readOn` ends the pause. */
   full(): boolean;
-  /** Once, at the end, whatever ended it. `refusal`: the status with which the peer refused the bind. */
+  /** Called once, at the end of the session. `refusal`: the status with which the peer rejected the bind. */
   ended(reason: string, refusal?: number): void;
 }
 
-/** One connection, from the first packet to the last. It never throws and never emits. */
+/** One connection from start to end. It never throws and never emits. */
 export interface Session {
   /** Whether requests can be written. */
   bound(): boolean;
-  /** Writes a request, for which the session must be bound. `done` is called exactly once. */
+  /** Writes a request; the session must be bound. `done` is called exactly once. */
   request(command: number, body: Buffer, done: (answer: Answer) => void): void;
-  /** Reads again after a pause. */
+  /** Resumes reading after a pause. */
   readOn(): void;
-  /** Says goodbye; `done` once the session has ended. */
+  /** Unbinds; `done` is called when the session has ended. */
   unbind(done: () => void): void;
-  /** Ends it at once. */
+  /** Ends the session at once. */
   destroy(reason: string): void;
 }
 
@@ -44,11 +44,11 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
   let sequence = 0;
   let heardAt = clock.now();
   let probing = false;
-  /** When reading was last held back, in milliseconds since the epoch. */
+  /** When reading last paused, in milliseconds since the epoch. */
   let heldAt = Number.NEGATIVE_INFINITY;
   let cancelProbe = () => {};
 
-  // Server name indication takes names alone, and tls.connect does not take it from `host`.
+  // Server name indication takes host names only, and tls.connect does not derive it from `host`.
   const name = isIP(host) === 0 ? { servername: host } : {};
   const socket = settings.tls === undefined ? connectTcp({ host, port }) : connectTls({ ...name, ...settings.tls, host, port });
   socket.setNoDelay(true);
@@ -105,7 +105,9 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     socket.destroy();
   }
 
-  /** Ends it once what is written has left; a peer that does not close its side is given the time of an answer. */
+  /**
+   * Ends the session once all data is written; a peer that does not close its side gets the response timeout to do so.
+   */
   function leave(reason: string): void {
     end(reason);
     const cancel = clock.after(responseTimeout, () => socket.destroy(), "background");
@@ -139,7 +141,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
       const done = pending.get(pdu.sequence);
       pending.delete(pdu.sequence);
       if (done !== undefined) done(pdu);
-      // The peer could not tell where one of our PDUs begins, so it may not know the next one either.
+      // The peer could not find the start of one of our PDUs, so it may not find the next one either.
       else if (pdu.command === commands.genericNack && pdu.sequence === 0) destroy("the peer lost the thread (generic_nack without a sequence number)");
       return;
     }
@@ -166,13 +168,13 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
   }
 
   function take(pdu: Pdu, read: (body: Buffer) => Deliver | undefined): void {
-    // deliver_sm_resp and data_sm_resp have a message_id, which is empty (4.6.2, 4.7.2).
+    // deliver_sm_resp and data_sm_resp have an empty message_id (4.6.2, 4.7.2).
     const reply = (status: number) => respond(pdu, status, cString(""));
     if (phase === "bound") events.deliver(read(pdu.body), reply);
     else reply(phase === "opening" ? statuses.invalidBindStatus : statuses.temporaryReceiverError);
   }
 
-  /** Asks the peer whether it is there once nothing has been heard of it for `enquireLinkAfter`. */
+  /** Sends enquire_link after `enquireLinkAfter` without data from the peer. */
   function watch(ms: number): void {
     cancelProbe = clock.after(
       ms,
@@ -191,7 +193,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     const askedAt = clock.now();
     request(commands.enquireLink, emptyBody, (answer) => {
       probing = false;
-      // What was not read for a while may be all that keeps the answer back.
+      // If reading paused, the response may be among the unread data.
       const held = socket.isPaused() || heldAt >= askedAt;
       if ("lost" in answer && !held) destroy("the peer did not answer enquire_link");
     });

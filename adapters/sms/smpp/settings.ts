@@ -20,7 +20,7 @@ export interface Settings {
   readonly password: string;
   readonly systemType: string;
   readonly serviceType: string;
-  /** The binds, first the one that messages take. */
+  /** The binds; the first one carries messages. */
   readonly roles: readonly [BindRole, ...BindRole[]];
   readonly sources: Sources;
   readonly destination: { readonly ton: number; readonly npi: number };
@@ -40,14 +40,14 @@ export interface Settings {
   readonly drainTimeout: number;
   readonly onReceipt: ((receipt: Receipt) => Promise<void> | void) | undefined;
   readonly receiptIds: ReceiptIds;
-  /** Milliseconds that the clock of the receipts is ahead of UTC. */
+  /** Milliseconds by which the receipts' clock is ahead of UTC. */
   readonly receiptOffset: number | undefined;
   readonly idSpace: string;
   readonly logger: Logger | undefined;
   readonly clock: Clock;
 }
 
-/** Reads the options. @throws Error that names the option and the mend. */
+/** Reads the options. @throws Error that names the option and the fix. */
 export function readOptions(options: SmppOptions): Settings {
   if (typeof options !== "object" || options === null) throw new Error("smppSender needs options: smppSender({ host, systemId, password })");
   onlyOptions("smppSender", options, smppOptions);
@@ -116,7 +116,7 @@ const systemClock: Clock = {
   },
 };
 
-/** Keys and certificates that cannot be read would otherwise be told at the first send. */
+/** Reports unreadable keys and certificates now instead of at the first send. */
 function readTls(tls: ConnectionOptions): void {
   try {
     createSecureContext(tls);
@@ -150,7 +150,7 @@ function optionalOctet(options: SmppOptions, name: "fromTon" | "fromNpi" | "dest
   return integer(name, options[name], 0, 255);
 }
 
-/** Seconds in, milliseconds out. */
+/** Converts seconds to milliseconds. */
 function seconds(name: string, value: number | undefined, preset: number): number {
   return number(name, value ?? preset, 86_400, "seconds") * 1000;
 }
@@ -160,7 +160,7 @@ function number(name: string, value: number, most: number, unit: string): number
   return value;
 }
 
-/** `+02:00` in, milliseconds out. */
+/** Converts an offset such as `+02:00` to milliseconds. */
 function offset(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const [, sign, hours, minutes] = /^([+-])(0\d|1[0-4]):([0-5]\d)$/.exec(value) ?? [];

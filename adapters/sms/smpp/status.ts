@@ -1,4 +1,4 @@
-/** Values of command_status (SMPP 3.4, 5.1.3) that this client gives, or treats apart from the others. */
+/** Values of command_status (SMPP 3.4, 5.1.3) that this client sends or handles specially. */
 export const statuses = {
   ok: 0x00,
   invalidLength: 0x02,
@@ -56,7 +56,10 @@ const names: Readonly<Record<number, string>> = {
   0xff: "ESME_RUNKNOWNERR",
 };
 
-/** The specification's name of a command_status with its value, for example `ESME_RINVDSTADR (0x0000000B)`; the value alone where it has none. */
+/**
+ * The specification's name of a command_status with its value, for example `ESME_RINVDSTADR (0x0000000B)`; only the
+ * value if it has no name.
+ */
 export function statusName(status: number): string {
   const value = `0x${status.toString(16).toUpperCase().padStart(8, "0")}`;
   const name = names[status];

@@ -5,14 +5,19 @@ import type { Settings } from "./settings.js";
 import { submitBody } from "./submit.js";
 import { validityPeriod } from "./validity.js";
 
-/** A submit_sm that waits for its turn: its body at that time, in milliseconds since the epoch. */
+/** Builds the body of a queued submit_sm at the time it is written, in milliseconds since the epoch. */
 export type BodyAt = (now: number) => Buffer;
 
-/** The submit_sms of a message, first to last, one at least; a sentence instead says what is wrong with the message. */
+/**
+ * Returns the submit_sms of a message in order, at least one, or a sentence that explains what is wrong with the
+ * message.
+ */
 export type SubmissionOf = (message: SmsMessage) => readonly BodyAt[] | string;
 
 export function submissions(settings: Settings): SubmissionOf {
-  /** Of the parts of one text. It begins anywhere, so that two processes seldom give a phone the same. */
+  /**
+   * Reference of the parts of one text. It starts at random, so that two processes rarely send a phone the same one.
+   */
   let reference = randomInt(0x10000);
 
   return (message) => {
@@ -35,7 +40,7 @@ export function submissions(settings: Settings): SubmissionOf {
             destination,
             esmClass: part.esmClass,
             validityPeriod: validityPeriod(settings.validityPeriod, message.expires_at, now),
-            // The last part alone: parts arrive in any order, but one receipt for one message is what can be told.
+            // Only the last part requests a receipt: parts arrive in any order, but a message has one receipt.
             registeredDelivery: settings.onReceipt !== undefined && index === parts.length - 1 ? 1 : 0,
             dataCoding: part.dataCoding,
             shortMessage: part.shortMessage,

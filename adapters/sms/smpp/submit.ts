@@ -5,18 +5,18 @@ export interface Submit {
   readonly source: Address;
   readonly destination: Address;
   readonly esmClass: number;
-  /** In the format of 7.1, empty for the message centre's own. */
+  /** In the format of 7.1; empty for the message centre's default. */
   readonly validityPeriod: string;
-  /** 1: a receipt for the final outcome is wanted; 0: none. */
+  /** 1: request a receipt for the final outcome; 0: none. */
   readonly registeredDelivery: 0 | 1;
   readonly dataCoding: number;
-  /** 254 octets at most. */
+  /** Up to 254 octets. */
   readonly shortMessage: Buffer;
-  /** Optional parameters by tag, 65,535 octets at most each. */
+  /** Optional parameters by tag, up to 65,535 octets each. */
   readonly parameters: ReadonlyMap<number, Buffer>;
 }
 
-/** Body of submit_sm (4.4.1). */
+/** Builds the body of submit_sm (4.4.1). */
 export function submitBody(submit: Submit): Buffer {
   return Buffer.concat([
     cString(submit.serviceType),

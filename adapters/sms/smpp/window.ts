@@ -1,29 +1,32 @@
 import { evenPace } from "./pace.js";
 import type { Settings } from "./settings.js";
 
-/** What a submit came to, as far as the window cares. */
+/** The outcome of a submit, as far as the window needs it. */
 export type Answered = "accepted" | "throttled" | "other";
 
 export interface Window {
   /**
-   * Runs `submit` as soon as there is room, at once if there is. `submit` calls `done` exactly once. `first`: before all that wait without that word, for parts of a message that has begun.
-   * The function answered takes it out of the queue; `false`: it has run.
+   * Runs `submit` as soon as there is room, at once if possible. `submit` calls `done` exactly once. `first`: goes
+   * before all without it, for further parts of a message.
+   * Returns a function that removes it from the queue; `false`: it has already run.
    */
   enter(submit: (done: (answered: Answered) => void) => void, first: boolean): () => boolean;
-  /** Looks again whether there is room: to be called when the connection is ready. */
+  /** Checks again for room: call it when the connection is ready. */
   pump(): void;
-  /** Submits that wait, and submits without an answer yet. */
+  /** Waiting submits and submits without a response yet. */
   readonly queued: number;
   readonly outstanding: number;
-  /** Submits that may be outstanding now. */
+  /** Current limit of unanswered submits. */
   readonly size: number;
   /** Whether new submits are held back because the peer throttled. */
   readonly paused: boolean;
 }
 
 /**
- * How many submits may be without an answer at a time: `window`, and fewer after the peer said "throttled". Each such word halves the window, to 1 at least, and holds new submits back for `throttlePause` ms;
- * one word per pause counts, for those on the way when it came are of the same burst. Each window's worth of accepted submits opens it by one again. Within it they start as evenly as `messagesPerSecond` says.
+ * Limits the unanswered submits to `window`, and to fewer after the peer throttled. Each "throttled" halves the window,
+ * down to 1, and holds new submits back for `throttlePause` ms; only one per pause counts, because those in flight
+ * belong to the same burst. Each full window of accepted submits widens it by one. Starts are spaced by
+ * `messagesPerSecond`.
  *
  * @param ready Whether a submit can be written.
  */

@@ -4,16 +4,22 @@ import { type Row, Rows } from "./rows.js";
 
 export interface MemoryStoreOptions {
   /**
-   * Stores of one name in one process are one store, also where a bundler loads the library, or your module, more than once. Default: none, a store of its own.
-   * Next.js does that, for pages, routes and server actions, and again at each hot reload: give it a name there.
+   * Stores with the same name in one process are one store, even if a bundler loads the library or your module twice.
+   * Set it in Next.js, which does so for pages, routes, server actions and hot reloads.
+   * Default: none, a separate store.
    */
   readonly name?: string;
   /**
-   * How many authentications it keeps at once; as many small values, and sixteen times as many members of windows, parts of sums and counters together. An integer of 1 or more.
-   * Default: 100,000, which take 125 to 180 MB where every create comes with an ip and a device. When it is full, more are refused (the service answers 503), and nothing is forgotten before its end.
+   * Capacity in authentications; the same for small values, and 16 times that for window members, sum parts and
+   * counters together. An integer of 1 or more.
+   * Default: 100,000, which takes 125 to 180 MB if every create has an ip and a device. When full, new ones are
+   * rejected (the service returns 503); nothing is dropped before its end.
    */
   readonly maxRecords?: number;
-  /** What time it is, in milliseconds, for forgetting what has ended. Default: a monotonic clock of the process. Tests that advance a clock pass its `now`. */
+  /**
+   * Returns the time in milliseconds, used to expire entries. Default: a monotonic clock of the process. Tests that
+   * advance a clock pass its `now`.
+   */
   readonly now?: () => number;
 }
 
@@ -21,18 +27,18 @@ export interface MemoryStoreOptions {
 const countedPerRecord = 16;
 const whatCounts = "members of windows, parts of sums and counters";
 
-/** The most members of a window without a limit, and how many more than its limit another keeps. */
+/** The maximum of a window without a limit; other windows keep this many beyond their limit. */
 const mostListed = 10_000;
 const slack = 8;
 
-/** Keys of each kind that are looked at for what has ended: by each write, by one that finds the store full, and by a timer each second. */
+/** Keys of each kind checked for expiry: per write, per write that finds the store full, and per second by a timer. */
 const looks = { perWrite: 4, whenFull: 1_000, perSecond: 10_000 };
 
 interface Kept extends Row {
   readonly customer: string;
   readonly id: string;
   readonly token: string;
-  /** The tokens before it. Most records have none. */
+  /** The earlier tokens. Most records have none. */
   readonly older: readonly string[];
   readonly data: string;
   readonly keepUntil: number;
@@ -42,23 +48,23 @@ interface Kept extends Row {
 interface Member extends Row {
   readonly member: string;
   readonly at: number;
-  /** The token of the commit that added it, where no other has claimed it since. */
+  /** The token of the commit that added it, unless another commit has claimed it since. */
   readonly addedBy: string | undefined;
 }
 
-/** A part of a sum. A counter has one, of number 0. */
+/** A part of a sum. A counter has one part, number 0. */
 interface Part extends Row {
   readonly part: number;
   held: number;
 }
 
-/** All is done when a method returns its promise, in one tick: so each is one atomic step. */
+/** Each method does all its work in one tick before it returns its promise, so it is atomic. */
 class MemoryStore implements Store {
   /** By id: the same id under two customers is two rows. */
   readonly #records = new Rows<Kept>((kept) => this.#wake(kept, undefined));
-  /** Records that wake, the earliest first. */
+  /** Records that wake, earliest first. */
   readonly #waking: Kept[] = [];
-  /** Members, the newest first. */
+  /** Members, newest first. */
   readonly #windows = new Rows<Member>();
   readonly #sums = new Rows<Part>();
   readonly #counters = new Rows<Part>();
@@ -146,7 +152,7 @@ class MemoryStore implements Store {
     return { kind: "memory", due: this.#due(until) };
   }
 
-  /** Lets the name go: the next `memoryStore` of it starts empty. Whoever still holds this one keeps its data. */
+  /** Releases the name: the next `memoryStore` with it starts empty. Existing references keep their data. */
   async close(): Promise<void> {
     const { name = "" } = this.options;
     if (stores().get(name) === this) stores().delete(name);
@@ -158,17 +164,17 @@ class MemoryStore implements Store {
     return this.#records.get(id).find((kept) => kept.customer === customer);
   }
 
-  /** What the parts of a sum that count hold. */
+  /** The total of the counted parts of a sum. */
   #total(parts: SumParts): number {
     return this.#sums.get(parts.sum).reduce((total, { part, held }) => (isCounted(part, parts) ? total + held : total), 0);
   }
 
-  /** How many members of a window are newer than `since`, but for one. */
+  /** How many members of a window are newer than `since`, excluding `except`. */
   #newer({ window, since }: MemberClaim, except?: string): number {
     return this.#windows.get(window).filter(({ member, at }) => at > since && member !== except).length;
   }
 
-  /** What is held without a claim, and from when on it would be granted; undefined where it is. */
+  /** The count without this claim, and when the claim would be granted; undefined if it is granted now. */
   #refusal(claim: Claim): { readonly count: number; readonly roomSince?: number; readonly roomPart?: number } | undefined {
     const { limit } = claim;
     if (limit === undefined) return undefined;
@@ -185,7 +191,7 @@ class MemoryStore implements Store {
     return last === undefined ? { count } : { count, roomSince: last.at };
   }
 
-  /** Whether a claim makes a row more. */
+  /** Whether a claim adds a row. */
   #isNew(claim: Claim): boolean {
     if ("sum" in claim) return !this.#sums.get(claim.sum).some(({ part }) => part === claim.part);
     return !claim.out && !this.#windows.get(claim.window).some(({ member }) => member === claim.member);
@@ -233,7 +239,7 @@ class MemoryStore implements Store {
     if (wakeAt !== undefined) this.#waking.splice(this.#due(wakeAt), 0, kept);
   }
 
-  /** How many wake at `until` or before: times are whole milliseconds. */
+  /** How many records wake at or before `until`: times are whole milliseconds. */
   #due(until: number): number {
     let [from, to] = [0, this.#waking.length];
     while (from < to) {
@@ -244,7 +250,7 @@ class MemoryStore implements Store {
     return from;
   }
 
-  /** When a life that begins now has ended. */
+  /** When something that is kept from now on expires. */
   #endOf({ now, keepUntil }: Expiry): number {
     return Math.ceil((this.options.now() + Math.max(0, keepUntil - now)) / 1_000);
   }
@@ -260,7 +266,7 @@ class MemoryStore implements Store {
     throw new Error(`${full}, and forgets none before its end. Raise maxRecords, or keep them in redisStore or mongoStore.`);
   }
 
-  /** Forgets a little of what has ended, and sees to it that a timer does the rest. */
+  /** Removes a few expired entries and schedules a timer for the rest. */
   #tidy(keys = looks.perWrite): void {
     for (const rows of this.#all) rows.sweep(keys, this.options.now() / 1_000);
     if (this.#timer !== undefined || this.#isClosed) return;
@@ -288,14 +294,17 @@ function isCounted(at: number, { part, parts, ahead }: SumParts): boolean {
   return at > part - parts && at <= (ahead ? part + 1 : part);
 }
 
-/** What a sum that holds `held` comes to with a claim. */
+/** The total of a sum that holds `held` after a claim. */
 function raised(held: number, { weight, floor = Number.NEGATIVE_INFINITY }: { readonly weight: number; readonly floor?: number }): number {
   return Math.max(floor, Math.max(floor, held) + weight);
 }
 
 type Piece = (text: string) => string;
 
-/** Makes the texts that are kept: equal ones once, each in one piece. Node.js puts a UUID together from twenty texts, which stay in memory with it. */
+/**
+ * Interns texts: equal ones are stored once, each as a flat string. Node.js builds a UUID from twenty strings, which
+ * would otherwise stay in memory.
+ */
 function inOnePiece(): Piece {
   const made = new Map<string, string>();
   return (text) => {
@@ -309,7 +318,7 @@ function refuseLarge(text: string, what: string): void {
   if (Buffer.byteLength(text) > 65_536) throw new Error(`memoryStore: ${what} is above 64 KiB.`);
 }
 
-/** The stores of this process that have a name, also for a second copy of this file in another bundle. */
+/** The named stores of this process, shared with a second copy of this file in another bundle. */
 const registry = Symbol.for("phoneproof.memory-store");
 function stores(): Map<string, MemoryStore> {
   const home = globalThis as { [registry]?: Map<string, MemoryStore> };
@@ -317,17 +326,20 @@ function stores(): Map<string, MemoryStore> {
 }
 
 /**
- * Keeps everything in the memory of this process: for one process, development and tests. What it holds is gone when the process ends.
+ * A store in this process's memory: for one process, development and tests. Its data is lost when the process ends.
  *
- * Every call is a store of its own, unless it has a `name`: calls with one name get one store, also where a bundler loads the library twice; the clock is that of the first.
- * Throws when that store exists with another `maxRecords`; and without a name in a server of Next.js, where code of one bundle would not find what another has stored.
+ * Each call creates a separate store, unless `name` is set: calls with one name share one store, even if a bundler
+ * loads the library twice, and use the first call's clock.
+ *
+ * @throws Error if that store exists with another `maxRecords`, or without a name in a Next.js server, whose bundles
+ * would each get a separate store.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   onlyOptions("memoryStore", options, { name: true, maxRecords: true, now: true });
   const { name, maxRecords = 100_000, now = () => performance.now() } = options;
   if (!Number.isInteger(maxRecords) || maxRecords < 1) throw new Error(`memoryStore: maxRecords must be an integer of 1 or more, got ${String(maxRecords)}.`);
   if (name === undefined) {
-    // The bundler of Next.js puts its runtime in the place of this very expression.
+    // The Next.js bundler replaces this exact expression with its runtime.
     const isInNext = typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
     if (!isInNext) return new MemoryStore({ maxRecords, now });
     throw new Error(

@@ -1,19 +1,19 @@
-/** What is kept until an end: in whole seconds of the store's own clock, which take no memory of their own. */
+/** An entry with an end: in whole seconds of the store's own clock, because small integers need no extra memory. */
 export interface Row {
   end: number;
 }
 
 const none: readonly never[] = [];
 
-/** Rows under keys. */
+/** Rows by key. */
 export class Rows<R extends Row> {
-  /** Most keys have one row, and need no list. */
+  /** Most keys have one row and need no list. */
   readonly #kept = new Map<string, R | readonly R[]>();
   #cursor = this.#kept.entries();
-  /** How many rows there are. */
+  /** Number of rows. */
   size = 0;
 
-  /** `onGone` gets each row that is removed. */
+  /** `onGone` receives each removed row. */
   constructor(readonly onGone: (row: R) => void = () => {}) {}
 
   get(key: string): readonly R[] {
@@ -36,7 +36,7 @@ export class Rows<R extends Row> {
     rows.filter(isGone).forEach(this.onGone);
   }
 
-  /** Looks at some more keys, around and around, and removes those of their rows that have ended. */
+  /** Checks the next few keys, in rotation, and removes their expired rows. */
   sweep(keys: number, now: number): void {
     const hasEnded = ({ end }: R) => end <= now;
     for (let left = Math.min(keys, this.#kept.size); left > 0; left--) {

@@ -14,8 +14,9 @@ type Refused = Extract<CommitResult, { done: false }>;
 type Step = readonly [statement: Statement, adds?: Adding | undefined];
 
 /**
- * `commit` without transactions: one ordered bulk write of what is added, the record, and what is taken out and given back. A statement that is not granted fails and ends it: then all is looked at, and
- * what is left is sent once more, or what was added is undone.
+ * `commit` without transactions: one ordered bulk write of additions, the record, and removals and refunds. A statement
+ * that is not granted fails and ends the write. Then everything is read, and the rest is sent again or the additions
+ * are undone.
  */
 export async function commit({ state, endOf }: Opened, change: Change): Promise<CommitResult> {
   const { claims = [], asks = [], record, expected = null, revoke, counts } = change;
@@ -30,7 +31,7 @@ export async function commit({ state, endOf }: Opened, change: Change): Promise<
 
   async function judge(): Promise<readonly Step[] | Refused | "landed"> {
     const ids = adding.map(({ _id }) => _id).concat(key ?? []);
-    // What stands in the way may not have reached the majority yet.
+    // Conflicting writes may not have reached the majority yet.
     const found = await look(state, ids, local);
     const document = key && found(key);
     const current = document === undefined ? undefined : parseRecord(document);
@@ -49,7 +50,7 @@ export async function commit({ state, endOf }: Opened, change: Change): Promise<
     return first ?? steps;
   }
 
-  /** Whether it was this very call that did it. */
+  /** Whether this very call made the commit. */
   async function carryOut(): Promise<boolean | Refused> {
     const blind = adding.flatMap((entry): Step[] => (entry.blind === undefined ? [] : [[entry.blind, entry]]));
     let steps: readonly Step[] | undefined = blind.length < adding.length ? undefined : blind;
@@ -104,7 +105,7 @@ export async function commit({ state, endOf }: Opened, change: Change): Promise<
   return { done: true, ...(await count()) };
 }
 
-/** What claims do, document by document: those of one member together. */
+/** What claims do, per document: claims of one member are combined. */
 function entriesOf(claims: readonly Claim[], token: string, endOf: Opened["endOf"]): { readonly adding: Adding[]; readonly giving: Giving[] } {
   const adding: Adding[] = [];
   const giving: Giving[] = [];

@@ -1,42 +1,50 @@
 import type { Claim, CommitResult } from "../../../src/ports/store.js";
 import type { Document, Statement } from "./driver.js";
 
-/** A claim, and where it stands in its change. */
+/** A claim with its place in the change. */
 export type Placed<C extends Claim> = C & { readonly place: number };
 
-/** A claim that was refused, as `commit` returns it. */
+/** A rejected claim, as `commit` returns it. */
 export type Refusal = Extract<CommitResult, { readonly refusedBy: number }>;
 
-/** What a look says of an addition: refused; revoked before it came; or what is to be sent, nothing where it was made before. `adds`: that adds something. */
+/**
+ * The result of checking an addition: rejected; revoked before it arrived; or the statement to send, if it was not made
+ * before. `adds`: the statement adds something.
+ */
 export type Judged = Refusal | { readonly isRevoked: true } | { readonly send?: Statement; readonly adds?: true };
 
 /** What a change does to one document under its token. */
 export interface Entry {
   readonly _id: Document;
-  /** All changes go through documents in the order of these. */
+  /** All changes process documents in this order. */
   readonly key: string;
-  /** For a document of which nothing is known; it fails where that is not as it mostly is. Absent: it never would do. */
+  /**
+   * For a document that was not read; it fails if the document is not in its usual state. Absent: it would always fail.
+   */
   readonly blind?: Statement | undefined;
-  /** Takes it back and keeps it from being done later. `landed`: whether it is known to have been done, or known not to have been done with its record; `undefined`: this was sent before. */
+  /**
+   * Takes the entry back and blocks it for the future. `landed`: whether it is known to have been made, or known not to
+   * have been made, with its record; `undefined`: a revoke was sent before.
+   */
   revoke?(landed: boolean | undefined): Statement;
 }
 
-/** What is added. Its statements fail where a limit does not allow it. */
+/** An addition. Its statements fail if a limit does not allow it. */
 export interface Adding extends Entry {
   judge(found: unknown): Judged;
   /** Takes back what this very call added. */
   undo(): Statement;
 }
 
-/** What is taken out or given back. */
+/** A removal or refund. */
 export interface Giving extends Entry {
-  /** Does it, unless it was done before. */
+  /** Makes it, unless it was made before. */
   sure(): Statement;
-  /** Whether it is known not to have been done before. */
+  /** Whether it is known not to have been made before. */
   isMissing(found: unknown): boolean;
 }
 
-/** How a token is kept once another call of its commit relies on what was added under it: then nobody undoes that. */
+/** The form of a token once another call of its commit relies on what was added under it: then no call undoes that. */
 export function reliedOn(token: string): string {
   return `${token}+`;
 }

@@ -11,19 +11,23 @@ export type { MongoCollection, MongoDb } from "./driver.js";
 
 /** Options of `mongoStore`. */
 export interface MongoStoreOptions {
-  /** The database, from your own `MongoClient` of the `mongodb` driver 6 or 7: `client.db()`. The store neither opens nor closes the client. */
+  /**
+   * The database of your own `MongoClient` (`mongodb` driver 6 or 7): `client.db()`. The store neither opens nor closes
+   * the client.
+   */
   readonly db: MongoDb;
-  /** What the names of the three collections start with: letters, digits, `_`, `-` and `.`, 1 to 64 of them. Default `"phoneproof_"`. */
+  /** Prefix of the three collection names: 1 to 64 letters, digits, `_`, `-` and `.`. Default: `"phoneproof_"`. */
   readonly prefix?: string;
 }
 
 /** A store in MongoDB. */
 export interface MongoStore extends Store {
   /**
-   * Creates the indexes that are missing: for the worker (`lease`), for windows without limits, and for MongoDB's clearing away of what has ended. Call it once when the service is set up or starts; it
-   * may be called again. The store is as correct without them: then `lease` reads every authentication, a window without a limit is looked for in all of them, and nothing that has ended is cleared away.
+   * Creates missing indexes: for the worker (`lease`), for windows without limits, and for deletion of expired data by
+   * MongoDB. Call it at setup or start; it can be called repeatedly. Without them the store is correct, but `lease`
+   * scans all authentications, an unlimited window scans its whole collection, and expired data is never deleted.
    *
-   * @throws Error when an index cannot be created; the message names the collection.
+   * @throws Error if an index cannot be created; the message names the collection.
    */
   ensureIndexes(): Promise<void>;
 }
@@ -32,19 +36,22 @@ export interface MongoStore extends Store {
 const maxBytes = 64 * 1024;
 
 /**
- * Keeps authentications and what is counted in MongoDB 4.4.2 or newer: a replica set (of one member, where there is one server), a sharded cluster (the shard key of each collection is
- * `{ _id: "hashed" }`), or a standalone server. No transaction is used. It sets no timer; the verifier's own deadline bounds every request.
+ * Stores authentications and counters in MongoDB 4.4.2 or newer: a replica set (one member for a single server), a
+ * sharded cluster (shard key of each collection: `{ _id: "hashed" }`) or a standalone server. It uses no transactions
+ * and sets no timer; the verifier's own deadline limits every request.
  *
- * A commit that is granted is one round trip: one command of plain conditional statements makes its claims, writes the record and gives back. One more reads counts and sums that are asked for, one more takes
- * back another commit. What is not granted at once is looked at (one), and undone or sent again (one): so it is when a sum reaches a new part, and with a member that is there already. `find`, `get`, `put` and
- * `members` are one, `tally` two, `lease` three, and one where nothing is due.
+ * Round trips: a granted commit takes 1, plus 1 if it reads counts and sums, plus 1 if it takes back another commit. A
+ * commit that is not granted at once takes 1 more to read, and 1 to undo or resend: for example when a sum reaches a
+ * new part, or a member exists already. `find`, `get`, `put` and `members` take 1, `tally` 2, `lease` 3 (1 if nothing
+ * is due).
  *
- * Whatever the defaults of `db` are, decisions are read from the primary, and writes are acknowledged once a majority has them in its journal (a standalone server: its own), or fail after the `wtimeoutMS` of
- * its write concern, default 1,500. A primary that was deposed and does not know it yet may answer `find`, `get` and `members` for some seconds with what stood before.
+ * Whatever the defaults of `db`, decisions are read from the primary, and writes are acknowledged once a majority (on a
+ * standalone server: the server) has journaled them, or fail after the `wtimeoutMS` of the write concern, default
+ * 1,500. For some seconds, a deposed primary may return stale results of `find`, `get` and `members`.
  *
- * A window is counted either with limits or without: a claim with a limit does not see members that were claimed without one.
+ * Count a window either with limits or without: a claim with a limit does not see members claimed without one.
  *
- * @throws TypeError when an option is wrong; the message names it and the mend.
+ * @throws TypeError if an option is invalid; the message names it and the fix.
  */
 export function mongoStore(options: MongoStoreOptions): MongoStore {
   const { db, prefix = "phoneproof_" } = options ?? {};
@@ -65,7 +72,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
   }
   let opening: Promise<Opened> | undefined;
 
-  /** Works with the server, once it is known; keeps what is stored out of errors. */
+  /** Works with the server, once it is known; keeps stored data out of errors. */
   async function reach<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
     opening ??= open(db, prefix).catch((error) => {
       opening = undefined;
@@ -113,7 +120,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
       const ticket = randomBytes(9).toString("base64url");
       const leased = await reach(async ({ state }) => {
         const options = { sort: { wakeAt: 1 }, limit, batchSize: limit, projection: { wakeAt: 1 } };
-        // The `_id` and the `wakeAt` of each: the filter of its update, which finds it where it has not been moved since.
+        // The `_id` and `wakeAt` of each record: its update filters by both, so it skips a record that was moved since.
         const due = (await state.find({ wakeAt: { $lte: until } }, options).toArray()) as Document[];
         const update = { $set: { wakeAt: leaseUntil, lease: ticket } };
         await sendAll(
@@ -133,7 +140,8 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
           return [];
         }
       });
-      // A corrupt record has been moved like the others, and must not hold up the work on them: it is told when nothing else came with it.
+      // A corrupt record is moved like the others, and must not hold up their processing: it is reported only if no
+      // other record was found.
       if (records.length === 0 && fault !== undefined) throw fault;
       return records;
     },
@@ -148,7 +156,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
       await reach(({ values, endOf }) => sendAll(values, [upsert(made(key), { $set: { value }, $max: { expireAt: endOf(expiry) } })]));
     },
 
-    // One statement for each name: on a sharded cluster one for many documents can miss one that is moving just then.
+    // One statement per name: on a sharded cluster, a statement for many documents can miss one that is being migrated.
     async delete({ records = [], windows = [], sums = [], values: keys = [] }): Promise<void> {
       const gone = (ids: readonly unknown[]) => ids.map((_id) => ({ deleteOne: { filter: { _id } } }));
       await reach(async ({ state, values }) => {

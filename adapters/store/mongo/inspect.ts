@@ -2,7 +2,7 @@ import type { StoreInspection } from "../../../src/ports/store.js";
 import { collectionNames, type Document, expiry, type MongoCollection, type MongoDb, sayHello } from "./driver.js";
 import { listed } from "./members.js";
 
-/** The index that `lease` reads along: it holds the records that need work, and no others. */
+/** The index that `lease` uses: it holds only the records that need work. */
 const wake = { key: { wakeAt: 1 }, name: "wakeAt", partialFilterExpression: { wakeAt: { $exists: true } } };
 
 /** The indexes that a collection should have. */
@@ -10,7 +10,7 @@ export function indexesOf(collection: string): readonly { readonly name: string 
   return collection === "state" ? [wake, listed, expiry] : [expiry];
 }
 
-/** What the server and the collections tell. */
+/** Reports on the server and the collections. */
 export async function inspect(db: MongoDb, prefix: string, state: MongoCollection, until: number): Promise<StoreInspection> {
   const due = state.aggregate([{ $match: { wakeAt: { $lte: until } } }, { $limit: 10_000 }, { $count: "due" }], {}).toArray() as Promise<{ due: number }[]>;
   const absent = collectionNames.map(async (name) => {
@@ -30,11 +30,14 @@ export async function inspect(db: MongoDb, prefix: string, state: MongoCollectio
   };
 }
 
-/** The indexes of a collection, and whether each is built; `undefined` where the client is not allowed to ask. A collection that is not there has none. */
+/**
+ * The indexes of a collection, and whether each is built; `undefined` if the client may not list them. A missing
+ * collection has none.
+ */
 async function indexesIn(db: MongoDb, collection: string): Promise<ReadonlyMap<unknown, boolean> | undefined> {
   const list = (options: Document) => db.command({ listIndexes: collection, ...options }) as Promise<{ cursor: { firstBatch: readonly Document[] } }>;
   try {
-    // Under the strict API the option is refused.
+    // The strict API rejects this option.
     const { cursor } = await list({ includeBuildUUIDs: true }).catch(() => list({}));
     return new Map(cursor.firstBatch.map(({ name, spec }) => [name ?? (spec as Document)["name"], name !== undefined]));
   } catch (error) {

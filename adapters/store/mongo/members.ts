@@ -3,10 +3,14 @@ import { type Document, literal, made, orElse, type Statement, upsert, where } f
 import { type Adding, type Giving, type Placed, reliedOn } from "./entry.js";
 
 /*
- * A window that has limits is one document: { _id: { window }, m: [{ member, at, t, moved }], r, expireAt }, the newest member first: fewer than `limit` are newer than `since` where the member number
- * `limit` is not. `t` is the token of the commit that claimed a member last, `moved` says that it had been there before. `r` has tokens that were revoked.
+ * A window with limits is one document, newest member first: { _id: { window }, m: [{ member, at, t, moved }], r,
+ * expireAt }.
+ * - Fewer than `limit` members are newer than `since` if member number `limit` is not.
+ * - `t`: the token of the last commit that claimed the member. `moved`: the member was in the window before that.
+ * - `r`: revoked tokens.
  *
- * A window without a limit is a list, one document for each member: { _id: { window, member }, at, t, n, expireAt }. `n` is how many claims there were. One that was revoked stays, with `at: 0`.
+ * A window without a limit is a list, one document per member: { _id: { window, member }, at, t, n, expireAt }.
+ * - `n`: the number of claims. A revoked member stays, with `at: 0`.
  */
 export interface Window {
   readonly m?: readonly Member[];
@@ -19,10 +23,10 @@ export interface Member {
   readonly t?: string;
 }
 
-/** How many members a window keeps beyond its largest limit, and how many tokens that were revoked. */
+/** How many members a window keeps beyond its largest limit, and how many revoked tokens. */
 const [slack, keptRevoked] = [16, 16];
 
-/** The index that lists are read along. */
+/** The index for lists. */
 export const listed = { key: { "_id.window": 1, at: -1, "_id.member": 1 }, name: "listed", partialFilterExpression: { at: { $exists: true } } };
 
 /** The filter of a list's members that are newer than `since`. */
@@ -30,7 +34,7 @@ export function newerThan(window: string, since = 0): Document {
   return { "_id.window": window, at: { $gt: Math.max(0, since) } };
 }
 
-/** Claims of one member in a window, over one or more lengths. */
+/** Claims of one member in a window, for one or more lengths. */
 export function windowEntry(claims: readonly [Placed<MemberClaim>, ...Placed<MemberClaim>[]], token: string, end: Date): Adding {
   const [{ window, member, now }] = claims;
   const _id = { window };
@@ -41,7 +45,7 @@ export function windowEntry(claims: readonly [Placed<MemberClaim>, ...Placed<Mem
   const m = { $each: [{ member, at: now, t: token }], $sort: { at: -1 }, $slice: most };
   const blind = upsert({ _id, ...full, "m.member": { $ne: member }, r: { $ne: token } }, { $push: { m }, $max: { expireAt: end } });
 
-  /** For a member that is there already. MongoDB lets no `_id` be changed: where the claim is refused, this fails. */
+  /** For an existing member. It fails if the claim is rejected, because MongoDB does not allow changing `_id`. */
   function moving(): Statement {
     const isOther = { $ne: ["$$this.member", literal(member)] };
     const others = where("$m", isOther);
@@ -89,7 +93,7 @@ export function listEntry({ window, member, now }: MemberClaim, token: string, e
   const blind = upsert({ _id, t: { $nin: [...known, revoked] } }, { $max, $set: { t: token }, $inc: { n: 1 } });
   return {
     _id,
-    // After all that can be refused.
+    // Sorts after everything that can be rejected.
     key: `~ ${window} ${member}`,
     blind,
 
@@ -112,7 +116,7 @@ export function listEntry({ window, member, now }: MemberClaim, token: string, e
   };
 }
 
-/** A member that is taken out. */
+/** The removal of a member. */
 export function outEntry({ window, member, now, limit }: MemberClaim): Giving {
   const _id = limit === undefined ? { window, member } : { window };
   const out =

@@ -1,7 +1,7 @@
 import type { RecordWrite, StoredRecord } from "../../../src/ports/store.js";
 import { type Document, type Statement, upsert } from "./driver.js";
 
-/** The key of a record: the same `id` under two customers is two records, whatever characters they hold. */
+/** The key of a record: the same `id` under two customers is two records, whatever characters they contain. */
 export function recordKey({ customer, id }: Pick<StoredRecord, "customer" | "id">): Document {
   return { customer, id };
 }
@@ -14,12 +14,12 @@ export function writeRecord(record: RecordWrite, expected: string | null, end: D
   const $max = { expireAt: end };
   if (expected === null) return upsert({ _id, expireAt: { $exists: false } }, { $set: { ...fields, ...(typeof wakeAt === "number" && { wakeAt }) }, $max });
   const woken = typeof wakeAt === "number" ? { $set: { ...fields, wakeAt }, $unset: { lease: "" } } : { $set: fields, $unset: { wakeAt: "", lease: "" } };
-  // MongoDB lets no `_id` be changed: where no document matches, the statement fails, and makes none.
+  // MongoDB does not allow changing `_id`: if no document matches, the statement fails without creating one.
   const failing = { $setOnInsert: { _id: null }, $max };
   return upsert({ _id, "tokens.0": expected, tokens: { $ne: tokens[0] } }, { ...(wakeAt === "unchanged" ? { $set: fields } : woken), ...failing });
 }
 
-/** The record, or an error that names it when the document is not what `writeRecord` makes. */
+/** Returns the record, or an error that names it if the document is not one that `writeRecord` makes. */
 export function parseRecord(document: unknown): StoredRecord {
   const { _id, tokens, data, keepUntil } = document as Document;
   const { customer, id } = (_id ?? {}) as Document;
@@ -29,5 +29,5 @@ export function parseRecord(document: unknown): StoredRecord {
   return { customer, id, tokens, data, keepUntil } as StoredRecord;
 }
 
-/** What stands under a record's key cannot be read. */
+/** A stored record cannot be read. */
 export class CorruptRecord extends Error {}

@@ -4,12 +4,12 @@ import { type Adding, type Giving, type Placed, reliedOn } from "./entry.js";
 
 /*
  * A sum is one document: { _id: { sum }, head, s, p: { <part>: weight, … }, t, r, expireAt }.
- *
- * `head` is the newest part that anything was added to, and `s` what the parts hold that count as of it. So where a claim's part is the head, one plain conditional update decides and adds; where it is
- * not, a pipeline counts part by part.
- *
- * `t` has the tokens of the last commits that changed the sum since it reached its head. While it is not full, it knows them all; once it is, a commit that was cut short before its record can count twice,
- * or is not taken back, which refuses more. `r` has tokens that were revoked: as they are where what `t` knew of was taken back, and then no call undoes its own, else with `=`; and those relied on.
+ * - `head`: the newest part with an addition. `s`: the total of the parts that count as of `head`. If a claim's part is
+ *   the head, one plain conditional update decides and adds; otherwise a pipeline counts part by part.
+ * - `t`: tokens of the last commits that changed the sum since it reached its head. While not full, it has them all.
+ *   When full, a commit cut short before its record may count twice or not be taken back, which rejects more.
+ * - `r`: revoked tokens. A token is plain if a change known to `t` was taken back (no call then undoes its own), else
+ *   it has `=`. Also tokens relied on.
  */
 export interface Sum {
   readonly head: number;
@@ -18,7 +18,7 @@ export interface Sum {
   readonly r?: readonly string[];
 }
 
-/** How many tokens `t` and `r` have. */
+/** How many tokens `t` and `r` hold. */
 const [keptTokens, keptRevoked] = [16, 256];
 
 /** The numbers of the parts that count. */
@@ -27,7 +27,7 @@ function numbersOf({ part, parts, ahead }: SumParts): number[] {
   return Array.from({ length: newest - part + parts }, (_, i) => newest - i).filter((number) => number >= 0);
 }
 
-/** What the parts that count hold. */
+/** The total of the parts that count. */
 export function heldIn(found: Sum | undefined, asked: SumParts): number {
   return numbersOf(asked).reduce((held, number) => held + (found?.p[number] ?? 0), 0);
 }
@@ -35,16 +35,16 @@ export function heldIn(found: Sum | undefined, asked: SumParts): number {
 /** Whether a list has one of the tokens. */
 const hasAny = (list: string, ...tokens: string[]): Document => ({ $ne: [{ $setIntersection: [orElse(list, []), literal(tokens)] }, []] });
 
-/** A list with one token more, of which the last ones stay. */
+/** A list with one more token, shortened to the newest. */
 const pushed = (list: unknown, token: string, kept: number): Document => ({ $slice: [{ $concatArrays: [list, [literal(token)]] }, -kept] });
 
-/** What a claim does to its sum: it adds where its weight is 0 or more, else it gives back. */
+/** What a claim does to its sum: a weight of 0 or more is added, a negative one is given back. */
 export function sumEntry(claim: Placed<SumClaim>, token: string, end: Date): Adding & Giving {
   const { sum, part, parts, weight, limit, floor = Number.NEGATIVE_INFINITY, place } = claim;
   const _id = { sum };
   const own = `p.${part}`;
   const taken = `${token}=`;
-  /** What the sum may hold for the claim to be granted, and to add just its weight. */
+  /** The range of totals for which the claim is granted and adds exactly its weight. */
   const [least, most] = [floor - Math.min(weight, 0), limit === undefined || weight < 0 ? Number.POSITIVE_INFINITY : limit - weight];
   const fits = (held: number) => held >= least && held <= most;
   const range = { ...(least > Number.NEGATIVE_INFINITY && { $gte: least }), ...(most < Number.POSITIVE_INFINITY && { $lte: most }) };
@@ -53,7 +53,7 @@ export function sumEntry(claim: Placed<SumClaim>, token: string, end: Date): Add
   const isComplete = (found: Sum) => found.head === part && (found.t?.length ?? 0) < keptTokens;
 
   function plain(): Statement {
-    // A weight of 0 adds nothing and needs no document: this fails where it may be refused.
+    // A weight of 0 adds nothing and needs no document; this fails if it may have to be rejected.
     if (weight === 0) return { updateOne: { filter: { _id, $or: [{ head: { $ne: part } }, { s: { $not: range } }] }, update: { $set: { _id: null } } } };
     const added = { $inc: { s: weight, [own]: weight }, $push: { t: { $each: [token], $slice: -keptTokens } }, $max: { expireAt: end } };
     if (weight > 0 || !isOpen) return upsert({ _id, head: part, ...(!isOpen && { s: range }), ...unmarked }, added);
@@ -61,7 +61,10 @@ export function sumEntry(claim: Placed<SumClaim>, token: string, end: Date): Add
   }
   const blind = fits(0) ? plain() : undefined;
 
-  /** Adds to the part whatever the head is, moves the head, and lets go of the parts that were made first: callers' clocks may be apart, so not of the oldest. */
+  /**
+   * Adds to the part, whatever the head is, moves the head, and drops the parts created first: not the oldest ones,
+   * because callers' clocks may differ.
+   */
   function moved(by: unknown, fields: Document): Document[] {
     const first = { ...fields, [own]: { $add: [orElse(`$${own}`, 0), by] }, head: { $max: ["$head", part] }, expireAt: { $max: ["$expireAt", end] } };
     const newest = where({ $objectToArray: "$p" }, { $lt: [{ $subtract: ["$head", { $toLong: "$$this.k" }] }, parts] });
@@ -69,7 +72,10 @@ export function sumEntry(claim: Placed<SumClaim>, token: string, end: Date): Add
     return [{ $set: first }, { $set: { s: { $sum: { $map: { input: newest, as: "this", in: "$$this.v" } } }, p } }];
   }
 
-  /** Part by part. What is given back does nothing where it was done before; what is added fails where it is refused, since MongoDB lets no `_id` be changed. */
+  /**
+   * Counts part by part. A refund that was made before does nothing. A rejected addition fails, because MongoDB does
+   * not allow changing `_id`.
+   */
   function partByPart(filter: Document): Statement {
     const held = { $add: [0, ...numbersOf(claim).map((number) => orElse(`$p.${number}`, 0))] };
     const counted = claim.floor === undefined ? held : { $max: [floor, held] };

@@ -1,5 +1,6 @@
 /**
- * Runs one statement with its values, all of them texts or `null`, and gives the rows as objects by their columns' names. It must not send a statement again by itself.
+ * Runs one statement with its values (texts or `null`) and returns the rows as objects keyed by column name. It must
+ * not retry a statement by itself.
  */
 export type RunQuery = (text: string, values: (string | null)[]) => Promise<readonly unknown[]>;
 
@@ -10,11 +11,14 @@ export interface PostgresPool {
 
 /** `postgres(…)` of `postgres` (postgres.js) 3; `new SQL(…)` of Bun. */
 export interface PostgresJs {
-  // `never`: each types what it is given by values of its own.
+  // `never`, because each client has its own type for values.
   unsafe(text: string, values: never, options?: never): PromiseLike<readonly unknown[]>;
 }
 
-/** Tells the client by its methods; throws a `TypeError` that names the option and the fix when it is not one of the known ones. `prepare`: the statement of a commit is prepared by its name. */
+/**
+ * Recognises the client by its methods. `prepare`: the commit statement is prepared by name. Throws a `TypeError` that
+ * names the option and the fix for an unknown client.
+ */
 export function recognise(options: { readonly pool?: unknown; readonly query?: unknown }, prepare: boolean | undefined): RunQuery {
   const { pool, query } = options;
   if ((pool === undefined) === (query === undefined))

@@ -1,7 +1,7 @@
 import type { Change, Claim, CommitResult, Expiry, RecordWrite, StoredRecord } from "../../../src/ports/store.js";
 import { clean, listName, numbers, original, parseKey, recordKey, sumName, texts, windowName } from "./names.js";
 
-/** No limit, and no floor: the largest and the smallest number of PostgreSQL. */
+/** No limit and no floor: the largest and smallest `bigint`. */
 const [unlimited, bottomless] = ["9223372036854775807", "-9223372036854775808"];
 
 /** What a claim does to its row. */
@@ -10,28 +10,31 @@ const verbs = { nothing: 0, adds: 1, takesOut: 2, takesBack: 3 };
 /** How many members a window keeps beyond its largest limit. */
 const slack = 16;
 
-/** Minutes that something must be kept, a hundred years at most. */
+/** Minutes to keep something, up to 100 years. */
 export function minutes({ now, keepUntil }: Expiry): number {
   return Math.ceil(Math.min(Math.max(keepUntil - now, 0), 100 * 365 * 86_400_000) / 60_000);
 }
 
-/** A claim as the function of the database takes it. */
+/** One claim as the database function receives it. */
 interface Entry {
   readonly name: string;
   readonly member: string;
   readonly turn: number;
-  /** Its nine numbers (schema.ts). */
+  /** Its nine numbers (see schema.ts). */
   readonly words: (number | string)[];
 }
 
-/** The values of `commit(…)` for a change. */
+/** The arguments of `commit(…)` for a change. */
 export function valuesOf({ claims = [], asks = [], record, expected, revoke, counts }: Change): (string | null)[] {
   const entries: Entry[] = [];
   const made = new Map<string, Entry[]>();
   let isRead = asks.length > 0 || (counts ?? claims).length > 0;
   let [lists, zeros] = [0, 0];
 
-  /** A claim on a row that another claim changes already is made a turn later; one of the same member changes nothing more, and is looked at with the first. */
+  /**
+   * If another claim already changes the row, this claim is made one turn later. A second claim of the same member
+   * changes nothing more and is checked with the first.
+   */
   function enter(name: string, member: string, words: (number | string)[]): void {
     const before = made.get(name);
     const first = name.startsWith("#") ? undefined : before?.find((other) => other.member === member && other.words[1] === words[1]);
@@ -54,7 +57,7 @@ export function valuesOf({ claims = [], asks = [], record, expected, revoke, cou
       const held = isRevoked || weight < 0 ? undefined : limit;
       const most = held ?? unlimited;
       if (held !== undefined && verb === verbs.nothing) zeros++;
-      // Where there is no row, nothing is compared when it is made.
+      // If there is no row yet, the insert compares nothing.
       else if (held !== undefined && Math.max(floor ?? weight, Math.max(floor ?? 0, 0) + weight) > held) isRead = true;
       const [by, low] = isRevoked ? [-weight, bottomless] : [weight, floor ?? bottomless];
       enter(sumName(sum), "", [place, verb, part, by, low, part - parts, ahead ? part + 1 : part, most, minutes(one)]);
@@ -88,7 +91,7 @@ export function valuesOf({ claims = [], asks = [], record, expected, revoke, cou
   ];
 }
 
-/** When the record wakes, -1 for never, -2 where that does not change. */
+/** When the record wakes: -1 for never, -2 for no change. */
 function wakeOf(record: RecordWrite | undefined): number {
   const { wakeAt = -1 } = record ?? {};
   return wakeAt === "unchanged" ? -2 : wakeAt;
@@ -100,19 +103,22 @@ function largestLimit(claims: readonly Claim[], window: string): number {
   return most;
 }
 
-/** The order in which rows are locked, the same in every commit: the longest names first. The shorter a name is, the more it covers, so that rows which many want are held for the shortest time. */
+/**
+ * The order in which every commit locks rows: longest names first. Short names cover more, so contended rows are locked
+ * for the shortest time.
+ */
 function inOrder(a: Entry, b: Entry): number {
   return a.turn - b.turn || b.name.length - a.name.length || compare(a.name, b.name) || compare(a.member, b.member);
 }
 
-/** Names in that order. */
+/** Sorts names in lock order. */
 export function lockOrder(names: Iterable<string>): string[] {
   return [...new Set(names)].sort((a, b) => b.length - a.length || compare(a, b));
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 
-/** What `commit(…)` says of a change. */
+/** Converts the result of `commit(…)` for a change. */
 export function resultOf({ claims = [], asks = [], counts: wanted }: Change, outcome: string): CommitResult {
   const [kind, rest] = [outcome.slice(0, 1), outcome.slice(1)];
   if (kind === "-") return { done: false };
@@ -127,7 +133,7 @@ export function resultOf({ claims = [], asks = [], counts: wanted }: Change, out
   return "sum" in (claims[refusedBy] as Claim) ? { done: false, refusedBy, count, roomPart: room } : { done: false, refusedBy, count, roomSince: room };
 }
 
-/** The record of its JSON. */
+/** Parses a record from its JSON. */
 export function parseRecord(json: string | object): StoredRecord {
   const { key, tokens, data, keepUntil } = (typeof json === "string" ? JSON.parse(json) : json) as {
     key: string;

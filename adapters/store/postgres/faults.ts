@@ -1,4 +1,4 @@
-/** What a code of PostgreSQL's means here, and what to do. */
+/** What PostgreSQL error codes mean here, and how to fix them. */
 const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
   [
     /^(3F000|42P01|42883|42703)$/,
@@ -8,7 +8,10 @@ const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
   [/^25006$/, "the server is read-only, as a standby is: connect to the primary (target_session_attrs=read-write)"],
 ];
 
-/** What the store throws for a client's error. Values, which PostgreSQL and its clients put into theirs, do not belong in a log. */
+/**
+ * The error that the store throws for a client's error. Values are left out: PostgreSQL and its clients quote them, and
+ * they do not belong in a log.
+ */
 export function faultOf(error: unknown): Error {
   const { message, code } = (typeof error === "object" && error !== null ? error : { message: String(error) }) as { message?: unknown; code?: unknown };
   const isOfValues = /^(2[23]|P0001)/.test(String(code));
@@ -17,7 +20,7 @@ export function faultOf(error: unknown): Error {
   return Object.assign(new Error(`postgresStore: ${text}${code ? ` (${String(code)})` : ""}${what ? `: ${what}` : ""}`), code ? { code } : {});
 }
 
-/** Whether the server rolled back what it was asked for because of what others did at the same time. */
+/** Whether the server rolled back the statement because of concurrent transactions. */
 export function isRolledBack(error: unknown): boolean {
   return /^(40001|40P01)$/.test(String((error as { code?: unknown } | null)?.code));
 }

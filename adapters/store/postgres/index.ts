@@ -11,15 +11,22 @@ export type { PostgresJs, PostgresPool, RunQuery } from "./clients.js";
 
 /** Options of `postgresStore`. Either `pool` or `query` must be given. */
 export interface PostgresStoreOptions {
-  /** The pool you have: of `pg` 8, `postgres` (postgres.js) 3, `@neondatabase/serverless`, `@vercel/postgres`, or PGlite. The store neither opens nor closes it. */
+  /**
+   * Your pool: `pg` 8, `postgres` (postgres.js) 3, `@neondatabase/serverless`, `@vercel/postgres` or PGlite. The store
+   * neither opens nor closes it.
+   */
   readonly pool?: PostgresPool | PostgresJs;
-  /** For any other client: runs one statement with its values, and gives the rows as objects. */
+  /** For any other client: runs one statement with its values and returns the rows as objects. */
   readonly query?: RunQuery;
-  /** The schema of the store's tables and functions: a lower-case letter or `_`, then lower-case letters, digits and `_`, 63 at most. Default `"phoneproof"`. */
+  /**
+   * Schema of the store's tables and functions: a lower-case letter or `_`, then lower-case letters, digits and `_`, up
+   * to 63. Default: `"phoneproof"`.
+   */
   readonly schema?: string;
   /**
-   * Whether the statement of a commit is prepared by name, once on each connection. It saves the server a tenth of its work, and does not work behind PgBouncer before 1.21 in transaction mode.
-   * Default: `false`; with postgres.js its own option `prepare`.
+   * Whether a commit uses a named prepared statement, prepared once per connection. This saves the server a tenth of
+   * its work, but fails behind PgBouncer before 1.21 in transaction mode.
+   * Default: `false`; with postgres.js, its own `prepare` option.
    */
   readonly prepare?: boolean;
 }
@@ -27,35 +34,44 @@ export interface PostgresStoreOptions {
 /** A store in PostgreSQL. */
 export interface PostgresStore extends Store {
   /**
-   * Creates the schema with its tables and functions, and upgrades it by numbered steps: one statement, safe when many processes start at once, which does nothing where nothing is missing. The role needs the right to create a schema.
+   * Creates the schema, tables and functions, and upgrades them in numbered steps. It is one statement, safe when many
+   * processes start at once, and does nothing if nothing is missing. The role needs the right to create a schema.
    *
-   * @throws Error where it may not; then the owner of the database runs `schemaSql()`.
+   * @throws Error if the role lacks that right; the owner of the database can run `schemaSql()` instead.
    */
   ensureSchema(): Promise<void>;
   /** The same statement as text, for your own migrations. */
   schemaSql(): string;
 }
 
-/** How often what the server rolled back is asked again, and for how long, in milliseconds. */
+/** How often, and for how many milliseconds, a statement that the server rolled back is retried. */
 const [maxTries, patience] = [5, 1_000];
 
-/** What has ended is cleared away by the worker's `lease`: so many rows of each table at a time, and as long as there are no more, once in so many milliseconds. */
+/**
+ * `lease` deletes ended rows: up to `sweepRows` per table at a time, and every `sweepEvery` milliseconds once few
+ * remain.
+ */
 const [sweepRows, sweepEvery] = [1_000, 10_000];
 
-/** The statement that makes the store's schema, of the given name, for migrations of your own. It may be run again. */
+/**
+ * Returns the statement that creates the store's schema with this name, for your own migrations. It can be run
+ * repeatedly.
+ */
 export function schemaSql(schema = "phoneproof"): string {
   return sqlOf(quoted(schema));
 }
 
 /**
- * Keeps authentications and what is counted in PostgreSQL 14 or newer. Every method is one statement, a commit one call of a function in the store's own schema: so one round trip, and all or nothing. It needs no session: PgBouncer in
- * transaction mode may stand before the server.
+ * Stores authentications and counters in PostgreSQL 14 or newer. Each method is one statement and one round trip; a
+ * commit is one function call, all or nothing. No session is needed, so PgBouncer in transaction mode works.
  *
- * What the server acknowledged is as safe as `synchronous_commit` keeps it: with `on`, its default, it survives a crash; a standby that is promoted has it if it is in `synchronous_standby_names`.
+ * Acknowledged writes are as durable as `synchronous_commit` makes them: with `on` (the default) they survive a crash,
+ * and a promoted standby has them if it is listed in `synchronous_standby_names`.
  *
- * The store opens nothing. What the server rolled back because of others (`40001`, `40P01`) is asked again; all else is rejected, and the verifier's own deadline bounds every request.
+ * The store opens nothing. Rollbacks caused by other transactions (`40001`, `40P01`) are retried; other errors are
+ * rejected. The verifier's own deadline limits every request.
  *
- * @throws TypeError when an option is wrong; the message names it and the fix.
+ * @throws TypeError if an option is invalid; the message names it and the fix.
  */
 export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   onlyOptions("postgresStore", options, { pool: true, query: true, schema: true, prepare: true });
@@ -77,7 +93,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     }
   }
 
-  /** The column `it` of the only row. */
+  /** Returns column `it` of the only row. */
   async function askOne(text: string, values: (string | null)[]): Promise<string | undefined> {
     const [row] = await ask<{ it: string | null }>(text, values);
     return row?.it ?? undefined;
@@ -127,7 +143,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 
     async lease(until, limit, leaseUntil): Promise<StoredRecord[]> {
       if (limit < 1) return [];
-      // What cannot be cleared away now can be the next time, and holds up no work.
+      // A failed sweep is retried next time and must not hold up the lease.
       const [leased] = await Promise.all([
         askOne(`select ${s}.lease($1, $2, $3) as it`, [until, limit, leaseUntil].map(String)),
         sweep().catch(() => undefined),

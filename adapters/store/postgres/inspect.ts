@@ -14,7 +14,7 @@ interface Server {
   readonly usable: boolean | null;
 }
 
-/** What the server and the schema `s`, a quoted name, tell. */
+/** Reports on the server and the schema `s` (a quoted name). */
 export async function inspect(ask: Ask, s: string, until: number): Promise<StoreInspection> {
   const [server] = await ask<Server>(
     `select (extract(epoch from clock_timestamp()) * 1000)::bigint::text as time, current_setting('server_version') as version, current_setting('synchronous_commit') as synchronous_commit,
@@ -46,7 +46,7 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
   };
 }
 
-/** Parts and rights that are missing in a schema that is there, each with the statement that adds it. */
+/** Missing parts and rights of an existing schema, each with the statement that adds it. */
 async function missingParts(ask: Ask, s: string): Promise<string[]> {
   const parts = partsOf(s);
   const of = (kind: string) => [...parts.keys()].filter((part) => part.startsWith(kind)).map((part) => part.slice(kind.length + 1));

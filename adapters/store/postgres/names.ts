@@ -1,6 +1,6 @@
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** A UUID in lower case as 22 characters; any other text escaped between colons. */
+/** Packs a lower-case UUID into 22 characters; other texts are escaped between colons. */
 function pack(text: string): string {
   return uuid.test(text) ? Buffer.from(text.replaceAll("-", ""), "hex").toString("base64url") : `:${encodeURIComponent(text)}:`;
 }
@@ -17,16 +17,16 @@ export function recordKey(customer: string, id: string): string {
   return pack(customer) + pack(id);
 }
 
-/** Customer and id of a record's key. */
+/** The customer and id in a record's key. */
 export function parseKey(key: string): { readonly customer: string; readonly id: string } {
   const [, customer = "", id = ""] = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/.exec(key) ?? [];
   return { customer: unpack(customer), id: unpack(id) };
 }
 
-/** The last customer, and the same packed: most names of a commit, or of a process, begin with it. */
+/** Cache of the last customer and its packed form: most names of a commit or process start with it. */
 let last: readonly [customer: string, packed: string] = ["", pack("")];
 
-/** The name of a window or sum as it is stored: after its kind, the customer that it begins with takes 22 characters. */
+/** The stored name of a window or sum: its kind, then the customer packed into 22 characters. */
 function named(kind: string, name: string): string {
   const colon = name.indexOf(":");
   const customer = colon < 0 ? name : name.slice(0, colon);
@@ -38,28 +38,31 @@ export const sumName = (sum: string) => named("#", sum);
 export const windowName = (window: string) => named(".", window);
 export const listName = (window: string) => named("-", window);
 
-/** What is escaped by the first of these and its place among them: PostgreSQL knows no NUL, and PGlite loses a byte order mark. */
+/**
+ * Each of the last two is escaped by the first, plus its index: PostgreSQL has no NUL, and PGlite loses a byte order
+ * mark.
+ */
 const escaped = ["\ue000", "\0", "\ufeff"] as const;
 const [mark] = escaped;
 
-/** A text as PostgreSQL keeps it. */
+/** Makes a text storable in PostgreSQL. */
 export function clean(text: string): string {
   if (!escaped.some((one) => text.includes(one))) return text;
   return escaped.reduce((all, one, place) => all.replaceAll(one, `${mark}${place}`), text);
 }
 
-/** What `clean` has made of a text. */
+/** Reverses `clean`. */
 export function original(text: string): string {
   if (!text.includes(mark)) return text;
   return escaped.reduceRight((all: string, one, place) => all.replaceAll(`${mark}${place}`, one), text);
 }
 
-/** Texts as a literal of `text[]`: as plain text it is the same to every client. */
+/** Texts as a `text[]` literal, which every client passes on as plain text. */
 export function texts(all: readonly string[]): string {
   return `{${all.map((text) => `"${text.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }
 
-/** Numbers as a literal of an array. */
+/** Numbers as an array literal. */
 export function numbers(all: readonly (number | string)[]): string {
   return `{${all.join(",")}}`;
 }

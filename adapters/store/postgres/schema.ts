@@ -1,4 +1,7 @@
-/** The tables. `ends`: the minute, by the clock of the database, after which a row may go. It is raised seldom, and little else that changes is in an index: so updates are HOT. */
+/**
+ * `ends` is the minute, on the database's clock, after which a row may be deleted. It is raised rarely, and few other
+ * changing columns are indexed, so updates are HOT.
+ */
 const tables: Readonly<Record<string, string>> = {
   step: "number integer primary key, made timestamptz not null default now()",
   record: 'key text collate "C" primary key, ends integer not null, keep_until bigint not null, tokens text[] not null, data text not null',
@@ -19,25 +22,41 @@ const indexes: Readonly<Record<string, string>> = {
 
 const settings = "fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0";
 
-/** Plans are made once, when the tables may be empty, and then kept. */
+/** Plans are made once, when the tables may still be empty, and then reused. */
 const planned = "language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off";
 
 const thisMinute = "ceil(extract(epoch from now()) / 60)::integer";
 
-/** A record as JSON. */
+/** Builds a record as JSON. */
 export const recordJson = "json_build_object('key', r.key, 'tokens', r.tokens, 'data', r.data, 'keepUntil', r.keep_until)";
 
 /*
- * What is passed in is text, arrays as literals: the server need not look for their types, nor the client know them.
+ * Arguments of the functions. All are text, arrays as literals, so that no client or server has to look up their types.
  *
- * A cell is a window with limits, or a sum. Of a window: `at` has twice the times of its members, the oldest first, and one more where the newest claim of the member only moved it; `members` are in the same order.
- * Of a sum: `at` has the numbers of its parts, the oldest first; `held` what it holds up to each of them; `kept` the minute until which each is kept. `place` is read only by the commit that writes it.
+ * A cell is one row: a window with limits, or a sum.
+ * - window: `at` is 2 × the time of each member, oldest first, plus 1 if the member's newest claim only moved it;
+ *   `members` has the same order.
+ * - sum: `at` is the part numbers, oldest first; `held` the total up to each part; `kept` the minute until which each
+ *   part is kept.
+ * - `place` is read only by the commit that writes it.
  *
- * Claims: `names` of sums begin with "#", of windows with limits with ".", of lists with "-"; `who` is the member; and of each nine numbers. 1: its place in the change, or -1 where it is taken back. 2: what it does, 0 nothing, 1 adds,
- * 2 takes out, 3 takes back. 3: the part, or twice the time. 4: the weight; of a window, whether the next claim is of its member too. 5: the floor. 6: the newest part that no longer counts, or twice the time and one more. 7: the newest part
- * that counts; how many members are kept; of a list, whether to count it. 8: the limit. 9: minutes to keep it. They are made turn by turn: `turns`, 0 for those on lists and those that do nothing; in a turn, cells are locked in the order given.
+ * `names` holds one name per claim: "#" starts a sum, "." a window with limits, "-" a list. `who` holds the member.
+ * `claims` holds nine numbers per claim:
+ * - 1 = place in the change; -1 for a claim that is taken back
+ * - 2 = action: 0 none, 1 add, 2 take out, 3 take back
+ * - 3 = sum: part. window, list: 2 × time
+ * - 4 = sum: weight. window: 1 if the next claim has the same member
+ * - 5 = sum: floor
+ * - 6 = sum: newest part that no longer counts. window, list: 2 × time + 1
+ * - 7 = sum: newest part that counts. window: number of members to keep. list: 1 to count it
+ * - 8 = limit
+ * - 9 = minutes to keep it
  *
- * `judge` says what stands against claims, and what they count. Where they are granted as mostly, the statement that makes them sees it by itself.
+ * `turns` holds the turn of each claim; 0 for claims on lists and claims without an action.
+ * Turns run in order. Within a turn, cells are locked in the order given.
+ *
+ * `judge` returns the counts and the first refusal. In the usual case all claims are granted, and the statement that
+ * makes them checks the limits itself.
  */
 const functions = (s: string): Readonly<Record<string, string>> => ({
   "refuse() returns bigint": `language plpgsql as $$
@@ -258,7 +277,7 @@ ${ending
 end $$`,
 });
 
-/** What is in the schema `s`, a quoted name, by kind and name; and the statement that makes it. */
+/** The contents of the schema `s` (a quoted name): "kind name", and the statement that creates it. */
 export function partsOf(s: string): ReadonlyMap<string, string> {
   const made = Object.entries(tables).map(
     ([name, columns]) => [`table ${name}`, `create table ${s}.${name} (${columns})${name === "step" ? "" : ` with (${settings})`}`] as const,
@@ -270,10 +289,10 @@ export function partsOf(s: string): ReadonlyMap<string, string> {
   return new Map([...made, ...indexed, ...callable]);
 }
 
-/** The number of the newest step, and the tables and indexes that each step adds. A step also replaces the functions. */
+/** The tables and indexes that each step adds; the last step is the newest. Each step also replaces the functions. */
 export const steps = [["table", "index"]];
 
-/** One statement, so that it is done as a whole, and by one process at a time: the lock ends with it. */
+/** Returns one statement: it is applied as a whole, by one process at a time. The lock ends with it. */
 export function schemaSql(s: string): string {
   const parts = [...partsOf(s)];
   const all = (kinds: readonly string[]) =>

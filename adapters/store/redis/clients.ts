@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * Runs a Lua script (EVAL) and gives Redis's reply, a string or its bytes. All keys of a call share a slot.
- * A call may reach the server more than once; a call that may not have reached it rejects.
+ * Runs a Lua script (EVAL) and returns Redis's reply, a string or its bytes. All keys of a call share a slot.
+ * A call may reach the server more than once; it rejects if it may not have reached it.
  */
 export type RunScript = (script: string, keys: string[], args: string[]) => Promise<unknown>;
 
@@ -13,7 +13,10 @@ export interface UpstashClient {
   createScript: unknown;
 }
 
-/** `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `redis` (node-redis), 5 or newer, connected. */
+/**
+ * `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `redis` (node-redis), 5 or newer,
+ * connected.
+ */
 export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
   evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
@@ -32,7 +35,7 @@ export interface GlideClient {
   customCommand(command: string[]): Promise<unknown>;
 }
 
-/** Every client that `redisStore` knows by sight. */
+/** Every client that `redisStore` recognises. */
 export type RedisClient = UpstashClient | NodeRedisClient | IoredisClient | GlideClient | RunScript;
 
 /** For an `@upstash/redis` client behind a wrapper. */
@@ -40,7 +43,7 @@ export function fromUpstash(client: UpstashClient): RunScript {
   return bySha(client.evalsha.bind(client), client.eval.bind(client));
 }
 
-/** For a node-redis client behind a wrapper; a cluster behind one also wants `cluster: true`. */
+/** For a node-redis client behind a wrapper; a cluster behind one also needs `cluster: true`. */
 export function fromNodeRedis(client: NodeRedisClient): RunScript {
   return bySha(
     (sha, keys, args) => client.evalSha(sha, { keys, arguments: args }),
@@ -48,7 +51,7 @@ export function fromNodeRedis(client: NodeRedisClient): RunScript {
   );
 }
 
-/** For an ioredis client behind a wrapper; a cluster behind one also wants `cluster: true`. */
+/** For an ioredis client behind a wrapper; a cluster behind one also needs `cluster: true`. */
 export function fromIoredis(client: IoredisClient): RunScript {
   return bySha(
     (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
@@ -56,7 +59,7 @@ export function fromIoredis(client: IoredisClient): RunScript {
   );
 }
 
-/** For a Valkey GLIDE client behind a wrapper; a cluster behind one also wants `cluster: true`. */
+/** For a Valkey GLIDE client behind a wrapper; a cluster behind one also needs `cluster: true`. */
 export function fromGlide(client: GlideClient): RunScript {
   return bySha(
     (sha, keys, args) => client.customCommand(["EVALSHA", sha, String(keys.length), ...keys, ...args]),
@@ -64,7 +67,7 @@ export function fromGlide(client: GlideClient): RunScript {
   );
 }
 
-/** Tells the client by its methods; throws a `TypeError` that names the option and the mend when it is none of the known ones. */
+/** Recognises the client by its methods; throws a `TypeError` that names the option and the fix for an unknown one. */
 export function recognise(client: unknown): { readonly run: RunScript; readonly cluster: boolean } {
   if (typeof client === "function") return { run: client as RunScript, cluster: false };
   if (has(client, "customCommand")) return { run: fromGlide(client as GlideClient), cluster: has(client, "fcallWithRoute") };
@@ -85,7 +88,10 @@ function has(client: unknown, ...methods: string[]): boolean {
 
 const shas = new Map<string, string>();
 
-/** Sends the script's SHA-1, and its text only to a server that does not know it yet: NOSCRIPT means that nothing was run. */
+/**
+ * Sends the script's SHA-1, and its text only to a server that does not have it yet: NOSCRIPT means that nothing was
+ * run.
+ */
 function bySha(evalsha: RunScript, byText: RunScript): RunScript {
   return async (script, keys, args) => {
     const sha = shas.get(script) ?? createHash("sha1").update(script).digest("hex");

@@ -1,20 +1,39 @@
--- Makes claims, takes claims back, writes a record: all of it, or nothing. One MGET reads everything; sorted sets, which wake indexes and lists are, read as nothing there.
--- A record has "w" before it when it is to wake, else "s". A part of a sum is a number, a list (a window without limits) a sorted set: a member's score is its time, and ".5" more where its newest claim only moved it.
--- A window with limits is a text: milliseconds that it is kept, "/", how many members, a line break; then a line for each, the newest first: "+", or "=" where its newest claim only moved it; the time in 13 digits; a space; the member.
--- A ticket says what was done under a token: "a" and a call: that call made its claims; "b": then it gave back; "x": they must not be made.
--- KEYS     "record": its key and the wake index of its shard. "make", "give", "undo", "revoke": the ticket. Then windows, lists and parts, those of one sum from the oldest on; or, where ARGV[6] names these, what all of them begin with
--- ARGV[1]  five words, a space between them: what to do; the token that the stored record must have, or nothing, or the ticket; milliseconds that record or ticket must be kept; when the record is due, "unchanged", or nothing; the token whose claims are to be taken back, or nothing.
---          "record"; "make": claims, unless the ticket says that they were made; "give": claims, unless it says that it gave back; "undo": takes claims back, if the ticket is this one; "revoke": takes claims back that were made, and none can be made any more; "plain": claims
--- ARGV[2]  the new record: its tokens, separated by ","; "|"; its end; "|"; what is not read here
--- ARGV[3]  eight words for each claim, a space after each; a place is that of a key, from 1:
---          "sum", the places of its oldest and its newest part, and of the part that is added to, the weight, the limit or "-", the floor or "-", milliseconds that the part is kept;
---          "in", "again" (a claim before added the member) or "out", the place, the member, the first time that counts, the time of the claim, the limit, or "-" on a list, the largest limit on the window, milliseconds that it is kept
--- ARGV[4]  three words for each ask, a space after each: the places of its oldest and its newest part, "-", or "again" where a part has two places
--- ARGV[5]  four words for each claim to be taken back, a space after each: "sum", the place of its part, what is added to it, "-"; or "window" or "list", the place, the member, the time of the claim
--- ARGV[6]  nothing, or what further keys end with, a space after each
--- Returns  "+", the counts of the claims, separated by ",", ";" and those of the asks;
---          "!", the index of the first claim refused, from 0, ",", its count, and, where there is one, ",": of a window the earliest time after which it would have been granted, of a sum how many parts later;
---          "=" and the stored record, or "-" when there is none: not the one expected. "-" also: the claims must not be made
+-- Makes claims, takes claims back, and writes a record: all or nothing. One MGET reads everything; sorted sets (wake
+-- indexes and lists) read as nothing there.
+--
+-- Record: a text with the prefix "w" if it has to wake, else "s".
+-- Part of a sum: a number.
+-- List (a window without limits): a sorted set. A member's score is its time, plus ".5" if its newest claim only moved
+-- it.
+-- Window with limits: a text. First line: milliseconds to keep it, "/", number of members. Then one line per member,
+-- newest first: "+", or "=" if its newest claim only moved it; the time in 13 digits; a space; the member.
+-- Ticket: what was done under a token. "a" and a call: that call made its claims; "b": then it gave back; "x": blocked.
+--
+-- KEYS     "record": its key and the wake index of its shard. "make", "give", "undo", "revoke": the ticket.
+--          Then windows, lists and parts, those of one sum oldest first; or, if ARGV[6] names these, their common
+--          prefix
+-- ARGV[1]  five words, separated by spaces: the action; the token that the stored record must have, or nothing, or the
+--          ticket; milliseconds to keep the record or ticket; when the record is due, "unchanged", or nothing; the
+--          token whose claims to take back, or nothing. Actions:
+--          "record" writes the record; "plain" makes claims; "make" makes claims unless the ticket says so already;
+--          "give" makes claims unless the ticket says that it gave back; "undo" takes claims back if the ticket is this
+--          one; "revoke" takes back claims that were made, and blocks further ones
+-- ARGV[2]  the new record: its tokens, separated by ","; "|"; its end; "|"; data that is not read here
+-- ARGV[3]  eight words per claim, a space after each; a place is the index of a key, from 1:
+--          "sum", the places of its oldest part, its newest part and the part to add to, the weight, the limit or "-",
+--          the floor or "-", milliseconds to keep the part;
+--          "in", "again" (an earlier claim added the member) or "out", the place, the member, the first time that
+--          counts, the time of the claim, the limit (list: "-"), the largest limit on the window, milliseconds to keep
+--          it
+-- ARGV[4]  three words per ask, a space after each: the places of its oldest and its newest part, then "-", or "again"
+--          if a part has two places
+-- ARGV[5]  four words per claim to take back, a space after each: "sum", the place of its part, what to add to it, "-";
+--          or "window" or "list", the place, the member, the time of the claim
+-- ARGV[6]  nothing, or the suffixes of further keys, a space after each
+-- Returns  "+", the counts of the claims separated by ",", then ";" and those of the asks;
+--          "!", the index of the first rejected claim, from 0, ",", its count, and, if known, "," and for a window the
+--          earliest time after which it would have been granted, for a sum how many parts later;
+--          "=" and the stored record, or "-" if there is none: it is not the expected one. "-" also: claims are blocked
 local call, number, max, huge, find, match, sub, gmatch = redis.call, tonumber, math.max, math.huge, string.find, string.match, string.sub, string.gmatch
 local spare, mostListed, room = "600000", "10000", 16
 
@@ -52,9 +71,9 @@ end
 
 -- A whole number as text.
 local function text(value) return value < 1e14 and value > -1e14 and value or string.format("%.0f", value) end
--- What a sum comes to with a weight.
+-- The total of a sum after adding a weight.
 local function sum(count, weight, least) return least == "-" and count + weight or max(least, max(least, count) + weight) end
--- The first line of a window that is earlier than a time, or has `most` before it; and how many it has.
+-- Finds the first line of a window that is earlier than a time or has `most` lines before it; also returns that number.
 local function skip(lines, time, most)
   local line, count = 1, 0
   while count < most and sub(lines, line + 1, line + 13) >= time do
@@ -62,7 +81,8 @@ local function skip(lines, time, most)
   end
   return line, count
 end
--- Of a window how long it is kept, how many members it has, their lines without that of one member, its time, and "+" or "=".
+-- Reads a window: how long it is kept, its number of members, their lines without one member's, its time, and "+" or
+-- "=".
 local function read(window, member)
   local life, members, lines = match(window or "0/0\n", "^(%d+)/(%d+)\n(.*)$")
   local space, stop = find(lines, " " .. member .. "\n", 1, true)
@@ -70,7 +90,8 @@ local function read(window, member)
   return life, members, sub(lines, 1, space - 15) .. sub(lines, stop + 1), sub(lines, space - 13, space - 1), sub(lines, space - 14, space - 14)
 end
 
--- What is to be written: of windows how long each is kept, by place; commands that add; and those that take out, which come last: Redis refuses the first when memory is full, and none after it.
+-- Pending writes: the life of each window by place; commands that add; and commands that remove, which come last. When
+-- memory is full, Redis rejects the first write, and none after it.
 local windows, adds, removals = {}, {}, {}
 local function write(place, life, members, lines)
   held[place], windows[place] = life .. "/" .. members .. "\n" .. lines, life
@@ -161,7 +182,7 @@ if verb == "record" and not landed then
   local wakes = wakeAt == "unchanged" and woke or wakeAt ~= "unchanged" and wakeAt ~= ""
   local record, name = (wakes and "w" or "s") .. ARGV[2], sub(keys[1], #keys[2] + 1)
   if not stored then
-    -- Where it is not written, something is there that is no text.
+    -- If it is not written, the key holds a value that is not a text.
     if not call("SET", keys[1], record, "PX", ttl, "NX") then return "=" end
   elseif kept == keep then
     call("SET", keys[1], record, "KEEPTTL")

@@ -5,29 +5,42 @@ import { refuseLarge } from "./faults.js";
 import { customerOf, type Keys, listName, packMember, partName, windowName } from "./keys.js";
 import { packRecord, packToken, parseRecord } from "./record.js";
 
-/** Runs a script; its reply's kind is the first character, which also keeps every client from reading it as a number or as JSON. */
+/**
+ * Runs a script. The first character of its reply is the kind, which also keeps clients from parsing it as a number or
+ * JSON.
+ */
 export type Ask = (script: string, keys: string[], args: string[]) => Promise<string>;
 
-/** How much longer than asked Redis keeps what it keeps, in milliseconds: callers' clocks may be put right meanwhile. */
+/**
+ * How much longer than requested Redis keeps data, in milliseconds: callers' clocks may be corrected in the meantime.
+ */
 const grace = 10 * 60 * 1000;
 
-/** How long a ticket is kept, in milliseconds: clients and the engine send again for less than a minute. Of a change without a record, which only a client sends again, a tenth of it. */
+/**
+ * How long a ticket is kept, in milliseconds: clients and the engine retry for less than a minute. A change without a
+ * record, which only clients retry, uses a tenth of it.
+ */
 const ticketLife = 10 * 60 * 1000;
 
-/** Milliseconds that Redis must keep what lives so long. */
+/** Milliseconds for which Redis must keep an entry with this life. */
 export function ttl({ now, keepUntil }: Expiry): number {
   return Math.max(keepUntil - now, 0) + grace;
 }
 
-/** A result, or another record than the one expected, as it is stored. */
+/** A result, or a record other than the expected one, as stored. */
 type Outcome = CommitResult | { readonly done: false; readonly refusedBy?: undefined; readonly stored: string };
 
 /**
- * One script where all keys are on one server. On a cluster the claims of a customer are in one slot and the record is in another: claims that add come first, all or none; then the record; then what is revoked, and claims that give back.
- * A ticket beside the claims, named after the record's newest token, says which of it was done: sent again, a change completes what is missing.
+ * Runs one script if all keys are on one server. On a cluster the claims of a customer are in one slot and the record
+ * is in another. The order is: claims that add, all or none; the record; then revocation and claims that give back.
+ * A ticket in the claims' slot, named after the record's newest token, stores which steps are done: a retry completes
+ * the rest.
  */
 export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"] {
-  /** The names of a customer's keys are sent as one text: keys of their own cost a client a tenth of a create and its check. A cluster must know them, also while it moves slots. */
+  /**
+   * The names of a customer's keys are sent as one text: separate keys would cost clients a tenth of a create and its
+   * check. A cluster must see them, also while it migrates slots.
+   */
   async function run(head: string, own: string[], change: Change, record = ""): Promise<Outcome> {
     const { customer, names, words } = writtenWith(keys, own.length, change);
     if (cluster) for (const name of names.split(" ").slice(0, -1)) own.push(customer + name);
@@ -58,7 +71,8 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     if (adding.length > 0)
       added = await runUnder(token, name, `make a${call} ${ticketLife}`, { claims: adding, counts: countsOf(adding), asks: asksLast ? [] : asks });
     if (!added.done && added.refusedBy !== undefined) return { ...added, refusedBy: claims.indexOf(adding[added.refusedBy] as Claim) };
-    // Where they were revoked this change landed before, or must not land any more: its own token is the newest of no other record.
+    // If the claims were revoked, this change landed before or must no longer land: its own token is the newest of no
+    // other record.
     const stored = await writeRecord({ expected: added.done ? expected : (record.tokens[0] ?? "") }, record);
     if (!stored.done) {
       if (adding.length > 0) await runUnder(token, name, `undo a${call} ${ticketLife}`, { revoke: { token, claims: adding } });
@@ -79,7 +93,7 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
       if (cluster && revoke?.claims[0]) await runUnder(packToken(revoke.token), nameOf(revoke.claims[0]), `revoke x ${ticketLife}`, { revoke });
       if (claims.length + asks.length === 0) return { done: true, counts: [], asked: [] };
       const sum = claims.find((claim) => "sum" in claim);
-      // A ticket of its own keeps what a client sends twice from counting twice; members count once anyway.
+      // A separate ticket keeps a retry by the client from counting twice; members count once anyway.
       return sum === undefined ? run("plain    ", [], { claims, asks }) : runUnder(newCall(), sum.sum, `make a ${ticketLife / 10}`, { claims, counts, asks });
     }
     refuseLarge("data", record.data);
@@ -92,7 +106,10 @@ const newCall = () => randomBytes(6).toString("base64url");
 const givesBack = (claim: Claim) => ("sum" in claim ? claim.weight < 0 : claim.out === true);
 const nameOf = (named?: { readonly sum: string } | { readonly window: string }) => (named === undefined ? "" : "sum" in named ? named.sum : named.window);
 
-/** The words for claims, asks, and claims that are taken back, and the names of their keys, each with a space after it, whose places come after `places` others: as `commit.lua` reads it. */
+/**
+ * The words for claims, asks, and claims that are taken back, and the names of their keys, each followed by a space;
+ * `places` keys come before them. The format is that of `commit.lua`.
+ */
 function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revoke, counts }: Change) {
   const revoked = revoke?.claims ?? [];
   const named = nameOf(claims[0] ?? revoked[0] ?? asks[0]);
@@ -134,7 +151,7 @@ function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revok
   for (const [at, claim] of claims.entries()) {
     if ("sum" in claim) {
       const { sum, part, parts, ahead, weight, limit = "-", floor = "-" } = claim;
-      // Nothing depends on the other parts of what is added whatever they hold.
+      // The result does not depend on the other parts, whatever they hold.
       const isAlone =
         limit === "-" && floor === "-" && counts?.includes(at) === false && !claims.some((other, i) => i !== at && "sum" in other && other.sum === sum);
       const { oldest, newest, place } = isAlone ? rangeOf(sum, part, part) : rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
@@ -143,7 +160,7 @@ function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revok
     }
     const { window, limit = "-", since, now, out } = claim;
     const where = whereOf(claim);
-    // Several limits may hold one member in one window: it is added once.
+    // Several limits may cover one member in one window: it is added once.
     const does = out ? "out" : added.includes(` ${where} `) ? "again" : "in";
     if (does === "in") added += ` ${where} `;
     made += `${does} ${where} ${stamp(since + 1)} ${stamp(now)} ${limit} ${largestLimit(claims, window)} ${ttl(claim)} `;
@@ -165,7 +182,7 @@ function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revok
   return { customer, names, words: [made, asked, back] };
 }
 
-/** A time as texts are compared: in 13 digits, from 1970 up to the year 2286. */
+/** A time that sorts as text: 13 digits, from 1970 to 2286. */
 const stamp = (time: number) => String(Math.min(Math.max(time, 0), 9_999_999_999_999)).padStart(13, "0");
 
 function largestLimit(claims: readonly Claim[], window: string): number {

@@ -1,6 +1,6 @@
--- Lets go of keys that share a slot.
--- KEYS     the keys; where a name is given, the wake index first
--- ARGV[1]  a name in the wake index, if any
+-- Deletes keys that share a slot.
+-- KEYS     the keys; with ARGV[1], the wake index first
+-- ARGV[1]  a name in the wake index, or absent
 -- Returns  "+"
 local first = ARGV[1] and 2 or 1
 if ARGV[1] then redis.call("ZREM", KEYS[1], ARGV[1]) end

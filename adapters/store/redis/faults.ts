@@ -1,18 +1,21 @@
-/** What an error of the client's says, and what it means. */
+/** Client errors: the pattern, what it means, and the fix. */
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
   [/CROSSSLOT|same slot/i, "is a cluster", "set option `cluster: true`"],
   [/\bMOVED\W+\d+/i, "is one node of a cluster", "pass a client of the whole cluster"],
   [/unknown (redis )?command/i, "is too old or has commands disabled", "use Redis 6.2 or newer, Valkey, or Upstash"],
 ];
 
-/** What the store throws for a client's error. Clients put the command into theirs, and with it phone numbers and digests, which do not belong in a log; and some say nothing at all but by the name of their class. */
+/**
+ * The error that the store throws for a client's error. Clients include the command, and with it phone numbers and
+ * digests, which do not belong in a log; some have only a class name.
+ */
 export function faultOf(error: unknown): Error {
   const text = wordsOf(error);
   const [, what, fix] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
   return new Error(what === undefined ? `redisStore: ${text}` : `redisStore: the server behind option \`client\` ${what} (${text}): ${fix}`);
 }
 
-/** Its message, or its code, or the name of its class; and those of what caused it. */
+/** The message of an error, or its code, or its class name; and those of its causes. */
 function wordsOf(error: unknown): string {
   const thrown = typeof error === "object" && error !== null ? error : new Error(String(error));
   const { message, code, name, cause } = thrown as { message?: unknown; code?: unknown; name?: unknown; cause?: unknown };

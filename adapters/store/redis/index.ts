@@ -18,33 +18,42 @@ export { fromGlide, fromIoredis, fromNodeRedis, fromUpstash } from "./clients.js
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
-  /** The client you have, connected and owned by you: `@upstash/redis`, `redis`, `ioredis`, `@valkey/valkey-glide`, or a function that runs a script. */
+  /**
+   * Your own connected client: `@upstash/redis`, `redis`, `ioredis`, `@valkey/valkey-glide`, or a function that runs a
+   * script. The store does not close it.
+   */
   readonly client: RedisClient;
-  /** What every key starts with: 1 to 64 characters, no braces, no spaces. Default `"phoneproof"`. */
+  /** Prefix of every key: 1 to 64 characters without braces and spaces. Default: `"phoneproof"`. */
   readonly prefix?: string;
-  /** Whether keys live on several servers. Default: seen from `client`; say it for a client behind a wrapper, and for a cluster behind a proxy. All processes must say the same. */
+  /**
+   * Whether keys are on several servers. Default: detected from `client`; set it for a wrapped client and for a cluster
+   * behind a proxy. All processes must use the same value.
+   */
   readonly cluster?: boolean;
   /**
-   * Number of slots that authentications are spread over, 1 to 256. Default 16 on a cluster, else 1.
-   * All processes must use the same number, and a change forgets the authentications under way, but no customer.
+   * Number of slots that authentications are spread over, 1 to 256. Default: 16 on a cluster, else 1.
+   * All processes must use the same number. A change loses authentications in progress, but no customer.
    */
   readonly shards?: number;
 }
 
-/** Scripts of one `delete` that are under way at a time: clients refuse beyond some number. */
+/** Maximum number of concurrent scripts of one `delete`: clients reject more beyond some number. */
 const mostForgetting = 50;
 
 /**
- * Keeps authentications and what is counted in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a cluster. Every method is one script, so one round trip.
- * On a cluster `commit` is two where it has claims and a record (three where the record refuses it, or where it also gives back or revokes), and `lease` two, each to all shards at once.
+ * Stores authentications and counters in Redis 6.2 or newer, Valkey, or Upstash: a single server, Sentinel or a
+ * cluster. Each method is one script and one round trip. On a cluster, a `commit` with claims and a record takes two
+ * (three if the record rejects it, or if it also gives back or revokes), and `lease` takes two, each to all shards at
+ * once.
  *
- * What Redis acknowledged is as safe as Redis keeps it: set `appendonly yes` (and `appendfsync always` to lose nothing at all), and know that a replica
- * promoted before it caught up has forgotten the last writes, what was counted among them (`min-replicas-to-write 1` narrows that). Set `maxmemory-policy noeviction`:
- * when memory is full, writes are then refused whole.
+ * Acknowledged writes are as durable as Redis makes them: set `appendonly yes` (and `appendfsync always` to lose
+ * nothing). A replica promoted before it caught up lacks the last writes, including counts; `min-replicas-to-write 1`
+ * reduces that. Set `maxmemory-policy noeviction`: when memory is full, a write is then rejected as a whole.
  *
- * The store opens nothing and retries nothing; the verifier's own deadline bounds every request. The reconnect options of each client are in `docs/stores.md`.
+ * The store opens nothing and retries nothing; the verifier's own deadline limits every request. For each client's
+ * reconnect options, see `docs/stores.md`.
  *
- * @throws TypeError when an option is wrong; the message names it and the mend.
+ * @throws TypeError if an option is invalid; the message names it and the fix.
  */
 export function redisStore(options: RedisStoreOptions): Store {
   if (typeof options !== "object" || options === null || "eval" in options || "customCommand" in options) {
@@ -110,7 +119,10 @@ export function redisStore(options: RedisStoreOptions): Store {
       return reply === "-" ? undefined : reply.slice(1);
     },
 
-    /** What the server tells a script, so that every client can ask, and none needs to be allowed CONFIG. On a cluster time and settings are those of the node of the first shard. */
+    /**
+     * Reports what the server shows to scripts, so that every client can ask and none needs CONFIG permission. On a
+     * cluster, time and settings are those of the first shard's node.
+     */
     async inspect(until) {
       const answers = await Promise.all(keys.wakes.map(async (wake) => (await ask(inspectScript, [wake], [String(until)])).slice(1).split("\n")));
       const [time = "", , aof = "", policy = ""] = answers[0] ?? [];

@@ -1,7 +1,9 @@
--- Tells of the server and of one shard's backlog. INFO is allowed to scripts and to clients that may not use CONFIG; where it is not, it is left out.
+-- Reports on the server and one shard's backlog. Scripts may use INFO even if clients may not use CONFIG; if not, it is
+-- left out.
 -- KEYS[1]  the wake index of the shard
 -- ARGV[1]  the time up to which records are due
--- Returns  "=" and four lines: the server's time in milliseconds, the number of records that are due, INFO's aof_enabled and its maxmemory_policy, each empty where it is not told
+-- Returns  "=" and four lines: the server's time in milliseconds, the number of due records, INFO's aof_enabled and
+--          maxmemory_policy, each empty if unknown
 local function told(section, name)
   local info = redis.pcall("INFO", section)
   return type(info) == "string" and string.match(info, name .. ":([^\r\n]*)") or ""

@@ -4,15 +4,16 @@ import { type Keys, parseName } from "./keys.js";
 import leaseScript from "./lease.lua";
 import { parseRecord } from "./record.js";
 
-/** How long the other shards are waited for once one has answered, in milliseconds. */
+/** How long to wait for the other shards once one has responded, in milliseconds. */
 const patience = 250;
 
 /**
- * One script for a single shard. Of several, all are asked first when their records are due, and then those that have the earliest to hand those out: what is leased is what is returned.
- * A shard that does not answer holds up none; what it leases later comes back when the lease ends.
+ * Runs one script for a single shard. With several, all are first asked when their records are due, and then those with
+ * the earliest lease them: so only returned records are leased.
+ * A shard that does not respond holds up no other; what it leases later becomes due again when the lease ends.
  */
 export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
-  /** Of each record when it was due and, if it is leased, its name and its packed text. */
+  /** For each record: when it was due and, if leased, its name and its packed text. */
   async function due(wake: string, until: number, limit: number, leaseUntil: number | ""): Promise<[string, string, string][]> {
     const reply = await ask(leaseScript, [wake], [String(until), String(limit), String(leaseUntil)]);
     return reply === "-" ? [] : JSON.parse(reply.slice(1));
@@ -43,13 +44,14 @@ export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
         faults.push(error);
       }
     }
-    // A corrupt record, or a node that is down, must not hold up the work on the others: it is told when nothing else is to be done.
+    // A corrupt record, or a node that is down, must not hold up the work on others: it is reported only if there is
+    // nothing else to do.
     if (records.length === 0 && faults.length > 0) throw faults[0];
     return records;
   };
 }
 
-/** What those answer that do so within `patience` of the first; why the others do not goes to `faults`. */
+/** The results that arrive within `patience` of the first; the errors of the others go to `faults`. */
 async function answersOf<T>(asked: readonly Promise<readonly T[]>[], faults: unknown[]): Promise<T[]> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = Promise.any(asked).then(

@@ -1,7 +1,7 @@
 -- Reads the newest members of a window.
--- KEYS     the window with limits and the list of that name, as commit.lua has them: one of them is there
--- ARGV[1]  how many at most, 1 or more
--- Returns  "=" and a JSON array, the newest first, or "-" when there is none
+-- KEYS     the window with limits and the list of that name, as in commit.lua: only one of them exists
+-- ARGV[1]  the maximum number of members, 1 or more
+-- Returns  "=" and a JSON array, newest first, or "-" if there is none
 local window, most, newest = redis.call("GET", KEYS[1]), tonumber(ARGV[1]), {}
 if window then
   for member in string.gmatch(window, " ([^\n]+)\n") do

@@ -2,17 +2,20 @@ import type { StoredRecord } from "../../../src/ports/store.js";
 
 const packed = /^[sw]([^|]+)\|([^|]+)\|(.*)$/s;
 
-/** A record as Redis holds it but for the first letter, which says whether it is to wake: the tokens separated by commas; `keepUntil` in base 36; the data; separated by bars. */
+/**
+ * A record as stored in Redis, without the first letter, which marks whether it has to wake: tokens separated by
+ * commas, `keepUntil` in base 36, and the data, separated by bars.
+ */
 export function packRecord({ tokens, keepUntil, data }: StoredRecord): string {
   return `${tokens.map(packToken).join(",")}|${keepUntil.toString(36)}|${data}`;
 }
 
-/** One token as it stands in a packed record; empty for none. */
+/** One token as written in a packed record; empty for none. */
 export function packToken(token: string | null | undefined): string {
   return token ? encodeURIComponent(token) : "";
 }
 
-/** The record, or an error that names it when `text` is not what `packRecord` makes. */
+/** Returns the record, or an error that names it if `text` is not from `packRecord`. */
 export function parseRecord(customer: string, id: string, text: string): StoredRecord {
   try {
     const [, tokens = "", end = "", data = ""] = packed.exec(text) as RegExpExecArray;
@@ -24,7 +27,7 @@ export function parseRecord(customer: string, id: string, text: string): StoredR
   }
 }
 
-/** What stands under the record's key cannot be read. */
+/** The stored record cannot be read. */
 export function corruptRecord(customer: string, id: string): Error {
   return new Error(`redisStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
 }

@@ -1,7 +1,7 @@
--- Adds to counters, and then reads counters.
--- KEYS     those that are added to, then those that are read
--- ARGV     two for each that is added to: by how much, and milliseconds that it must be kept
--- Returns  "=" and what was read, separated by ","
+-- Adds to counters, then reads counters.
+-- KEYS     the counters to add to, then those to read
+-- ARGV     two per counter to add to: the amount, and milliseconds to keep it
+-- Returns  "=" and the values read, separated by ","
 local added = #ARGV / 2
 for i = 1, added do
   local by, ttl = ARGV[2 * i - 1], tonumber(ARGV[2 * i])

@@ -2,7 +2,7 @@ import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Sto
 import type { Connection, SqliteRow } from "./connection.js";
 import { SqliteFault } from "./faults.js";
 
-/** When a life that begins now has ended, by the clock of this machine. */
+/** When a life that begins now ends, on this machine's clock. */
 export const endOf = ({ now, keepUntil }: Expiry): number => Date.now() + Math.max(0, keepUntil - now);
 
 const one = "SELECT * FROM phoneproof_records WHERE customer = ? AND id = ?";
@@ -10,18 +10,18 @@ const one = "SELECT * FROM phoneproof_records WHERE customer = ? AND id = ?";
 /** The row of a record. */
 export const rowOf = ({ get }: Connection, { customer, id }: Pick<StoredRecord, "customer" | "id">): SqliteRow | undefined => get(one, customer, id);
 
-/** The record, or an error that names it when the row is not what `write` makes. */
+/** Returns the record, or an error that names it if the row is not one that `write` makes. */
 export function parseRecord({ customer, id, tokens, data, keep_until }: SqliteRow): StoredRecord {
   try {
     const parsed = JSON.parse(tokens as string) as string[];
     if (Array.isArray(parsed) && parsed.length > 0) return { customer, id, tokens: parsed, data, keepUntil: Number(keep_until) } as StoredRecord;
   } catch {
-    // Below.
+    // Reported below.
   }
   throw new SqliteFault(`sqliteStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
 }
 
-/** `commit`, within a transaction: all is looked at first, and then written. */
+/** `commit`, within a transaction: reads everything first, then writes. */
 export function commit(connection: Connection, { claims = [], asks = [], record, expected = null, revoke, counts }: Change): CommitResult {
   const { get, run } = connection;
   const token = record?.tokens[0];
@@ -30,19 +30,19 @@ export function commit(connection: Connection, { claims = [], asks = [], record,
   const current = row && parseRecord(row);
   const hasLanded = (token: string | undefined) => token !== undefined && current?.tokens.includes(token) === true;
 
-  /** What the parts that count hold. */
+  /** The total of the parts that count. */
   const heldIn = ({ sum, part, parts, ahead }: SumParts) => {
     const held = "SELECT coalesce(sum(held), 0) AS held FROM phoneproof_sums WHERE sum = ? AND part BETWEEN ? AND ?";
     return Number(get(held, sum, Math.max(0, part - parts + 1), ahead ? part + 1 : part)?.["held"]);
   };
 
-  /** How many members of a window are newer than `since`, but for one. */
+  /** How many members of a window are newer than `since`, excluding `except`. */
   const newerThan = ({ window, since }: MemberClaim, except: string | null = null) => {
     const newer = "SELECT count(*) AS newer FROM phoneproof_members WHERE window = ? AND at > ? AND member IS NOT ?";
     return Number(get(newer, window, since, except)?.["newer"]);
   };
 
-  /** What is held without a claim, and from when on it would be granted; `undefined` where it is. */
+  /** The count without this claim, and when the claim would be granted; `undefined` if it is granted now. */
   function refusalOf(claim: Claim): { readonly count: number; readonly roomSince?: number; readonly roomPart?: number } | undefined {
     if (claim.limit === undefined) return undefined;
     return "sum" in claim ? refusedSum(claim, claim.limit) : refusedMember(claim, claim.limit);
@@ -74,7 +74,7 @@ export function commit(connection: Connection, { claims = [], asks = [], record,
     } else if (claim.out) {
       run("DELETE FROM phoneproof_members WHERE window = ? AND member = ? AND at = ?", claim.window, claim.member, claim.now);
     } else {
-      // `added_by`: the commit that added it, where no other has claimed it since.
+      // `added_by`: the commit that added it, unless another has claimed it since.
       const enter = `INSERT INTO phoneproof_members VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
         at = max(at, excluded.at), ends = max(ends, excluded.ends), added_by = CASE added_by WHEN excluded.added_by THEN added_by END`;
       run(enter, claim.window, claim.member, claim.now, token ?? null, endOf(claim));
@@ -113,7 +113,7 @@ export function addTo({ run }: Connection, sum: string, part: number, by: number
   run(add, sum, part, by, endOf(expiry));
 }
 
-/** What a sum that holds `held` comes to with a claim. */
+/** The total of a sum that holds `held` after a claim. */
 function raised(held: number, { weight, floor = Number.NEGATIVE_INFINITY }: SumClaim): number {
   return Math.max(floor, Math.max(floor, held) + weight);
 }

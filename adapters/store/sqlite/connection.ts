@@ -1,7 +1,7 @@
 import { nextTurn } from "../../kit/turn.js";
 import { faultOf, isBusy } from "./faults.js";
 
-/** A handle of `node:sqlite`, `better-sqlite3`, `libsql` or `bun:sqlite`: what the store needs of it. */
+/** The part of a `node:sqlite`, `better-sqlite3`, `libsql` or `bun:sqlite` handle that the store uses. */
 export interface SqliteHandle {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;
@@ -14,7 +14,7 @@ export interface SqliteStatement {
   run(...values: SqliteValue[]): unknown;
 }
 
-/** The storage of a Durable Object of Cloudflare, `ctx.storage`: what the store needs of it. */
+/** The part of a Cloudflare Durable Object's storage, `ctx.storage`, that the store uses. */
 export interface DurableObjectStorage {
   readonly sql: { exec(sql: string, ...values: SqliteValue[]): { toArray(): unknown[] } };
   transactionSync<T>(work: () => T): T;
@@ -25,20 +25,20 @@ export type SqliteDatabase = SqliteHandle | DurableObjectStorage;
 export type SqliteValue = string | number | null;
 export type SqliteRow = Readonly<Record<string, SqliteValue>>;
 
-/** A database, whatever its library. Everything in it is synchronous. */
+/** A database, whatever its library. All its methods are synchronous. */
 export interface Connection {
   all(sql: string, ...values: SqliteValue[]): SqliteRow[];
   get(sql: string, ...values: SqliteValue[]): SqliteRow | undefined;
   run(sql: string, ...values: SqliteValue[]): void;
-  /** Several statements, without values. */
+  /** Runs several statements without values. */
   exec(sql: string): void;
-  /** One transaction: all that `work` writes is stored, or nothing. */
+  /** Runs one transaction: everything that `work` writes is stored, or nothing. */
   atomically<T>(work: () => T): T;
 }
 
 export const isDurableObject = (database: SqliteDatabase): database is DurableObjectStorage => "transactionSync" in database;
 
-// Some libraries read a text up to its first NUL only.
+// Some libraries read a text only up to its first NUL.
 const [nul, mark] = ["\0", "\x01"];
 const escaped = (value: SqliteValue) =>
   typeof value === "string" && (value.includes(nul) || value.includes(mark)) ? value.replaceAll(mark, `${mark}b`).replaceAll(nul, `${mark}a`) : value;
@@ -50,7 +50,7 @@ function readable(row: unknown): SqliteRow {
   return row as SqliteRow;
 }
 
-/** Each statement is prepared once. */
+/** Prepares each statement once. */
 export function connectionOf(database: SqliteDatabase): Connection {
   if (isDurableObject(database)) {
     const all: Connection["all"] = (sql, ...values) => database.sql.exec(sql, ...values).toArray() as SqliteRow[];
@@ -84,7 +84,7 @@ export function connectionOf(database: SqliteDatabase): Connection {
         try {
           handle.exec("ROLLBACK");
         } catch {
-          // SQLite has rolled back by itself, as it does when the disk is full.
+          // SQLite has already rolled back, as it does when the disk is full.
         }
         throw error;
       }
@@ -92,14 +92,14 @@ export function connectionOf(database: SqliteDatabase): Connection {
   };
 }
 
-/** Writes of one transaction, at most: the event loop waits for it. */
+/** Maximum number of writes per transaction, which blocks the event loop. */
 const mostTogether = 64;
 
-/** Milliseconds until a database that another process is writing to is tried again, at least and at most. */
+/** Minimum and maximum milliseconds until a database that another process is writing to is tried again. */
 const pause = [0.5, 4] as const;
 const sleep = (run: () => void) => void setTimeout(run, pause[0] + Math.random() * (pause[1] - pause[0]));
 
-/** Runs `read`, again while another process has the database, until `patience` milliseconds have passed. */
+/** Runs `read`, and retries while another process has the database, for up to `patience` milliseconds. */
 export async function retried<T>(patience: number, read: () => T): Promise<T> {
   for (const until = performance.now() + patience; ; ) {
     try {
@@ -111,10 +111,13 @@ export async function retried<T>(patience: number, read: () => T): Promise<T> {
   }
 }
 
-/** How long a write that can wait does so for one to go with, in milliseconds. */
+/** How long a deferrable write waits for another to join, in milliseconds. */
 const longestWait = 20;
 
-/** Runs a write. One that `canWait` goes with the next that cannot: statistics are a third of all writes, and a transaction of their own would be a sync of the disk more. */
+/**
+ * Runs a write. One that `canWait` joins the next that cannot: statistics are a third of all writes, and a separate
+ * transaction would cost an extra disk sync.
+ */
 export type Write = <T>(work: () => T, canWait?: boolean) => Promise<T>;
 
 interface Job {
@@ -125,8 +128,9 @@ interface Job {
 }
 
 /**
- * Runs writes, those that come in one turn of the event loop as one transaction: a sync of the disk costs more than all else. None is acknowledged before it is stored. Where one of them fails, each is
- * run by itself. `after` runs in each transaction, with the number of writes in it.
+ * Runs writes; those from one turn of the event loop share a transaction, because a disk sync costs more than all else.
+ * None is acknowledged before it is stored. If one fails, each is run by itself. `after` runs in each transaction, with
+ * its number of writes.
  */
 export function writerOf({ atomically }: Connection, patience: number, after: (writes: number) => void): Write {
   const jobs: Job[] = [];

@@ -1,4 +1,7 @@
-/** What an error of SQLite's means. Its words are the same in all libraries; they hold no values. */
+/**
+ * SQLite errors: the pattern, what it means, and the fix. Their texts are the same in all libraries and contain no
+ * values.
+ */
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
   [/is locked|SQLITE_(BUSY|LOCKED)/i, "is locked by another process", "end the process that keeps a transaction open, or raise option `busyTimeout`"],
   [/cannot start a transaction within/i, "has a transaction open", "give the store a handle of its own"],
@@ -14,15 +17,15 @@ const wordsOf = (error: unknown): string => {
   return [message ?? String(error), errstr, code].filter((word) => typeof word === "string" && word !== "").join(", ");
 };
 
-/** Another process, or another handle, is writing or has the whole file. */
+/** Whether another process or handle is writing, or has locked the file. */
 export function isBusy(error: unknown): boolean {
   return meanings[0]?.[0].test(wordsOf(error)) === true || meanings[1]?.[0].test(wordsOf(error)) === true;
 }
 
-/** What cannot be done with the database as it is. */
+/** The database in its current state does not allow the operation. */
 export class SqliteFault extends Error {}
 
-/** What the store throws for an error of the library's. */
+/** The error that the store throws for an error of the library. */
 export function faultOf(error: unknown): Error {
   if (error instanceof SqliteFault || error instanceof RangeError) return error;
   const words = wordsOf(error);

@@ -3,7 +3,7 @@ import { faultOf, SqliteFault } from "./faults.js";
 
 type Open = (file: string) => SqliteHandle & { close(): void };
 
-/** Opens a file through what this runtime has, or through the package `libsql`. */
+/** Opens a file with the runtime's own SQLite, or with the package `libsql`. */
 export async function openFile(file: string): Promise<ReturnType<Open>> {
   const open = builtIn() ?? (await installed());
   try {
@@ -13,7 +13,7 @@ export async function openFile(file: string): Promise<ReturnType<Open>> {
   }
 }
 
-/** `bun:sqlite` or `node:sqlite`, where it is there. */
+/** `bun:sqlite` or `node:sqlite`, if available. */
 function builtIn(): Open | undefined {
   const find = globalThis.process?.getBuiltinModule as ((name: string) => Record<string, new (file: string) => ReturnType<Open>> | undefined) | undefined;
   const Database = find?.("bun:sqlite")?.["Database"] ?? quietly(() => find?.("node:sqlite")?.["DatabaseSync"]);
@@ -21,7 +21,7 @@ function builtIn(): Open | undefined {
 }
 
 async function installed(): Promise<Open> {
-  // A name that bundlers do not follow.
+  // A variable, so that bundlers do not resolve it.
   const name = "libsql";
   try {
     const { default: Database } = (await import(name)) as { readonly default: new (file: string) => ReturnType<Open> };
@@ -32,7 +32,7 @@ async function installed(): Promise<Open> {
   }
 }
 
-/** Node.js warns that the module is experimental, at its first use: not the user's choice, and nothing to act upon. */
+/** Suppresses Node.js's warning that the module is experimental, which users can do nothing about. */
 function quietly<T>(load: () => T): T {
   const { emitWarning } = process;
   process.emitWarning = () => undefined;

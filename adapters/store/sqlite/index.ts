@@ -10,25 +10,34 @@ export type { DurableObjectStorage, SqliteDatabase, SqliteHandle, SqliteStatemen
 /** Options of `sqliteStore`: `database` or `file`. */
 export interface SqliteStoreOptions {
   /**
-   * An open database, which you close: a `DatabaseSync` of `node:sqlite`, a `Database` of `better-sqlite3`, `libsql` or `bun:sqlite`, or `ctx.storage` of a Durable Object. Give the store a handle of its own:
-   * it sets `busy_timeout`, `synchronous` and `secure_delete` on it, and `journal_mode` of the file to WAL. The file may hold other tables; those of the store begin with `phoneproof_`.
+   * An open database, which you close: a `DatabaseSync` of `node:sqlite`, a `Database` of `better-sqlite3`, `libsql` or
+   * `bun:sqlite`, or `ctx.storage` of a Durable Object. Give the store a separate handle: it sets `busy_timeout`,
+   * `synchronous` and `secure_delete`, and the file's `journal_mode` to WAL. The file may hold other tables; the
+   * store's begin with `phoneproof_`.
    */
   readonly database?: SqliteDatabase;
-  /** Path of a file, which the store opens at its first use, through `node:sqlite` (Node.js 22.13 or newer), `bun:sqlite`, or the package `libsql`; it is created if it is missing. `close` closes it. */
+  /**
+   * Path of a file that the store opens at first use with `node:sqlite` (Node.js 22.13 or newer), `bun:sqlite` or the
+   * package `libsql`, and creates if missing. `close` closes it.
+   */
   readonly file?: string;
   /**
-   * What is safe of what was acknowledged, as `PRAGMA synchronous` names it. Default `"FULL"`: it survives a power cut. With `"NORMAL"` it survives the end of the process, and a power cut may take the last moments,
-   * what was counted among them. Not with a Durable Object, whose storage decides that.
+   * Durability of acknowledged writes, as in `PRAGMA synchronous`. Default: `"FULL"`, which survives a power cut. With
+   * `"NORMAL"` they survive the end of the process, but a power cut may lose the last moments, including counts. Not
+   * used for a Durable Object, whose storage decides this.
    */
   readonly synchronous?: Synchronous;
-  /** How long a call waits while another process writes, in milliseconds; then it is rejected. An integer from 0 to 60,000. Default 1,500. */
+  /**
+   * How long a call waits while another process writes, in milliseconds, before it is rejected. An integer from 0 to
+   * 60,000. Default: 1,500.
+   */
   readonly busyTimeout?: number;
 }
 
 /** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
 const maxBytes = 64 * 1024;
 
-/** Rows that one transaction deletes, at most. */
+/** Maximum number of rows that one transaction deletes. */
 const mostDeleted = 500;
 
 interface Opened {
@@ -38,12 +47,14 @@ interface Opened {
 }
 
 /**
- * Keeps authentications and what is counted in an SQLite database (3.37 or newer): for one machine. Processes on it may share a file; a file on a network file system they may not.
+ * Stores authentications and counters in an SQLite database (3.37 or newer), on one machine. Processes on it may share
+ * a file, but not a file on a network file system.
  *
- * A commit is one transaction (`BEGIN IMMEDIATE`); those of one turn of the event loop share one, and with it the sync of the disk. Where another process is writing the store waits without holding up the event
- * loop. What has ended is cleared away a little with each write. The tables are made, and brought up to date, at the first use.
+ * A commit is one transaction (`BEGIN IMMEDIATE`); commits in one turn of the event loop share a transaction and its
+ * disk sync. While another process writes, the store waits without blocking the event loop. Each write deletes some
+ * ended data. The tables are created and upgraded at first use.
  *
- * @throws TypeError when an option is wrong; the message names it and the fix.
+ * @throws TypeError if an option is invalid; the message names it and the fix.
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
   const { database, file, synchronous = "FULL", busyTimeout = 1_500 } = readOptions(options);
@@ -126,7 +137,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
           return [];
         }
       });
-      // A corrupt record was moved like the others, and must not hold up the work on them: it is reported when nothing else came with it.
+      // A corrupt record is moved like the others, and must not hold up their processing: it is reported only if no
+      // other record was found.
       if (records.length === 0 && faults.length > 0) throw faults[0];
       return records;
     },
@@ -151,7 +163,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
         await write(({ run }) => {
           for (const [where, ...names] of rows.slice(from, from + mostDeleted)) run(`DELETE FROM phoneproof_${where}`, ...names);
         });
-      // The log still holds what was erased. Where another process reads just now it stays until the log is written over.
+      // The write-ahead log still holds the erased data. If another process is reading, it stays until the log is
+      // overwritten.
       if (records.length + windows.length > 0 && !(database && isDurableObject(database))) await read(({ all }) => all("PRAGMA wal_checkpoint(TRUNCATE)"));
     },
 
@@ -165,7 +178,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
       });
     },
 
-    /** After what was asked before. A later call opens the file again: another verifier may share the store. */
+    /** Runs after earlier calls. A later call reopens the file, because another verifier may share the store. */
     async close(): Promise<void> {
       const last = await opening?.catch(() => undefined);
       opening = undefined;

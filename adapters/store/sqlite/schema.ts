@@ -2,8 +2,8 @@ import { type Connection, isDurableObject, type SqliteDatabase, type SqliteValue
 import { SqliteFault } from "./faults.js";
 
 /**
- * What makes the tables, step by step: a database that has done the first `n` does the others. Steps are added, never changed. `ends` is when a row may be cleared away, in milliseconds by the clock of
- * this machine. A counter is the part -1 of a sum.
+ * The steps that create the tables: a database at step `n` runs those after it. Steps are added, never changed. `ends`
+ * is when a row may be deleted, in milliseconds on this machine's clock. A counter is part -1 of a sum.
  */
 const steps: readonly string[] = [
   `CREATE TABLE phoneproof_records (customer TEXT, id TEXT, tokens TEXT NOT NULL, data TEXT NOT NULL, keep_until INTEGER NOT NULL, wake_at INTEGER, ends INTEGER NOT NULL,
@@ -14,18 +14,18 @@ const steps: readonly string[] = [
    CREATE TABLE phoneproof_values (name TEXT PRIMARY KEY, value TEXT NOT NULL, ends INTEGER NOT NULL) STRICT, WITHOUT ROWID;`,
 ];
 
-/** How safe an acknowledged write is, by SQLite's names. */
+/** The durability of acknowledged writes, by SQLite's names. */
 export const synchronousNames = ["OFF", "NORMAL", "FULL", "EXTRA"] as const;
 export type Synchronous = (typeof synchronousNames)[number];
 
-/** Sets the handle, and brings the tables up to date. Any number of processes may do so at the same time. */
+/** Configures the handle and upgrades the tables. Any number of processes may do so at the same time. */
 export function prepare(connection: Connection, database: SqliteDatabase, synchronous: Synchronous): void {
   const { all, get, exec, atomically } = connection;
   if (!isDurableObject(database)) {
-    // A wait of SQLite's own holds up the event loop: the store waits by itself.
+    // SQLite's own wait would block the event loop; the store waits by itself.
     exec("PRAGMA busy_timeout = 0");
     exec(`PRAGMA synchronous = ${synchronous}`);
-    // What was deleted is overwritten: numbers are among it.
+    // Deleted data is overwritten, because it includes phone numbers.
     exec("PRAGMA secure_delete = ON");
     if (get("PRAGMA journal_mode")?.["journal_mode"] === "delete") all("PRAGMA journal_mode = WAL");
   }
@@ -44,16 +44,16 @@ export function prepare(connection: Connection, database: SqliteDatabase, synchr
   });
 }
 
-/** Tables, and their keys. */
+/** Tables and their keys. */
 const keysOf = { records: ["customer", "id"], members: ["window", "member"], sums: ["sum", "part"], values: ["name"] } as const;
 
-/** How much longer than asked what has ended is kept, in milliseconds: a clock may be put right. */
+/** How much longer than requested ended data is kept, in milliseconds, because a clock may be corrected. */
 const grace = 10 * 60_000;
 
-/** Rows that are looked at in each transaction, and more for each write in it. */
+/** Rows checked per transaction, and additionally per write in it. */
 const looks = { perTransaction: 64, perWrite: 16 };
 
-/** Clears away what has ended: each call looks at some rows of one table more, around and around. */
+/** Deletes ended rows: each call checks the next rows of one table, in rotation. */
 export function sweeperOf({ get, run }: Connection): (writes: number) => void {
   const turns = Object.entries(keysOf).map(([table, keys]) => {
     const [names, marks] = [keys.join(", "), keys.map(() => "?").join(", ")];
