@@ -38,7 +38,7 @@ export const CreateAuthenticationRequest = z.object({
 });
 export type CreateAuthenticationRequest = z.infer<typeof CreateAuthenticationRequest>;
 
-/** The error code for a malformed string field, if it is not `bad_request`. */
+/** The code that a string of the wrong form answers, where it is not `bad_request`. */
 export const createFormatFaults: Readonly<Record<string, CallerFaultCode>> = {
   app_realm: "invalid_app_realm",
   app_version: "invalid_app_version",
@@ -47,7 +47,7 @@ export const createFormatFaults: Readonly<Record<string, CallerFaultCode>> = {
   os_version: "invalid_os_version",
 };
 
-/** Response of Create authentication (docs/contract.md#exact-fields). */
+/** What Create authentication answers (docs/contract.md#exact-fields). */
 export interface AuthenticationResponse {
   /** Unique identifier of the authentication; used in retry and check. */
   authentication_uuid: string;
@@ -55,7 +55,7 @@ export interface AuthenticationResponse {
   created_at: string;
   /** Time after which the authentication can no longer be checked or retried, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
   expires_at: string;
-  /** `pending`: the code is being sent. `rate_limited`: a limit blocked it. `spam_detected`: a spam rule blocked it. */
+  /** `pending`: the code is being sent. `rate_limited`: a limit refused it. `spam_detected`: a spam rule refused it. */
   status: AuthenticationStatus;
 }
 export const AuthenticationResponse = z.strictObject({

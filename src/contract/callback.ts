@@ -1,41 +1,37 @@
 import * as z from "zod";
 import { described, Timestamp, Uuid } from "./fields.js";
 
-/** Delivery statuses of a message (docs/contract.md#callback-body). */
+/** What becomes of a message (docs/contract.md#callback-body). */
 export const deliveryStatuses = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** The data of a delivery-status callback about one message. */
+/** What a delivery-status callback tells of one message. */
 export interface DeliveryStatusData {
-  /** The authentication that the message belongs to. */
+  /** The authentication whose message it was. */
   authentication_uuid: string;
-  /**
-   * 1 for the first event of the authentication, plus one for each further event. Of two events about one message, the
-   * higher number is the later one.
-   */
+  /** 1 for the first event of the authentication, one more for each: of two about one message, the higher is the later. */
   sequence: number;
-  /** 1 for the first message of the authentication, plus one for each further message. */
+  /** 1 for the first message of the authentication, one more for each. */
   attempt: number;
-  /** Masked, unless the service is configured to send it in full. */
+  /** Masked, unless the service is set to send it in full. */
   phone_number: string;
-  /** The message's delivery status; no event follows `delivered` or `undeliverable`. */
+  /** What became of the message; none follows `delivered` or `undeliverable`. */
   status: DeliveryStatus;
-  /** The route of the message, if known. */
+  /** The route that the message took, where known. */
   route?: string | undefined;
-  /** The reason, if known. */
+  /** Why, where known. */
   error?: string | undefined;
 }
 
 /**
- * The body posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are told in
- * their order, and none after a final one" (docs/contract.md#callback-order).
+ * What is posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are told in their order, and none after a final one" (docs/contract.md#callback-order).
  */
 export interface DeliveryStatusEvent {
-  /** Type of the event. This is the only type. */
+  /** Kind of the event: there is one. */
   type: "delivery_status";
   /** When it happened, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
   timestamp: string;
-  /** The message and its delivery status. */
+  /** What became of which message. */
   data: DeliveryStatusData;
 }
 export const DeliveryStatusEvent = z.strictObject({

@@ -5,12 +5,11 @@ import { described, Uuid } from "./fields.js";
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 
-/** Spaces and hyphens of every script, which users enter between the digits of a code. */
+/** Spaces and hyphens in every script's spelling: what people type between the digits of a code. */
 const separators = /[\s\p{Pd}]/gu;
 
 /**
- * "surrounding and inner spaces and hyphens are dropped, Unicode decimal digits are read as ASCII. Any other string up
- * to 64 characters is a wrong code … empty or longer is `bad_request`" (docs/contract.md#check-code).
+ * "surrounding and inner spaces and hyphens are dropped, Unicode decimal digits are read as ASCII. Any other string up to 64 characters is a wrong code … empty or longer is `bad_request`" (docs/contract.md#check-code).
  */
 export const CheckCode = z
   .string("must be a string: the code the user entered, in quotes")
@@ -26,14 +25,11 @@ export const CheckRequest = z.object({
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;
 
-/** Response of Check (docs/contract.md#exact-fields). */
+/** What Check answers (docs/contract.md#exact-fields). */
 export interface CheckResponse {
   /** The authentication that was checked. */
   authentication_uuid: string;
-  /**
-   * Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no tries
-   * left. `expired_auth`, `already_validated`: the authentication has ended; neither proves anything.
-   */
+  /** Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no more tries. `expired_auth`, `already_validated`: it has ended; neither proves anything. */
   status: CheckStatus;
 }
 export const CheckResponse = z.strictObject({

@@ -1,10 +1,7 @@
 import * as z from "zod";
 import { described, Timestamp } from "./fields.js";
 
-/**
- * What is reported about an authentication in addition to the API's body fields. Direct calls return these as fields;
- * over HTTP they are headers, so the body stays unchanged.
- */
+/** What is told of an authentication beyond the wire's fields: direct calls answer it beside them, over HTTP it stands in headers, and the body stays as it is. */
 export const facts = {
   phone_number: described(
     z.string(),
@@ -22,7 +19,7 @@ export const facts = {
 
 export type Fact = keyof typeof facts;
 
-/** The header of each fact. */
+/** The header that holds each fact. */
 export const factHeaders: Readonly<Record<Fact, string>> = {
   phone_number: "x-phoneproof-phone-number",
   next_retry_at: "x-phoneproof-next-retry-at",

@@ -1,9 +1,7 @@
 import * as z from "zod";
 import { described } from "./fields.js";
 
-/**
- * Codes of errors that the caller can fix. They return 400, and no other code does (docs/contract.md#caller-faults).
- */
+/** Codes of faults the caller can act on; they answer 400 and no other code does (docs/contract.md#caller-faults). */
 export const callerFaultCodes = [
   "bad_request",
   "invalid_phone_number",
@@ -23,19 +21,19 @@ export const callerFaultCodes = [
   "internal_server_error",
 ] as const;
 
-/** Codes of the other HTTP errors (docs/contract.md#other-faults). */
+/** Codes of the other HTTP failures (docs/contract.md#other-faults). */
 export const transportFaultCodes = ["forbidden", "not_found", "method_not_allowed", "request_timeout", "payload_too_large", "unavailable"] as const;
 
 export type CallerFaultCode = (typeof callerFaultCodes)[number];
 export type FaultCode = CallerFaultCode | (typeof transportFaultCodes)[number];
 
-/** The body of an error, "all strings" (docs/contract.md#caller-faults). */
+/** The body of a fault, "all strings" (docs/contract.md#caller-faults). */
 export interface Fault {
   /** What went wrong, for programs. */
   code: FaultCode;
-  /** What is wrong, where, and how to fix it, for people. */
+  /** What is wrong, where, and the mend, for people. */
   message: string;
-  /** URL of the page that explains the code. */
+  /** Where the code is explained. */
   doc_url: string;
 }
 export const Fault = z.strictObject({

@@ -1,29 +1,20 @@
 import * as z from "zod";
 
-/**
- * Descriptions of the schemas for the OpenAPI document. In our own registry, because zod's global one belongs to the
- * host.
- */
+/** What the schemas say to readers of the OpenAPI document. A registry of our own: zod's global one belongs to the host. */
 export const descriptions = z.registry<{ description: string }>();
 
-/** Returns a copy of a schema with a description. */
+/** A copy of a schema with a description. */
 export function described<S extends z.ZodType>(schema: S, description: string): S {
   const copy = schema.clone();
   descriptions.add(copy, { description });
   return copy;
 }
 
-/**
- * "any string with the shape of a UUID (do not insist on version bits)" (docs/contract.md#uuids). Converted to lower
- * case.
- */
+/** "any string with the shape of a UUID (do not insist on version bits)" (docs/contract.md#uuids). Letters are read as lower case. */
 export const Uuid = z.guid("must be a UUID, for example 2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f").toLowerCase();
 
-/** A timestamp in a response: `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */
+/** A timestamp of an answer: `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 
-/**
- * A value that is not a string is `bad_request`. The string itself is checked when it is parsed as a number
- * (`invalid_phone_number`).
- */
+/** A field that is not a string of these is `bad_request`; its value is judged where numbers are parsed (`invalid_phone_number`). */
 export const PhoneNumber = described(z.string('must be a string in E.164 form, for example "+14155552671"'), "The number in E.164 form: + and digits.");

@@ -24,22 +24,22 @@ export const LookupRequest = z.object({
 export type LookupRequest = z.infer<typeof LookupRequest>;
 
 /**
- * Response of Lookup. "Lookup answers `phone_number`, `country_code`, `line_type` always, and `carrier`, `mcc`, `mnc`,
- * `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out"
- * (docs/contract.md#lookup).
+ * Response of Lookup.
+ *
+ * "Lookup answers `phone_number`, `country_code`, `line_type` always, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (docs/contract.md#lookup).
  */
 export interface LookupResponse {
-  /** Carrier of the number, if a provider knows it. */
+  /** Carrier of the number, where a provider knows it. */
   carrier?: string | undefined;
   /** ISO 3166-1 alpha-2 country code; absent for global ranges. */
   country_code?: string | undefined;
-  /** Kind of line; `Unknown` if neither the numbering plan nor a provider knows it. */
+  /** Kind of line; `Unknown` where neither the numbering plan nor a provider tells. */
   line_type: LineType;
-  /** Mobile country code, if a provider knows it. */
+  /** Mobile country code, where a provider knows it. */
   mcc?: string | undefined;
-  /** Mobile network code, if a provider knows it. */
+  /** Mobile network code, where a provider knows it. */
   mnc?: string | undefined;
-  /** Whether the number has been ported, if a provider knows it. */
+  /** Whether the number has been ported, where a provider knows it. */
   number_ported?: boolean | undefined;
   /** The number in E.164 form. */
   phone_number: string;

@@ -343,7 +343,7 @@ describe("phoneproof dev", () => {
     [["dev", "--fail", "sometimes"], "--fail takes one of rejected, unknown, timeout"],
     [["dev", "--fail", "timeout", "--latency", "1"], "--latency"],
     [["dev", "--fail", "rejected", "--sender", "twilio"], "--fail has no meaning with --sender"],
-    [["dev", "--store", "postgres://127.0.0.1/codes"], "--store"],
+    [["dev", "--store", "mysql://127.0.0.1/codes"], "--store"],
     [["dev", "--store", "redis://"], "--store"],
     [["dev", "--store", "https://eu1-example.upstash.io"], "UPSTASH_REDIS_REST_TOKEN"],
     [["dev", "--store", "https://user:password@eu1-example.upstash.io"], "--store takes"],
