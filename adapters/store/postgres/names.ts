@@ -1,36 +1,23 @@
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** Packs a lower-case UUID into 22 characters; other texts are escaped between colons. */
-function pack(text: string): string {
-  return uuid.test(text) ? Buffer.from(text.replaceAll("-", ""), "hex").toString("base64url") : `:${encodeURIComponent(text)}:`;
-}
-
-function unpack(packed: string): string {
-  if (packed.startsWith(":")) return decodeURIComponent(packed.slice(1, -1));
-  return Buffer.from(packed, "base64url")
-    .toString("hex")
-    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-}
-
+import { packUuid, unpackUuid } from "../../kit/uuid.js";
 /** The key of a record. */
 export function recordKey(customer: string, id: string): string {
-  return pack(customer) + pack(id);
+  return packUuid(customer) + packUuid(id);
 }
 
 /** The customer and id in a record's key. */
 export function parseKey(key: string): { readonly customer: string; readonly id: string } {
   const [, customer = "", id = ""] = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/.exec(key) ?? [];
-  return { customer: unpack(customer), id: unpack(id) };
+  return { customer: unpackUuid(customer), id: unpackUuid(id) };
 }
 
 /** Cache of the last customer and its packed form: most names of a commit or process start with it. */
-let last: readonly [customer: string, packed: string] = ["", pack("")];
+let last: readonly [customer: string, packed: string] = ["", packUuid("")];
 
 /** The stored name of a window or sum: its kind, then the customer packed into 22 characters. */
 function named(kind: string, name: string): string {
   const colon = name.indexOf(":");
   const customer = colon < 0 ? name : name.slice(0, colon);
-  if (customer !== last[0]) last = [customer, pack(customer)];
+  if (customer !== last[0]) last = [customer, packUuid(customer)];
   return clean(kind + last[1] + name.slice(customer.length));
 }
 

@@ -1,4 +1,5 @@
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+import { isUuid, packUuid, unpackUuid } from "../../kit/uuid.js";
+
 const beginsWithUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 const nameOfRecord = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/;
 
@@ -16,14 +17,14 @@ export function keysUnder(prefix: string, shards: number) {
     /** The record, its wake index and its name in that; the two keys share a slot. */
     record(customer: string, id: string) {
       // An id that is not a UUID is always in shard 0, whatever the number of shards.
-      const shard = `${prefix}{${shards > 1 && uuid.test(id) ? hash(id) % shards : 0}}`;
-      const name = pack(customer) + pack(id);
+      const shard = `${prefix}{${shards > 1 && isUuid(id) ? hash(id) % shards : 0}}`;
+      const name = packUuid(customer) + packUuid(id);
       return { record: `${shard}r${name}`, wake: `${shard}w`, name };
     },
     /** The wake index of every shard. */
     wakes: Array.from({ length: shards }, (_, shard) => `${prefix}{${shard}}w`),
     /** The prefix of a customer's keys, which share a slot. `name`: one of the customer's windows or sums. */
-    customer: (name: string) => `${prefix}{${pack(customerOf(name))}}`,
+    customer: (name: string) => `${prefix}{${packUuid(customerOf(name))}}`,
     /** A counter; all counters share a slot. */
     counter: (counter: string) => `${prefix}{t}${counter}`,
     /** A value, each in its own slot: Redis ignores an empty hash tag. */
@@ -49,7 +50,7 @@ export function customerOf(name: string): string {
 /** The customer and id in a record's name in the wake index. */
 export function parseName(name: string): { readonly customer: string; readonly id: string } {
   const [, customer = "", id = ""] = nameOfRecord.exec(name) ?? [];
-  return { customer: unpack(customer), id: unpack(id) };
+  return { customer: unpackUuid(customer), id: unpackUuid(id) };
 }
 
 /**
@@ -58,7 +59,7 @@ export function parseName(name: string): { readonly customer: string; readonly i
  */
 export function packMember(member: string): string {
   if (member === "" || /[ \n]/.test(member)) return `~=${member.replace(/[ \n%]/g, encodeURIComponent)}`;
-  if (beginsWithUuid.test(member)) return `~${pack(member.slice(0, 36))}${member.slice(36)}`;
+  if (beginsWithUuid.test(member)) return `~${packUuid(member.slice(0, 36))}${member.slice(36)}`;
   return member.startsWith("~") ? `~${member}` : member;
 }
 
@@ -66,19 +67,7 @@ export function packMember(member: string): string {
 export function parseMember(packed: string): string {
   if (!packed.startsWith("~")) return packed;
   if (packed.startsWith("~=")) return decodeURIComponent(packed.slice(2));
-  return packed.startsWith("~~") ? packed.slice(1) : unpack(packed.slice(1, 23)) + packed.slice(23);
-}
-
-/** Packs a lower-case UUID into 22 characters; other texts are escaped between colons. */
-function pack(text: string): string {
-  return uuid.test(text) ? Buffer.from(text.replaceAll("-", ""), "hex").toString("base64url") : `:${encodeURIComponent(text)}:`;
-}
-
-function unpack(packed: string): string {
-  if (packed.startsWith(":")) return decodeURIComponent(packed.slice(1, -1));
-  return Buffer.from(packed, "base64url")
-    .toString("hex")
-    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  return packed.startsWith("~~") ? packed.slice(1) : unpackUuid(packed.slice(1, 23)) + packed.slice(23);
 }
 
 /** FNV-1a, 32 bits. */
