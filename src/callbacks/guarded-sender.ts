@@ -4,7 +4,12 @@ import { callbackUrlFault } from "../domain/callback-url.js";
 import { isPublicAddress } from "../domain/ip.js";
 import type { CallbackAnswer, CallbackRequest, CallbackSender } from "../ports/callback-sender.js";
 import { nameResolver, type Resolve } from "./names.js";
-import { inWorker } from "./workers.js";
+
+/**
+ * Whether this is a Cloudflare Worker. There, requests cannot share I/O, since it ends with the request that started
+ * it, and sockets expose nothing below them.
+ */
+const inWorker = (globalThis as { readonly navigator?: { readonly userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";
 
 /** Bytes read of a response; only its status matters. */
 const answerLimit = 16 * 1024;
