@@ -41,26 +41,19 @@ export async function askAboutCreate(
 ): Promise<OutsideAnswers & { readonly origin: Origin | undefined }> {
   const { clock, keyring, lists, settings } = context;
   const { spam } = account.policy;
-  const { ip, device_id: deviceId, device_type: deviceType, proof: given, ...rest } = request;
+  const { ip, device_id: deviceId, device_type: deviceType, proof: given } = request;
   const { number, country, lineType } = phone;
   const listed = await lists.judge({ number, ip, deviceId });
   if (listed.block?.kind === "number") throw blockedNumber();
   const now = clock.now();
-  const attempt = () => ({
-    ...rest,
-    ...(ip !== undefined && { ip }),
-    ...(deviceId !== undefined && { device_id: deviceId }),
-    ...(deviceType !== undefined && { device_type: deviceType }),
-    phone_number: number,
-    line_type: lineType,
-    ...(country !== undefined && { country_code: country }),
-    authentication_uuid: id,
-    attempt: 1,
-    now,
-  });
+  const candidate = () => {
+    const { proof: _, ...fields } = request;
+    const ofNumber = { phone_number: number, line_type: lineType, ...(country !== undefined && { country_code: country }) };
+    return { ...fields, ...ofNumber, authentication_uuid: id, attempt: 1, now };
+  };
   const isListed = listed.block !== undefined;
   const [own, ipInfo, proof, network] = await Promise.all([
-    askCustomRules(context, attempt),
+    askCustomRules(context, candidate),
     askIpInfo(context, account, ip),
     !isListed && meetsChallenge(context, given, ip),
     !isListed && settings.lookupBeforeSend ? lookBeforeSend(context, account, phone) : undefined,
@@ -82,7 +75,7 @@ export async function askAboutRetry(context: Context, account: Account, deadline
   if (!asksAboutRetries(settings)) return { ...nothingAsked, decided };
   const phone = readAgain(context, number);
   const listed = await lists.judge({ number });
-  const attempt = () => ({
+  const candidate = () => ({
     customer_uuid: account.customer,
     phone_number: number,
     line_type: phone?.lineType ?? "Unknown",
@@ -92,7 +85,7 @@ export async function askAboutRetry(context: Context, account: Account, deadline
     attempt: attempts + 1,
     now,
   });
-  const own = await askCustomRules(context, attempt);
+  const own = await askCustomRules(context, candidate);
   const network = await lookAgain(context, account, phone);
   return { network, safe: listed.safe, proof: false, decided, fired: withListed(own, listed, now).decisions };
 }
