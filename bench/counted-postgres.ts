@@ -18,7 +18,7 @@ export async function countedInPostgres(): Promise<Row[]> {
   let statements = 0;
   const store = postgresStore({
     async query(text, values) {
-      // Statistics wait for nothing and nobody waits for them: they are written together, in the background.
+      // No request waits for statistics: they are written together, in the background.
       if (!text.includes(".tally(") && !text.includes(".lease(") && !text.includes(".sweep(")) statements++;
       return (await pool.query(text, values)).rows;
     },

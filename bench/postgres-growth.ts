@@ -6,11 +6,10 @@ import { multiple } from "./rounds.js";
 import { benchVerifier, customer_uuid, expect, fewVisits, writePast } from "./service.js";
 import { visitors } from "./traffic.js";
 
-/** What a create takes beside many open authentications. */
+/** What a create takes where many authentications are open. */
 export const postgresGrowthPart: Part = {
   name: "postgres-growth",
-  title:
-    "PostgreSQL, a create beside a million open authentications of one customer against beside a thousand; one after another, medians of five turns of 200",
+  title: "PostgreSQL, a create beside a million open authentications of one customer, against a thousand; one after another, medians of five turns of 200",
   measure,
 };
 

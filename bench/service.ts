@@ -30,7 +30,7 @@ export function benchVerifier(store: Store, deliver: (number: string, code: stri
   });
 }
 
-/** Connections to PostgreSQL, whoever has them. */
+/** Connections to PostgreSQL, of each contender. */
 export const postgresConnections = 16;
 
 /** A store, and how to let go of its client. */

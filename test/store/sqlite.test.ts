@@ -89,7 +89,7 @@ describe("the options of sqliteStore", () => {
     expect(await store.inspect?.(0)).toEqual({ kind: "sqlite", time: expect.any(Number), due: 0, settings: { journal_mode: "wal", synchronous: expected } });
   });
 
-  it("close closes a file that the store opened, and no handle of yours; what comes later opens the file again", async () => {
+  it("close closes a file that the store opened, and no handle that was passed in; a later call opens the file again", async () => {
     const { file } = folder();
     const [own, other] = [open(file), sqliteStore({ file })];
     const store = sqliteStore({ database: own });
@@ -102,7 +102,7 @@ describe("the options of sqliteStore", () => {
 });
 
 describe("the tables", () => {
-  it("lie beside those of the application, and are made once, by however many open the file at once", async () => {
+  it("share the file with tables of the application, and are made once, however many processes open it at the same time", async () => {
     const { file } = folder();
     open(file).exec("PRAGMA user_version = 7; CREATE TABLE users (id INTEGER PRIMARY KEY)");
     const stores = Array.from({ length: 10 }, () => sqliteStore({ database: open(file) }));
@@ -262,7 +262,7 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
     expect((await committing).done).toBe(true);
   });
 
-  it("a handle with a transaction of somebody else's", async () => {
+  it("a handle with an open transaction", async () => {
     const own = open(await made());
     const store = sqliteStore({ database: own, busyTimeout: 20 });
     await store.get("key");
