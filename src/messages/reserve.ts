@@ -1,5 +1,5 @@
 import { type StoreDeadline, unavailable } from "../core/deadline.js";
-import { type Held, requireNumber } from "../core/records/records.js";
+import type { Held } from "../core/records/records.js";
 import { type Decided, type Outcome, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, withDecision } from "../domain/authentication.js";
@@ -96,7 +96,6 @@ async function commitMessage<Status extends string>(
     const decision = decide(held?.auth, moment.now);
     if (!("send" in decision)) return { result: decision, next: decision.next };
     const before = decision.send;
-    requireNumber(before);
     const message = planMessage(messages, before, account.policy, moment.now, outside.network);
     if (message.unpriced !== undefined) return { result: { refusal: { status: "rate_limited", decision: message.unpriced, auth: before } } };
     const commit = (tried = toCommit(messages, account.policy, isNew, outside, held, before, message, moment, exempt));

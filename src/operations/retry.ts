@@ -1,5 +1,6 @@
 import type { RetryAnswer } from "../contract/direct.js";
 import type { RetryRequest } from "../contract/retry.js";
+import { requireNumber } from "../core/records/records.js";
 import type { Account } from "../domain/account.js";
 import { isErased } from "../domain/authentication.js";
 import { isEnforced } from "../domain/decision.js";
@@ -32,6 +33,7 @@ export async function retry(context: Context, account: Account, { authentication
     outside,
     decide(stored, now) {
       if (stored === undefined || isErased(stored)) throw unknownAuthentication();
+      if (retryStatus(stored, now, policy) === "approved") requireNumber(stored);
       return decideRetry(stored, outside.fired, now, policy);
     },
   });
