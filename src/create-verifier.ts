@@ -15,6 +15,7 @@ import type {
   StatsRequest,
 } from "./contract/direct.js";
 import type { LookupResponse } from "./contract/lookup.js";
+import type { Verifications } from "./contract/verification.js";
 import type { HttpHandler } from "./http/message.js";
 import type { Stats } from "./observability/statistics.js";
 import type { DiagnoseOptions, Finding } from "./operations/diagnose.js";
@@ -44,6 +45,10 @@ export interface Verifier extends HttpHandler {
   retry(request: RetryRequest): Promise<RetryAnswer>;
   /** Checks the code that the user entered. **Only `valid` is success**: never treat `already_validated` as success. */
   check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
+  /** Verification by number instead of by id: starts, sends again, checks, cancels. */
+  readonly verifications: Verifications;
+  /** Returns the customer that an API key belongs to, for a wire of your own. Rejects with `VerifierError` `forbidden`. */
+  customerOf(apiKey: string | undefined): Promise<string>;
   /** Returns what the numbering plan and the lookup provider, if any, know about a number. */
   lookup(request: LookupRequest): Promise<LookupResponse>;
   /**
@@ -150,6 +155,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     redeliver: async ({ customer_uuid = accounts.unnamed(), authentication_uuid, sequence }) =>
       outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence),
     webhookSecrets: async (customerUuid = accounts.unnamed()) => accounts.webhookSecrets(customerUuid.toLowerCase()),
+    verifications: operations.verifications,
+    customerOf: async (apiKey) => (await accounts.byKey(apiKey)).customer,
     customers,
     root: "/v1",
     ...(options.customers === undefined && { unmountable: noApiKeys }),

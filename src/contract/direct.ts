@@ -40,6 +40,27 @@ export interface CreateAuthenticationRequest extends ForCustomer {
   readonly proof?: string | undefined;
 }
 
+/** Argument of `verifications.start`. */
+export interface StartRequest extends CreateAuthenticationRequest {
+  /** Language of the message, for example `fr` or `pt-BR`, if the message text has it. Default: that of the country. */
+  readonly locale?: string | undefined;
+  /** Digits of the code, 4 to 10, if the guess budget allows it. Default: the policy's `codeLength`. */
+  readonly code_length?: number | undefined;
+}
+
+/** Argument of `verifications.get` and `verifications.cancel`: a number, or an id that `start` returned. */
+export type VerificationTarget = ForCustomer &
+  (
+    | { /** The number in E.164 form: `+` and digits. */ readonly phone_number: string; readonly authentication_uuid?: undefined }
+    | { /** The id that `start` returned. */ readonly authentication_uuid: string; readonly phone_number?: undefined }
+  );
+
+/** Argument of `verifications.check`. */
+export type VerificationCheckRequest = VerificationTarget & {
+  /** The code as the user entered it. Spaces and hyphens are dropped, and digits of every script are accepted. */
+  readonly check_code: string;
+};
+
 /** Argument of `retry` and `explain`. */
 export interface RetryRequest extends ForCustomer {
   /** The id that `createAuthentication` returned. */
@@ -86,7 +107,7 @@ export interface Standing {
 }
 
 /** The outcome of this call's message. */
-interface MessageFate {
+export interface MessageFate {
   /**
    * Whole seconds until the cap or spend ceiling that blocked this call has room. Absent if neither blocked it, or if
    * the time is unknown.
