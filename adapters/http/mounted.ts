@@ -1,8 +1,11 @@
 import type { HttpHandler } from "../../src/http/message.js";
 import { isUnder } from "./paths.js";
 
+/** A verifier, which is mounted by its `http`, or a handler. */
+type Mount = HttpHandler | { readonly http: HttpHandler };
+
 /** What can be mounted: a verifier, one of its handlers, or several together, `[verifier, verifier.receipts]`. */
-export type Mountable = HttpHandler | readonly HttpHandler[];
+export type Mountable = Mount | readonly Mount[];
 
 export interface Mounted {
   readonly roots: readonly string[];
@@ -15,10 +18,13 @@ export interface Mounted {
  * for an invalid handler, a verifier without `customers`, and two handlers of the same paths.
  */
 export function mounted(usage: string, given: Mountable): Mounted {
-  const handlers: readonly HttpHandler[] = Array.isArray(given) ? given : [given as HttpHandler];
-  if (handlers.length === 0) throw new TypeError(`phoneproof: ${usage} needs at least one handler; its list is empty`);
-  for (const [at, handler] of handlers.entries())
-    if (!isHandler(handler)) throw new TypeError(`phoneproof: ${usage} takes a verifier, verifier.receipts, or a list of such; ${fault(handler, at, given)}`);
+  const list: readonly Mount[] = Array.isArray(given) ? given : [given as Mount];
+  if (list.length === 0) throw new TypeError(`phoneproof: ${usage} needs at least one handler; its list is empty`);
+  const handlers = list.map((one, at) => {
+    const handler = isObject(one) && "http" in one ? one.http : one;
+    if (!isHandler(handler)) throw new TypeError(`phoneproof: ${usage} takes a verifier, verifier.receipts, or a list of such; ${fault(one, at, given)}`);
+    return handler;
+  });
   for (const { unmountable } of handlers) if (unmountable !== undefined) throw new TypeError(unmountable);
   const roots = handlers.map(({ root }) => root);
   const twice = roots.find((root, at) => roots.indexOf(root) !== at);
@@ -32,13 +38,17 @@ export function mounted(usage: string, given: Mountable): Mounted {
 }
 
 function isHandler(value: unknown): value is HttpHandler {
-  return typeof value === "object" && value !== null && "root" in value && "handle" in value && typeof value.handle === "function";
+  return isObject(value) && "root" in value && "handle" in value && typeof value.handle === "function";
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 function fault(value: unknown, at: number, given: unknown): string {
   const where = Array.isArray(given) ? `entry ${at} of its list` : "what it was given";
   if (typeof value === "function") return `${where} is a function: a verifier is what createVerifier answers`;
-  if (typeof value !== "object" || value === null) return `${where} is ${value === null ? "null" : typeof value}: is it exported, and imported by that name?`;
+  if (!isObject(value)) return `${where} is ${value === null ? "null" : typeof value}: is it exported, and imported by that name?`;
   // If the mounting function is passed to the framework uncalled, it receives the framework's arguments.
   if ("register" in value) return `${where} is an app: is the function mounted without being called?`;
   if ("headers" in value || "req" in value || "request" in value) return `${where} is a request: is the function mounted without being called?`;

@@ -507,7 +507,7 @@ describe("node", () => {
 
   test("node:http2: after a 413 an endless body is read no further, and its stream is closed", async () => {
     const service = createService();
-    const stream = (await http2(service.verifier)).request({ ":method": "POST", ":path": "/v1/check", "x-api-key": service.customer.key });
+    const stream = (await http2(service.verifier.http)).request({ ":method": "POST", ":path": "/v1/check", "x-api-key": service.customer.key });
     const chunks: Buffer[] = [];
     stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
     const closed = new Promise((resolve) => stream.on("close", () => resolve(stream.rstCode)));
@@ -528,7 +528,7 @@ describe("node", () => {
   test("node:http2", async () => {
     const service = createService();
     const { headers, body, path } = createCall(service);
-    const stream = (await http2(service.verifier)).request({ ":method": "POST", ":path": path, ...headers });
+    const stream = (await http2(service.verifier.http)).request({ ":method": "POST", ":path": path, ...headers });
     stream.end(body);
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);

@@ -60,7 +60,7 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
     callbacks: { worker: false },
     clock,
   });
-  const counted = <H extends HttpHandler>(handler: H): H => ({
+  const counted = (handler: HttpHandler): HttpHandler => ({
     ...handler,
     async handle(request) {
       const answer = await handler.handle(request);
@@ -69,7 +69,7 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
     },
   });
   return {
-    verifier: { ...counted(made), receipts: counted(made.receipts) },
+    verifier: { ...made, http: counted(made.http), receipts: counted(made.receipts) },
     customer,
     other,
     sent: async () => sent,
