@@ -8,6 +8,7 @@ type Mount = HttpHandler | { readonly http: HttpHandler };
 export type Mountable = Mount | readonly Mount[];
 
 export interface Mounted {
+  /** Longest first: where roots nest, as `/v2` and `/v2/Services` do, the longest that matches wins. */
   readonly roots: readonly string[];
   /** Returns the handler of a path. For an unknown path: the one whose root is in `asked`, else the first. */
   of(path: string, asked?: string): HttpHandler;
@@ -26,15 +27,16 @@ export function mounted(usage: string, given: Mountable): Mounted {
     return handler;
   });
   for (const { unmountable } of handlers) if (unmountable !== undefined) throw new TypeError(unmountable);
-  const roots = handlers.map(({ root }) => root);
+  const byRoot = handlers.flatMap((handler) => [handler.root, ...(handler.roots ?? [])].map((root) => ({ root, handler })));
+  byRoot.sort((one, other) => other.root.length - one.root.length);
+  const roots = byRoot.map(({ root }) => root);
   const twice = roots.find((root, at) => roots.indexOf(root) !== at);
   if (twice !== undefined)
     throw new TypeError(
       `phoneproof: ${usage} has two handlers for ${twice}, of which the second would never be asked: mount it by itself, under another prefix`,
     );
-  const of = (path: string, asked: string) =>
-    handlers.find(({ root }) => isUnder(root, path)) ?? handlers.find(({ root }) => asked.includes(`${root}/`)) ?? handlers[0];
-  return { roots, of: (path, asked = path) => of(path, asked) as HttpHandler };
+  const found = (path: string, asked: string) => byRoot.find(({ root }) => isUnder(root, path)) ?? byRoot.find(({ root }) => asked.includes(`${root}/`));
+  return { roots, of: (path, asked = path) => found(path, asked)?.handler ?? (handlers[0] as HttpHandler) };
 }
 
 function isHandler(value: unknown): value is HttpHandler {

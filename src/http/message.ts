@@ -46,6 +46,8 @@ export interface HttpResponse {
 export interface HttpHandler {
   /** The start of its paths: `/v1` or `/receipts`. One slash in front, none behind. */
   readonly root: string;
+  /** Further starts of its paths. Where those of several handlers nest, the longest that matches wins. Default: none. */
+  readonly roots?: readonly string[];
   /** Why it cannot be mounted, and how to fix it; adapters throw it. Absent: it can be mounted. */
   readonly unmountable?: string;
   /** Handles every request, errors included; never rejects. */

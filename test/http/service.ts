@@ -83,6 +83,20 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
   };
 }
 
+/** Two handlers whose roots nest; each answers with its name and the path that it was asked for. */
+export const outer = named("outer", "/v2");
+export const inner = named("inner", "/v2/Services", ["/v2/Attempts"]);
+
+function named(by: string, root: string, roots: readonly string[] = []): HttpHandler {
+  return {
+    root,
+    roots,
+    warn: () => undefined,
+    clock: fixedClock(),
+    handle: async ({ path }) => ({ status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify({ by, path }) }),
+  };
+}
+
 /** Waits until something holds that other processes and sockets bring about; gives up after a minute. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + 60_000;
