@@ -47,6 +47,11 @@ describe("what is no handler is refused when it is mounted", () => {
   });
 });
 
+test("a verifier shows an app none of what adapters need of it: that is in `http`", () => {
+  const { verifier } = createService();
+  expect(Object.keys(verifier).filter((name) => name in verifier.http)).toEqual([]);
+});
+
 describe("what mounts, itself given to the framework in place of what it answers", () => {
   test("app.use(expressHandlers): every request is answered with the error, which says so", async () => {
     const app = express();
