@@ -129,8 +129,8 @@ export interface Verifier {
   /** Returns the customer that an API key belongs to, for a wire of your own. Rejects with `VerifierError` `forbidden`. */
   customerOf(apiKey: string | undefined): Promise<string>;
   /**
-   * Handler for `/v1`, which adapters mount where they are given the verifier. A wire of your own takes its `clock` and
-   * `warn` from here.
+   * Handler for `/v1`, which adapters mount when they are given the verifier. A wire of your own starts from it:
+   * `{ ...verifier.http, root: "/otp", handle }`.
    */
   readonly http: HttpHandler;
 }
