@@ -53,8 +53,8 @@ export interface Wire<Caller> {
    * is allowed.
    */
   readonly routes: Readonly<Record<string, Readonly<Record<string, WireRoute<Caller>>>>>;
-  /** The message of a 404. */
-  readonly unknownPath: string;
+  /** Returns the message of a 404. */
+  unknownPath(path: string): string;
   /** Returns the caller, before the body is read. Throws `WireError` or `VerifierError`. */
   authenticate(request: HttpRequest): Promise<Caller>;
   /** Translates an error of the verifier, or a 404, 405, 408 or 413 of the kit. */
@@ -84,7 +84,7 @@ export function wireHandler<Caller>(http: Pick<HttpHandler, "clock" | "warn" | "
   };
 
   const respond = async (request: HttpRequest, requestId: string, found: ReturnType<typeof match>): Promise<HttpResponse> => {
-    if (found === undefined) throw notFound(request, root, wire.unknownPath, (path) => match(path)?.path);
+    if (found === undefined) throw notFound(request, root, wire.unknownPath(request.path), (path) => match(path)?.path);
     const { methods, segments, given } = found;
     const route = Object.hasOwn(methods, request.method) ? methods[request.method] : undefined;
     if (route === undefined) throw new VerifierError("method_not_allowed", `This route answers ${Object.keys(methods).join(" and ")} only.`);

@@ -24,7 +24,7 @@ function setUp() {
           },
         },
       },
-      unknownPath: "There is no such route.",
+      unknownPath: (path) => `There is no route ${path}.`,
       async authenticate(request) {
         if (request.header("authorization") !== undefined) return "someone";
         throw new WireError(401, 20003, "Authenticate");
@@ -55,7 +55,7 @@ describe("a wire's routes", () => {
     expect((await call("GET", "/v9/things/count")).json).toEqual({ count: 1 });
     expect((await call("GET", "/v9/things/7/")).json).toEqual({ params: { id: "7" }, caller: "someone", requestId: "req-1" });
     for (const path of ["/v9", "/v9/things//", "/v9/things/7/forms", "/v9/Things", "/v9/things/7/forms/a/b"])
-      expect(await call("GET", path), path).toMatchObject({ status: 404, json: { code: "translated not_found", requestId: "req-1" } });
+      expect(await call("GET", path), path).toMatchObject({ status: 404, json: { code: "translated not_found", message: `There is no route ${path}.` } });
   });
 
   it("read a `+` in a path raw or as %2B, and refuse bad percent-encoding", async () => {
@@ -145,7 +145,14 @@ describe("a wire's errors", () => {
 });
 
 it("a wire cannot be mounted for a verifier without customers", () => {
-  const wire = { root: "/v9", routes: {}, unknownPath: "", authenticate: async () => "", translate: () => new WireError(500, "", ""), errorBody: () => ({}) };
+  const wire = {
+    root: "/v9",
+    routes: {},
+    unknownPath: () => "",
+    authenticate: async () => "",
+    translate: () => new WireError(500, "", ""),
+    errorBody: () => ({}),
+  };
   const { unmountable } = wireHandler({ clock: fixedClock(), warn: () => undefined, unmountable: "/v1 has no keys" }, wire);
   expect(unmountable).toContain("/v9 is for customers with API keys");
 });
