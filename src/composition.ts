@@ -109,7 +109,10 @@ export function compose(options: VerifierOptions): Composed {
   );
   register<Core>(tokens.core, (inner) => {
     const { outages } = inner.resolve<Monitor>(tokens.monitor);
+    const newDeadline = () => storeDeadline(clock, outages.store, settings.storeTimeout);
     const records = createRecords({
+      newDeadline,
+      inBackground,
       store,
       keyring,
       clock,
@@ -118,7 +121,6 @@ export function compose(options: VerifierOptions): Composed {
       lifetime: milliseconds(settings.policy.lifetime),
       fullNumber: settings.fullNumber,
     });
-    const newDeadline = () => storeDeadline(clock, outages.store, settings.storeTimeout);
     return { settings, overrides, store, clock, logger, keyring, records, newDeadline, inBackground };
   });
   register<Observed>(tokens.observed, (inner) => {

@@ -24,11 +24,21 @@ export type {
   RetryAnswer,
   RetryRequest,
   Standing,
+  StartRequest,
   StatsRequest,
+  VerificationCheckRequest,
+  VerificationTarget,
 } from "./contract/direct.js";
 export type { CallerFaultCode, Fault, FaultCode } from "./contract/fault.js";
 export type { LineType, LookupResponse } from "./contract/lookup.js";
 export type { RetryResponse, RetryStatus } from "./contract/retry.js";
+export type {
+  StartAnswer,
+  VerificationAnswer,
+  VerificationCheckAnswer,
+  VerificationOptions,
+  Verifications,
+} from "./contract/verification.js";
 export { createVerifier, type Verifier } from "./create-verifier.js";
 export type { CountryCode } from "./domain/countries.js";
 export type { RuleMode } from "./domain/decision.js";
@@ -60,6 +70,7 @@ export type {
   Alarm,
   AlarmEvent,
   CallbackEvent,
+  CanceledEvent,
   CheckedEvent,
   CreatedEvent,
   FiredRule,

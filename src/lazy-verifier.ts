@@ -8,7 +8,7 @@ import { defaultDocUrl } from "./options/schema.js";
 import type { VerifierOptions } from "./options/types.js";
 
 /** The calls that can wait for the verifier, and reject if it cannot be created. */
-type Calls = Omit<Verifier, keyof HttpHandler | "receipts" | "metricsHandler" | "metrics" | "customers" | "close">;
+type Calls = Omit<Verifier, keyof HttpHandler | "receipts" | "metricsHandler" | "metrics" | "customers" | "verifications" | "close">;
 
 /**
  * A verifier that is created on first use, for modules that are imported without a working configuration: `next build`
@@ -61,6 +61,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       retry: call("retry"),
       check: call("check"),
       lookup: call("lookup"),
+      customerOf: call("customerOf"),
       explain: call("explain"),
       history: call("history"),
       erase: call("erase"),
@@ -75,6 +76,12 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       webhookSecrets: call("webhookSecrets"),
     } satisfies Record<keyof Calls, unknown> as Calls),
     metrics: () => verifier().metrics(),
+    verifications: {
+      start: async (...given) => verifier().verifications.start(...given),
+      check: async (...given) => verifier().verifications.check(...given),
+      cancel: async (...given) => verifier().verifications.cancel(...given),
+      get: async (...given) => verifier().verifications.get(...given),
+    },
     get customers() {
       return verifier().customers;
     },

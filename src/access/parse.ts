@@ -4,6 +4,7 @@ import { CheckRequest } from "../contract/check.js";
 import { LookupRequest } from "../contract/lookup.js";
 import { HistoryRequest, NumberRequest, StatsRequest } from "../contract/operator.js";
 import { RetryRequest } from "../contract/retry.js";
+import { StartRequest, VerificationCheckRequest, VerificationTarget } from "../contract/verification.js";
 import { callbackUrlFault } from "../domain/callback-url.js";
 import { VerifierError } from "../errors.js";
 import type { Settings } from "../options/options.js";
@@ -19,8 +20,12 @@ export const parseNumber = (input: unknown) => parse(NumberRequest, input);
 export const parseHistory = (input: unknown) => parse(HistoryRequest, input);
 export const parseStats = (input: unknown) => parse(StatsRequest, input);
 
-export function parseCreate(input: unknown, settings: Settings): CreateAuthenticationRequest {
-  const request = parse(CreateAuthenticationRequest, input);
+export const parseTarget = (input: unknown) => parse(VerificationTarget, input);
+export const parseVerificationCheck = (input: unknown) => parse(VerificationCheckRequest, input);
+export const parseCreate = (input: unknown, settings: Settings) => requireConsistent(parse(CreateAuthenticationRequest, input), settings);
+export const parseStart = (input: unknown, settings: Settings) => requireConsistent(parse(StartRequest, input), settings);
+
+function requireConsistent<Request extends CreateAuthenticationRequest>(request: Request, settings: Settings): Request {
   if (request.app_realm !== undefined && request.device_type === undefined) {
     throw new VerifierError("app_realm_require_device_type", "app_realm needs device_type ANDROID beside it.");
   }

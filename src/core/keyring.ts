@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { slotOf } from "../domain/slot.js";
 import { type Hmac, hmacOf } from "./hash.js";
 
 /** Random values, and values keyed with a secret. */
@@ -22,6 +23,10 @@ export interface Keyring {
    * (docs/contract.md#keyed-id): the id under each secret. The order does not depend on the order of the secrets.
    */
   idsFor(customer: string, name: string): readonly string[];
+  /** The slot of a name under each secret, in the order of `idsFor` (docs/contract.md#slot). */
+  slotsFor(customer: string, name: string): readonly string[];
+  /** Returns a new id in a slot. */
+  newIdIn(slot: string): string;
   /**
    * "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names); the first
    * 96 bits.
@@ -69,6 +74,11 @@ export function createKeyring(secrets: readonly string[], pepper?: string): Keyr
     },
     fingerprints: (purpose, text) => keys.map((key) => keyed(key, purpose, text)),
     idsFor: (customer, name) => namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
+    slotsFor: (customer, name) => namingKeys.map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
+    newIdIn(slot) {
+      const last = random(4, (bytes, from) => bytes.readUInt32BE(from));
+      return slot.slice(0, -8) + (last || 1).toString(16).padStart(8, "0");
+    },
     pseudonym: (text) => keyed(windowKey, "window", text).slice(0, pseudonymLength),
     encryptNumber(id, number) {
       const { from, to } = middleOf(number);
@@ -112,9 +122,14 @@ function randomPool(): <T>(size: number, read: (pool: Buffer, from: number, to: 
 
 const toToken = (bytes: Buffer, from: number, to: number): string => bytes.toString("base64url", from, to);
 
-/** Turns sixteen bytes into a version 4 UUID. */
-function toUuid(bytes: Buffer, from: number, to: number): string {
-  bytes[from + 6] = ((bytes[from + 6] as number) & 0x0f) | 0x40;
+/** The first ninety bits of a digest, as a slot. */
+function toSlot(digest: string): string {
+  return slotOf(toUuid(Buffer.from(digest, "base64url"), 0, 16, 0x80));
+}
+
+/** Turns sixteen bytes into a UUID, of version 4 unless told otherwise. */
+function toUuid(bytes: Buffer, from: number, to: number, version = 0x40): string {
+  bytes[from + 6] = ((bytes[from + 6] as number) & 0x0f) | version;
   bytes[from + 8] = ((bytes[from + 8] as number) & 0x3f) | 0x80;
   const hex = bytes.toString("hex", from, to);
   // `join` makes one flat string; a template would keep its five parts in memory.

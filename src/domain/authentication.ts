@@ -3,6 +3,7 @@ import type { DeliveryStatus } from "../contract/callback.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
 import { maskNumber } from "./phone-number.js";
+import { isInSlot } from "./slot.js";
 import type { Origin } from "./spam-rules.js";
 
 /**
@@ -41,6 +42,15 @@ export interface KeyedCheck {
   /** Digest of the request, to detect a different body under the same key. */
   readonly request: string;
   readonly status: CheckStatus;
+}
+
+/** A start by number that can be repeated, and its message. */
+export interface KeyedStart {
+  /** Digest of the idempotency key, or of a request whose repeats are marked. */
+  readonly key: string;
+  /** Digest of the request, to detect a different body under the same key. */
+  readonly request: string;
+  readonly attempt: number;
 }
 
 /** A delivery status to be posted to `callback_url`. */
@@ -117,6 +127,14 @@ export interface Authentication {
   /** Digest of the create request, if it had an idempotency key. */
   readonly request?: string | undefined;
   readonly checks: readonly KeyedCheck[];
+  /** Its starts by number that can be repeated. */
+  readonly starts: readonly KeyedStart[];
+  /** Its codes are no longer accepted, because the caller ended it. */
+  readonly canceled?: true | undefined;
+  /** The requested language of its messages. */
+  readonly locale?: string | undefined;
+  /** Digits of its codes, if not the policy's. */
+  readonly codeLength?: number | undefined;
   /** Carriers' ids of its messages, stored for receipts as `idSpace/messageId`. */
   readonly keptIds: readonly string[];
 }
@@ -135,7 +153,7 @@ export type SendDecision<Status extends string> =
     };
 
 /** The record "keeps its last three codes with the outcome of their sends" (docs/contract.md#live-codes). */
-const keptSends = 3;
+export const keptSends = 3;
 
 /** How many decisions a record keeps. */
 const keptDecisions = 20;
@@ -179,6 +197,7 @@ export function withoutTriedSend(auth: Authentication, attempt: number, before: 
     retries: attempt === 1 ? auth.retries : Math.max(0, auth.retries - 1),
     sends: [...pushedOut, ...auth.sends.filter((send) => send.attempt !== attempt)],
     outbox: auth.outbox.filter((event) => event.attempt !== attempt),
+    starts: auth.starts.filter((start) => start.attempt !== attempt),
   };
 }
 
@@ -192,6 +211,7 @@ export function blankOf(auth: Authentication): Authentication {
     retries: 0,
     lastSendAt: auth.createdAt,
     sends: [],
+    starts: [],
     outbox: [],
     keepUntil: auth.expiresAt,
     settleBy: undefined,
@@ -231,9 +251,9 @@ export function isCarrierRefused(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts > 0 && nothingSent(auth);
 }
 
-/** "now ≥ `expires_at`" (docs/contract.md#check-order). */
+/** "now ≥ `expires_at`" (docs/contract.md#check-order), or canceled (docs/contract.md#cancel). */
 export function isExpired(auth: Authentication, now: number): boolean {
-  return now >= auth.expiresAt;
+  return auth.canceled === true || now >= auth.expiresAt;
 }
 
 /** Whether a record is past its end: it is then gone, even if the store has not deleted it yet. */
@@ -249,11 +269,12 @@ export function withoutCodes(auth: Authentication): Authentication {
 /**
  * Whether the number is still needed: "kept as short as delivery needs them" (docs/contract.md#sealed-number). Retries
  * need it until verification or expiry, and callbacks with the full number (`fullNumber`) until they are delivered. A
- * `valid` check with an idempotency key needs it while the record lives, because a repeat returns it.
+ * `valid` check with an idempotency key needs it while the record lives, because a repeat returns it; not if the
+ * repeat names the number.
  */
 export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {
   if (auth.status !== "pending") return false;
-  if (auth.checks.some(({ status }) => status === "valid")) return true;
+  if (!isInSlot(auth.id) && auth.checks.some(({ status }) => status === "valid")) return true;
   if (fullNumber && auth.callbackUrl !== undefined && (auth.outbox.length > 0 || !isExpired(auth, now))) return true;
   return !auth.validated && !isExpired(auth, now);
 }

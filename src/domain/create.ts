@@ -6,7 +6,20 @@ import { milliseconds, type Policy } from "./policy.js";
 /** The fields that a create sets on its authentication. */
 export type NewAuthentication = Pick<
   Authentication,
-  "customer" | "id" | "number" | "sealed" | "country" | "decisions" | "origin" | "request" | "deviceType" | "appRealm" | "callbackUrl"
+  | "customer"
+  | "id"
+  | "number"
+  | "sealed"
+  | "country"
+  | "decisions"
+  | "origin"
+  | "request"
+  | "deviceType"
+  | "appRealm"
+  | "callbackUrl"
+  | "locale"
+  | "codeLength"
+  | "starts"
 >;
 
 /** An authentication before its first send. */
@@ -38,9 +51,15 @@ function begunAt(auth: Authentication, now: number, policy: Policy): Authenticat
   return { ...auth, createdAt: now, lastSendAt: now, expiresAt, keepUntil: expiresAt + milliseconds(policy.tombstone) };
 }
 
-/** Decides a create on the record stored under its id. `fresh`: the authentication to create. */
-export function decideCreate(stored: Authentication | undefined, fresh: Authentication, now: number, policy: Policy): SendDecision<AuthenticationStatus> {
-  return stored === undefined || isVoid(stored) ? { send: begunAt(fresh, now, policy) } : { status: stored.status, auth: stored };
+/** Decides a create on the record stored under its id. `fresh`: the authentication to create, for which `replaces` makes room. */
+export function decideCreate(
+  stored: Authentication | undefined,
+  fresh: Authentication,
+  now: number,
+  policy: Policy,
+  replaces: (stored: Authentication) => boolean,
+): SendDecision<AuthenticationStatus> {
+  return stored === undefined || isVoid(stored) || replaces(stored) ? { send: begunAt(fresh, now, policy) } : { status: stored.status, auth: stored };
 }
 
 /**

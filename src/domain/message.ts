@@ -9,6 +9,8 @@ export interface Recipient {
   /** ISO 3166-1 alpha-2. */
   readonly country?: string | undefined;
   readonly customer?: string | undefined;
+  /** The language that the request asks for, as a BCP 47 tag. */
+  readonly locale?: string | undefined;
 }
 
 /**
@@ -33,7 +35,7 @@ export interface RegisteredText {
 /** The configured text of messages. */
 export interface MessageTemplate {
   readonly text: MessageText;
-  /** Chooses the language of the text. Default: the language most spoken in the number's country. */
+  /** Chooses the language of the text, if the request asks for none that it has. Default: the language most spoken in the number's country. */
   readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
   /** Domain of the last line `@domain #code` (WebOTP, iOS autofill) on WEB and IOS. Absent: no such line. */
   readonly domain?: string | undefined;
@@ -65,8 +67,8 @@ function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Re
   if (typeof text === "function") return text({ ...recipient, code });
   if (typeof text === "string") return text.replaceAll("{code}", code);
   const texts = textsOf(text);
-  const tags = locale === undefined ? spokenTags(recipient.country) : wantedTags(locale(recipient));
-  const tag = tags.map(sameTag).find((one) => texts.has(one)) ?? "default";
+  const others = locale === undefined ? spokenTags(recipient.country) : wantedTags(locale(recipient));
+  const tag = [...wantedTags(recipient.locale), ...others].map(sameTag).find((one) => texts.has(one)) ?? "default";
   return (texts.get(tag) ?? "").replaceAll("{code}", code);
 }
 

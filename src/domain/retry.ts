@@ -88,6 +88,6 @@ export function leftOf(auth: Authentication, now: number, policy: Policy): Left 
   return {
     checks: checksLeft(auth, now, policy),
     retries: retryResult(auth, retryStatus(auth, now, policy), policy).remaining,
-    seconds: Math.max(0, Math.ceil((auth.expiresAt - now) / 1000)),
+    seconds: isExpired(auth, now) ? 0 : Math.ceil((auth.expiresAt - now) / 1000),
   };
 }

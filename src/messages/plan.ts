@@ -31,7 +31,7 @@ export interface PlannedMessage {
 export function planMessage(messages: Messages, auth: Authentication, policy: Policy, now: number, network?: Network): PlannedMessage {
   const { keyring, settings, overrides, logger } = messages;
   const test = settings.testNumbers.get(auth.number);
-  const code = test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(policy.codeLength);
+  const code = test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(auth.codeLength ?? policy.codeLength);
   // When an unsettled send counts as `unknown` because its process crashed. By then a running process has settled it,
   // even if the reader's clock is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
@@ -108,7 +108,7 @@ function registeredAs({ settings }: Messages, auth: Authentication): RegisteredI
 /** The text. If a template function fails, the default text is used, so that no verification fails. */
 function writeText({ settings, logger }: Messages, auth: Authentication, code: string): string {
   const template = settings.message;
-  const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer };
+  const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer, locale: auth.locale };
   if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
   try {
     const text = messageText(template, code, recipient);

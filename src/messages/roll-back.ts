@@ -4,6 +4,7 @@ import { retryInBackground } from "../core/retry-in-background.js";
 import { type Authentication, blankOf, hasNumber, isVoid, withoutTriedSend } from "../domain/authentication.js";
 import type { Claim } from "../domain/claim.js";
 import { listedClaims } from "../domain/quota.js";
+import { slotOf } from "../domain/slot.js";
 import { cellsOf, claimsOf, type MessageCommit } from "./message-commit.js";
 import type { Messages } from "./messages.js";
 
@@ -44,10 +45,13 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
     if (!holdsMessage(auth, next)) return written(messages, commit, { ...auth }, claims, token);
     // A correct code, or an unlock, has already removed the message from its cells.
     const isUncounted = auth.validated || auth.uncounted >= auth.sent;
-    const without = withoutTriedSend(auth, next.attempts, before?.auth ?? blankOf(next));
-    return written(messages, commit, without, isUncounted ? claims.filter((claim) => !cells.includes(claim)) : claims, token);
+    const isFirst = before === undefined || before.auth.id !== auth.id;
+    const without = withoutTriedSend(auth, next.attempts, isFirst ? blankOf(next) : before.auth);
+    // The one before had its place.
+    const restored = isFirst && before !== undefined && isVoid(without) ? before.auth : without;
+    return written(messages, commit, restored, isUncounted ? claims.filter((claim) => !cells.includes(claim)) : claims, token);
   };
-  const { result } = await transact(records, deadline, next.customer, next.id, decide, before === undefined);
+  const { result } = await transact(records, deadline, next.customer, slotOf(next.id), decide, before === undefined);
   // The stored record may differ from what an earlier attempt wrote.
   records.forget(next.id);
   if (result === "lost") await deadline.call(() => store.commit({ revoke: { token: commit.token, claims }, counts: [] }));

@@ -13,7 +13,7 @@ import type { Logger } from "../ports/logger.js";
 import { createMetrics, type Metrics } from "./metrics.js";
 import { createOutages, type Outages } from "./outages.js";
 
-export type Operation = "create" | "retry" | "check" | "lookup";
+export type Operation = "create" | "start" | "retry" | "check" | "lookup";
 
 /** The outcome of a hand-over. */
 export interface SendOutcomeEvent {
@@ -42,6 +42,7 @@ export interface Monitor {
   sent(auth: Authentication, word: SendOutcomeEvent): void;
   /** `attempt`: the message that carried the code. */
   checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void;
+  canceled(auth: Authentication): void;
   receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void;
   callback(auth: Authentication, event: OutboxEvent, outcome: "delivered" | "failed" | "dead", reason: string | undefined): void;
   alarm(event: AlarmEvent): void;
@@ -134,6 +135,10 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     checked(auth, status, attempt) {
       if (attempt !== undefined) metrics.verified(auth.country, auth.sends.find((send) => send.attempt === attempt)?.route);
       if (onEvent !== undefined) tell({ type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0), ...about(auth) });
+    },
+
+    canceled(auth) {
+      if (onEvent !== undefined) tell({ type: "canceled", ...about(auth) });
     },
 
     receipt(auth, attempt, status, error) {

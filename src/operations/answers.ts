@@ -49,7 +49,7 @@ export function toCheckAnswer(auth: Authentication, status: CheckStatus, policy:
 }
 
 /** What an authentication has left, as returned by direct calls. */
-function standingOf(auth: Authentication, policy: Policy, now: number): Standing {
+export function standingOf(auth: Authentication, policy: Policy, now: number): Standing {
   const { remaining, nextRetryAt } = retryResult(auth, retryStatus(auth, now, policy), policy);
   return {
     remaining_retry: remaining,

@@ -13,7 +13,7 @@ import { sendFeedback } from "../messages/feedback.js";
 import { isTestNumber } from "../options/options.js";
 import { toCheckAnswer } from "./answers.js";
 import type { Context } from "./context.js";
-import { type KeyedCheck, keyedCheck } from "./idempotency.js";
+import { type KeyedCheck, keyedCheck, type Repeat } from "./idempotency.js";
 
 /** The result of a check. */
 interface Verdict {
@@ -30,11 +30,11 @@ interface Verdict {
  * Checks a code in one commit that counts a wrong code or validates; "counted under any concurrency"
  * (docs/contract.md#checks).
  */
-export async function check(context: Context, account: Account, request: CheckRequest, key?: string): Promise<CheckAnswer> {
+export async function check(context: Context, account: Account, request: CheckRequest, key?: string, repeat?: Repeat): Promise<CheckAnswer> {
   const { clock, records } = context;
   const { customer, policy } = account;
   const { authentication_uuid: id, check_code: code } = request;
-  const keyed = key === undefined ? undefined : keyedCheck(context, request, key);
+  const keyed = keyedCheck(context, request, key, repeat);
   const deadline = context.newDeadline();
   const attempt = (earns: boolean) =>
     transact(records, deadline, customer, id, (held): Decided<Verdict> => {

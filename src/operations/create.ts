@@ -1,17 +1,19 @@
 import { readDestination } from "../access/destination.js";
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
 import type { AuthenticationAnswer } from "../contract/direct.js";
+import type { StartRequest } from "../contract/verification.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
 import type { Authentication } from "../domain/authentication.js";
-import { decideCreate, newAuthentication, refusedAuthentication } from "../domain/create.js";
+import { decideCreate, type NewAuthentication, newAuthentication, refusedAuthentication } from "../domain/create.js";
 import { isEnforced } from "../domain/decision.js";
+import type { PhoneNumber } from "../domain/phone-number.js";
 import { handOver } from "../messages/hand-over.js";
 import { reserve } from "../messages/reserve.js";
 import { toAuthenticationAnswer } from "./answers.js";
 import type { Context } from "./context.js";
 import { keyedCreate } from "./idempotency.js";
-import { askAboutCreate, asksOthers, type OutsideAnswers } from "./outside.js";
+import { askAboutCreate, asksOthers } from "./outside.js";
 import { refuseCreate } from "./refusals.js";
 
 /**
@@ -21,7 +23,7 @@ import { refuseCreate } from "./refusals.js";
  */
 export async function create(context: Context, account: Account, request: CreateAuthenticationRequest, key?: string): Promise<AuthenticationAnswer> {
   const { clock, keyring, settings } = context;
-  const { customer, policy } = account;
+  const { policy } = account;
   const phone = readDestination(context, request.phone_number);
   const deadline = context.newDeadline();
   const keyed = key === undefined ? undefined : keyedCreate(context, account, request, key);
@@ -29,9 +31,33 @@ export async function create(context: Context, account: Account, request: Create
   if (repeated !== undefined) return toAuthenticationAnswer(repeated, phone.number, policy, clock.now());
 
   const id = keyed?.id ?? keyring.newId();
+  const auth = await begin(context, account, deadline, request, phone, { id, at: id, request: keyed?.fingerprint, starts: [], replaces: () => false });
+  return toAuthenticationAnswer(keyed?.same(auth) ?? auth, phone.number, policy, clock.now());
+}
+
+/** Where a new authentication goes, and what it has besides its request. */
+export interface Beginning extends Pick<NewAuthentication, "id" | "request" | "starts"> {
+  /** The id of the stored record: its own, or its slot. */
+  readonly at: string;
+  /** Whether it takes the place of what is stored there. */
+  readonly replaces: (stored: Authentication, now: number) => boolean;
+}
+
+/** Returns what is stored in its place, or the new authentication after its message was handed over or blocked. */
+export async function begin(
+  context: Context,
+  account: Account,
+  deadline: StoreDeadline,
+  request: StartRequest,
+  phone: PhoneNumber,
+  { id, at, replaces, ...more }: Beginning,
+): Promise<Authentication> {
+  const { clock, keyring } = context;
+  const { customer, policy } = account;
   const outside = await askAboutCreate(context, account, deadline, request, phone, id);
   const fresh = newAuthentication(
     {
+      ...more,
       customer,
       id,
       number: phone.number,
@@ -39,36 +65,25 @@ export async function create(context: Context, account: Account, request: Create
       country: phone.country,
       decisions: outside.fired,
       origin: outside.origin,
-      request: keyed?.fingerprint,
       deviceType: request.device_type,
       appRealm: request.app_realm,
       callbackUrl: request.callback_url,
+      locale: request.locale,
+      codeLength: request.code_length,
     },
     clock.now(),
     policy,
   );
-  const auth = await sendOrRefuse(context, account, deadline, fresh, outside);
-  return toAuthenticationAnswer(keyed?.same(auth) ?? auth, phone.number, policy, clock.now());
-}
-
-/** Returns the authentication stored under the id, or the new one after its message was handed over or blocked. */
-async function sendOrRefuse(
-  context: Context,
-  account: Account,
-  deadline: StoreDeadline,
-  fresh: Authentication,
-  outside: OutsideAnswers,
-): Promise<Authentication> {
-  const { id, country } = fresh;
   if (outside.fired.some(isEnforced)) return refuseCreate(context, account, refusedAuthentication(fresh, "spam_detected", []));
-  const decide = (stored: Authentication | undefined, now: number) => decideCreate(stored, fresh, now, account.policy);
-  const reserved = await reserve(context, account, deadline, { id, isNew: true, outside, decide });
+  const decide = (stored: Authentication | undefined, now: number) => decideCreate(stored, fresh, now, policy, (one) => replaces(one, now));
+  const reserved = await reserve(context, account, deadline, { id: at, isNew: true, outside, decide });
   if ("commit" in reserved) {
     context.monitor.created(reserved.commit.message.next);
     return (await handOver(context, account, deadline, reserved.commit)).auth;
   }
   if (!("refusal" in reserved)) return reserved.auth;
   const { status, decision } = reserved.refusal;
+  const { country } = fresh;
   if (status === "spam_detected" && country !== undefined && !outside.safe) context.countries.refused(account, country);
   return refuseCreate(context, account, refusedAuthentication(fresh, status, [decision]));
 }

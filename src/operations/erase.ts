@@ -9,6 +9,7 @@ import { type Authentication, blankOf, withoutNumber } from "../domain/authentic
 import type { Claim } from "../domain/claim.js";
 import { milliseconds, type Policy } from "../domain/policy.js";
 import { movedClaims, nobody, readMember, takenOut } from "../domain/quota.js";
+import { slotOf } from "../domain/slot.js";
 import { verifiedWindow } from "../domain/spam-rules.js";
 import { day, timestamp } from "../domain/time.js";
 import { keysOfListedId } from "../messages/message-ids.js";
@@ -52,7 +53,7 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
     const emptied = (await Promise.all(some.map((id) => emptyRecord(parts, customer, id)))).filter((auth) => auth !== undefined);
     erased += emptied.length;
     for (const values of chunksOf(emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId)))) await call(() => store.delete({ values }));
-    await call(() => store.delete({ records: some.map((id) => ({ customer, id })) }));
+    await call(() => store.delete({ records: some.flatMap((id) => [...new Set([slotOf(id), id])].map((at) => ({ customer, id: at }))) }));
     for (const id of some) records.forget(id);
   }
 

@@ -1,10 +1,23 @@
 import type { Accounts } from "../access/accounts.js";
-import { parseCheck, parseCreate, parseHistory, parseLookup, parseNumber, parseRetry, parseStats } from "../access/parse.js";
+import {
+  parseCheck,
+  parseCreate,
+  parseHistory,
+  parseLookup,
+  parseNumber,
+  parseRetry,
+  parseStart,
+  parseStats,
+  parseTarget,
+  parseVerificationCheck,
+} from "../access/parse.js";
 import { refuseMisspelt } from "../access/spelling.js";
 import type { AuthenticationAnswer, CheckAnswer, RetryAnswer } from "../contract/direct.js";
 import type { LookupResponse } from "../contract/lookup.js";
+import type { VerificationOptions, Verifications } from "../contract/verification.js";
 import type { Account } from "../domain/account.js";
-import { VerifierError } from "../errors.js";
+import { isSlot } from "../domain/slot.js";
+import { unknownAuthentication, VerifierError } from "../errors.js";
 import type { Operation } from "../observability/monitor.js";
 import type { Stats } from "../observability/statistics.js";
 import type { Settings } from "../options/options.js";
@@ -17,6 +30,7 @@ import { type HistoryEntry, historyOf } from "./history.js";
 import { lookup } from "./lookup.js";
 import { retry } from "./retry.js";
 import { type Unlocking, unlockNumber } from "./unlock.js";
+import { cancel, checkVerification, get, start } from "./verifications.js";
 
 export interface CallOptions {
   /**
@@ -35,6 +49,7 @@ export interface Operations {
   retry(input: unknown, options: CallOptions, caller?: Account): Promise<RetryAnswer>;
   check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckAnswer>;
   lookup(input: unknown, options: CallOptions, caller?: Account): Promise<LookupResponse>;
+  readonly verifications: Verifications;
   explain(input: unknown): Promise<Explanation>;
   history(input: unknown): Promise<readonly HistoryEntry[]>;
   erase(input: unknown): Promise<Erasure>;
@@ -43,7 +58,7 @@ export interface Operations {
 }
 
 /** Operations for direct calls only; they have no route. */
-export type OperatorsOwn = "explain" | "history" | "erase" | "unlock" | "stats";
+export type OperatorsOwn = "verifications" | "explain" | "history" | "erase" | "unlock" | "stats";
 
 export function createOperations(context: Context, accounts: Accounts): Operations {
   /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
@@ -72,6 +87,7 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
     const { clock, monitor, settings } = context;
     try {
       const request = parse(caller === undefined ? named(input) : input, settings);
+      if ("authentication_uuid" in request && isSlot(String(request.authentication_uuid))) throw unknownAuthentication();
       const account = await admit(request.customer_uuid, caller);
       const key = keyIn(options);
       const began = clock.now();
@@ -84,11 +100,28 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
     }
   };
 
+  const byNumber = <Request extends { readonly customer_uuid: string }, R>(
+    name: Operation | undefined,
+    input: unknown,
+    parse: (input: unknown, settings: Settings) => Request,
+    operation: (context: Context, account: Account, request: Request, options: VerificationOptions) => Promise<R>,
+    options: VerificationOptions,
+  ): Promise<R> => {
+    const withOptions = (parts: Context, account: Account, request: Request) => operation(parts, account, request, optionsIn(options));
+    return run(name, input, parse, undefined, withOptions, { idempotencyKey: options.idempotencyKey });
+  };
+
   return {
     createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, create, options),
-    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, retry),
+    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, (parts, account, request) => retry(parts, account, request)),
     check: (input, options, caller) => run("check", input, parseCheck, caller, check, options),
     lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, lookup),
+    verifications: {
+      start: (input, options = {}) => byNumber("start", input, parseStart, start, options),
+      check: (input, options = {}) => byNumber("check", input, parseVerificationCheck, checkVerification, options),
+      cancel: (input, options = {}) => byNumber(undefined, input, parseTarget, cancel, options),
+      get: (input, options = {}) => byNumber(undefined, input, parseTarget, get, options),
+    },
     explain: (input) => run(undefined, input, parseRetry, undefined, explain),
     history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
     erase: (input) => run(undefined, input, parseNumber, undefined, eraseNumber),
@@ -103,6 +136,21 @@ function statusOf(answer: unknown): string {
 }
 
 const none: CallOptions = {};
+
+const verificationOptions: Readonly<Record<keyof VerificationOptions, true>> = { idempotencyKey: true, scope: true, usedUp: true, repeat: true };
+
+function optionsIn(options: VerificationOptions): VerificationOptions {
+  const { scope = "default", usedUp = "anew", repeat } = options;
+  for (const name in options)
+    if (!Object.hasOwn(verificationOptions, name))
+      throw new VerifierError("bad_request", `${name} is not an option of this call; the options are ${Object.keys(verificationOptions).join(", ")}.`);
+  if (typeof scope !== "string" || !/^[a-z0-9-]{1,32}$/.test(scope))
+    throw new VerifierError("bad_request", "scope must be 1 to 32 characters of a-z, 0-9 and -.");
+  if (usedUp !== "anew" && usedUp !== "wait") throw new VerifierError("bad_request", 'usedUp must be "anew" or "wait".');
+  if (repeat !== undefined && (typeof repeat?.request !== "string" || typeof repeat.isRepeat !== "boolean"))
+    throw new VerifierError("bad_request", "repeat must be { request: a string, isRepeat: true or false }.");
+  return options;
+}
 
 function keyIn(options: CallOptions): string | undefined {
   for (const name in options) if (name !== "idempotencyKey") throw new VerifierError("bad_request", `${name} is not an option of a call: say idempotencyKey.`);

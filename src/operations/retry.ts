@@ -2,7 +2,7 @@ import type { RetryAnswer } from "../contract/direct.js";
 import type { RetryRequest } from "../contract/retry.js";
 import { requireNumber } from "../core/records/records.js";
 import type { Account } from "../domain/account.js";
-import { isErased } from "../domain/authentication.js";
+import { type Authentication, isErased } from "../domain/authentication.js";
 import { isEnforced } from "../domain/decision.js";
 import { decideRetry, retryStatus } from "../domain/retry.js";
 import { unknownAuthentication } from "../errors.js";
@@ -13,11 +13,19 @@ import type { Context } from "./context.js";
 import { askAboutRetry, asksAboutRetries, nothingAsked } from "./outside.js";
 import { refuseRetry } from "./refusals.js";
 
+/** A retry that is a start by number. */
+export interface StartAgain {
+  /** The attempt of an earlier call that this one repeats. */
+  answered(auth: Authentication, now: number): number | undefined;
+  /** The authentication with what this call asks of its next message. */
+  amended(auth: Authentication): Authentication;
+}
+
 /**
  * Retry: the rows of `retryStatus`, then the caller's spam rules, caps, built-in spam rules, then the carrier
  * (docs/contract.md#retry-order).
  */
-export async function retry(context: Context, account: Account, { authentication_uuid: id }: RetryRequest): Promise<RetryAnswer> {
+export async function retry(context: Context, account: Account, { authentication_uuid: id }: RetryRequest, again?: StartAgain): Promise<RetryAnswer> {
   const { clock, records, settings } = context;
   const { customer, policy } = account;
   const deadline = context.newDeadline();
@@ -33,8 +41,10 @@ export async function retry(context: Context, account: Account, { authentication
     outside,
     decide(stored, now) {
       if (stored === undefined || isErased(stored)) throw unknownAuthentication();
+      if (again?.answered(stored, now) !== undefined) return { status: "approved", auth: stored };
       if (retryStatus(stored, now, policy) === "approved") requireNumber(stored);
-      return decideRetry(stored, outside.fired, now, policy);
+      const decision = decideRetry(stored, outside.fired, now, policy);
+      return again !== undefined && "send" in decision ? { send: again.amended(decision.send) } : decision;
     },
   });
   if ("commit" in reserved) {

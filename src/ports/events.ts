@@ -76,6 +76,11 @@ export interface CheckedEvent extends OfAuthentication {
   readonly wrong_codes: number;
 }
 
+/** A verification by number was canceled. Its codes are no longer accepted. */
+export interface CanceledEvent extends OfAuthentication {
+  readonly type: "canceled";
+}
+
 /** A carrier's receipt reported a new status. */
 export interface ReceiptEvent extends OfAuthentication {
   readonly type: "receipt";
@@ -151,4 +156,4 @@ export interface OutageEvent extends Told {
 }
 
 /** Any event, distinguished by its `type`. Numbers are masked, and no event holds a code or a key. */
-export type VerifierEvent = CreatedEvent | SentEvent | RefusedEvent | CheckedEvent | ReceiptEvent | CallbackEvent | AlarmEvent | OutageEvent;
+export type VerifierEvent = CreatedEvent | SentEvent | RefusedEvent | CheckedEvent | CanceledEvent | ReceiptEvent | CallbackEvent | AlarmEvent | OutageEvent;

@@ -35,6 +35,7 @@ const blank: Authentication = {
   sends: [1, 2].map((attempt) => ({ attempt, digest: "d", state: "undecided", at: t })),
   decisions: [],
   checks: [],
+  starts: [],
   keptIds: [],
   uncounted: 0,
   outbox: [],

@@ -1,7 +1,8 @@
 import { authenticationStatuses, deviceTypes } from "../../contract/authentication.js";
 import { deliveryStatuses } from "../../contract/callback.js";
-import type { Authentication, KeyedCheck, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
+import type { Authentication, KeyedCheck, KeyedStart, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
+import { isInSlot } from "../../domain/slot.js";
 import type { Origin } from "../../domain/spam-rules.js";
 import { base36 } from "../../domain/time.js";
 import type { StoredRecord } from "../../ports/store.js";
@@ -56,6 +57,11 @@ const oneOf = <T extends string>(key: string, words: readonly T[]): Field<T> => 
   pack: (value) => words.indexOf(value) || undefined,
   read: (stored = 0) => sound(isCount(stored) && (stored as number) < words.length, words[stored as number]),
 });
+const mark = (key: string): Field<true | undefined> => ({
+  key,
+  pack: (value) => value && 1,
+  read: (stored) => sound(stored === undefined || stored === 1, stored === 1 || undefined),
+});
 const maybe = <T>(field: Field<T>, first = 0): Field<T | undefined> => ({
   key: field.key,
   pack: (value, base) => (value === undefined ? undefined : (field.pack(value, base) ?? first)),
@@ -96,7 +102,7 @@ const sendFields: Table<Send> = {
   state: oneOf("s", sendStates),
   at: time("t"),
   route: maybe(text("r")),
-  moved: { key: "m", pack: (value) => value && 1, read: (stored) => sound(stored === undefined || stored === 1, stored === 1 || undefined) },
+  moved: mark("m"),
   messageId: maybe(text("i")),
   delivery: maybe(oneOf("y", deliveryStatuses)),
 };
@@ -141,7 +147,14 @@ const fields: Table<Kept> = {
   request: maybe(text("f")),
   checks: objects<KeyedCheck>("k"),
   keptIds: texts("z"),
+  starts: objects<KeyedStart>("S"),
+  canceled: mark("C"),
+  locale: maybe(text("L")),
+  codeLength: maybe(count("N", 0)),
 };
+
+/** The key of the last digits of an id that is not the record's. */
+const lastDigits = "y";
 
 const record = packing<Kept>(fields);
 
@@ -149,20 +162,23 @@ const record = packing<Kept>(fields);
 export function encodeRecord(auth: Authentication): string {
   const packed = record.pack(auth, auth.createdAt);
   if (auth.sealed !== undefined) packed[fields.number.key] = auth.sealed;
+  if (isInSlot(auth.id)) packed[lastDigits] = auth.id.slice(-8);
   return JSON.stringify(packed);
 }
 
 /** Reads what `encodeRecord` wrote. A number that cannot be decrypted stays encrypted. Throws `CorruptRecord`. */
-export function decodeRecord({ customer, id, keepUntil, data }: StoredRecord, decryptNumber: Keyring["decryptNumber"]): Authentication {
+export function decodeRecord({ customer, id: at, keepUntil, data }: StoredRecord, decryptNumber: Keyring["decryptNumber"]): Authentication {
   try {
     const stored: unknown = JSON.parse(data);
     const createdAt = Number.parseInt(sound<{ c: string }>(typeof stored === "object" && stored !== null && "c" in stored && isText(stored.c), stored).c, 36);
     sound(isCount(createdAt) && isTime(createdAt), createdAt);
     const kept = record.read(stored, createdAt);
+    const last = (stored as { [lastDigits]?: unknown })[lastDigits];
+    const id = last === undefined ? at : at.slice(0, -8) + sound<string>(isText(last), last);
     const number = decryptNumber(id, kept.number);
     return number === undefined ? { customer, id, keepUntil, ...kept } : { customer, id, keepUntil, ...kept, number, sealed: kept.number };
   } catch (cause) {
-    throw new CorruptRecord(`the record of authentication ${id} is not in a form this version can read`, { cause });
+    throw new CorruptRecord(`the record of authentication ${at} is not in a form this version can read`, { cause });
   }
 }
 

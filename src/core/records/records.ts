@@ -1,22 +1,28 @@
-import { type Authentication, hasNumber, isForgotten, needsNumber, withoutNumber } from "../../domain/authentication.js";
+import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
+import { slotOf } from "../../domain/slot.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
 import type { CommitResult, RecordWrite, Revocation, Store, StoredRecord } from "../../ports/store.js";
 import { agedCache } from "../aged-cache.js";
 import { type StoreDeadline, unavailable } from "../deadline.js";
 import type { Keyring } from "../keyring.js";
+import { retryInBackground } from "../retry-in-background.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
 
 /** A record as last read or written, usually an authentication, with the tokens that a commit needs. */
 export interface Held<T = Authentication> {
   readonly auth: T;
   readonly tokens: readonly string[];
+  /** The id that it is stored under. Default: its own. */
+  readonly at?: string | undefined;
 }
 
 /** A record and claims to write together. */
 export interface Writing<T = Authentication> {
+  /** The id under which it was looked for: its own, or its slot. */
+  readonly id: string;
   readonly next: T;
   /** The record that `next` was decided on; absent: no record existed. */
   readonly before?: Held<T> | undefined;
@@ -77,6 +83,9 @@ export interface RecordsOptions {
   readonly lifetime: number;
   /** Whether callbacks contain the whole number. */
   readonly fullNumber: boolean;
+  readonly newDeadline: () => StoreDeadline;
+  /** Lets a write continue after the response. */
+  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
 /** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
@@ -88,19 +97,19 @@ const mostRemembered = 20_000;
 /** Attempts to replace a record that has ended, or that disappears at that moment. */
 const maxRounds = 10;
 
-export function createRecords({ store, keyring, clock, logger, holdsEvents, lifetime, fullNumber }: RecordsOptions): Records {
+export function createRecords({ store, keyring, clock, logger, holdsEvents, lifetime, fullNumber, newDeadline, inBackground }: RecordsOptions): Records {
   const now = () => clock.now();
   const remembered = agedCache<Held>(clock, mostRemembered, lifetime);
   const pending = new Map<string, Promise<unknown>>();
 
   const heldOf = (record: StoredRecord): Held => {
     try {
-      const { id, tokens } = record;
-      const known = remembered.get(id);
+      const { id: at, tokens } = record;
+      const known = remembered.get(at);
       // The same write, with notes added since.
       if (known !== undefined && known.tokens[0] === tokens[0]) return known;
-      const read = { auth: decodeRecord(record, keyring.decryptNumber), tokens };
-      remembered.set(id, read);
+      const read = { auth: decodeRecord(record, keyring.decryptNumber), tokens, at };
+      remembered.set(at, read);
       return read;
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
@@ -126,37 +135,77 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);
   };
 
-  return {
-    async find(deadline, customer, id) {
-      await pending.get(id);
-      const record = await deadline.call(() => store.find(customer, id));
-      if (record !== undefined && !isForgotten(record, now())) return heldOf(record);
-      // It ended, or another process erased it.
-      if (remembered.get(id)?.auth.customer === customer) remembered.delete(id);
-      return undefined;
-    },
+  /** This process's copy: of the slot whichever verification it holds, of an id in a slot that one. */
+  const copyOf = (id: string): Held | undefined => {
+    const held = remembered.get(slotOf(id));
+    return held === undefined || isIt(held, id) ? held : remembered.get(id);
+  };
 
-    async commit(deadline, { next, before, claims = [], counts = [], revoke, token = keyring.newToken() }) {
-      const at = now();
-      const auth = next.sealed === undefined || needsNumber(next, fullNumber, at) ? next : withoutNumber(next);
-      const { customer, id, keepUntil } = auth;
-      const wakeAt = wakeOf(auth, before, at);
-      const data = encodeRecord(auth);
-      let over = before?.tokens ?? [];
-      for (let round = 0; ; round++) {
-        const tokens = [token, ...over].slice(0, keptTokens);
-        const record: RecordWrite = { customer, id, keepUntil, now: at, tokens, data, ...(wakeAt !== undefined && { wakeAt }) };
-        const change = { claims, counts, record, expected: over[0] ?? null, ...(revoke !== undefined && { revoke }) };
-        const result = await deadline.call(() => store.commit(change));
-        if (result.done) remembered.set(id, { auth, tokens });
-        if (result.done || result.refusedBy !== undefined) return result;
-        const { current } = result;
-        if (current !== undefined && !isForgotten(current, now())) return { done: false, held: heldOf(current) };
-        if (before !== undefined || round === maxRounds) return { done: false };
-        // A record past its end that the store has not deleted yet is treated as absent, so the new one replaces it.
-        over = current?.tokens ?? [];
+  const read = async (deadline: StoreDeadline, customer: string, at: string): Promise<Held | undefined> => {
+    const record = await deadline.call(() => store.find(customer, at));
+    if (record !== undefined && !isForgotten(record, now())) return heldOf(record);
+    // It ended, or another process erased it.
+    if (remembered.get(at)?.auth.customer === customer) remembered.delete(at);
+    return undefined;
+  };
+
+  const find = async (deadline: StoreDeadline, customer: string, id: string): Promise<Held | undefined> => {
+    const slot = slotOf(id);
+    await pending.get(slot);
+    const held = await read(deadline, customer, slot);
+    return slot === id || (held !== undefined && isIt(held, id)) ? held : read(deadline, customer, id);
+  };
+
+  const commit = async (deadline: StoreDeadline, writing: Writing): Promise<Committed> => {
+    const { id, next, before, claims = [], counts = [], revoke, token = keyring.newToken() } = writing;
+    const written = now();
+    const auth = next.sealed === undefined || needsNumber(next, fullNumber, written) ? next : withoutNumber(next);
+    const { customer, keepUntil } = auth;
+    const at = before?.at ?? id;
+    const wakeAt = wakeOf(auth, before, written);
+    const data = encodeRecord(auth);
+    // One that is taken back makes room for the one before.
+    const replaced = before !== undefined && !isIt(before, auth.id) && revoke === undefined && !isVoid(before.auth) ? before.auth : undefined;
+    if (replaced !== undefined && replaced.outbox.length > 0) await keepApart(deadline, replaced);
+    let over = before?.tokens ?? [];
+    for (let round = 0; ; round++) {
+      const tokens = [token, ...over].slice(0, keptTokens);
+      const record: RecordWrite = { customer, id: at, keepUntil, now: written, tokens, data, ...(wakeAt !== undefined && { wakeAt }) };
+      const change = { claims, counts, record, expected: over[0] ?? null, ...(revoke !== undefined && { revoke }) };
+      const result = await deadline.call(() => store.commit(change));
+      if (result.done) {
+        remembered.set(at, { auth, tokens, at });
+        if (replaced !== undefined && replaced.outbox.length === 0) keepLater(replaced);
+        return result;
       }
-    },
+      if (result.refusedBy !== undefined) return result;
+      const { current } = result;
+      if (current !== undefined && !isForgotten(current, now())) {
+        const held = heldOf(current);
+        return { done: false, held: isIt(held, id) ? held : await find(deadline, customer, id) };
+      }
+      if (before !== undefined || round === maxRounds) return { done: false };
+      // A record past its end that the store has not deleted yet is treated as absent, so the new one replaces it.
+      over = current?.tokens ?? [];
+    }
+  };
+
+  /** Stores an ended verification under its own id, before or after another one takes its slot. */
+  const keepApart = async (deadline: StoreDeadline, auth: Authentication): Promise<void> => {
+    const stored = await commit(deadline, { id: auth.id, next: auth });
+    if (!stored.done && stored.refusedBy === undefined && stored.held !== undefined) await commit(deadline, { id: auth.id, next: auth, before: stored.held });
+  };
+
+  const keepLater = (auth: Authentication): void => {
+    const kept = retryInBackground(clock, () => keepApart(newDeadline(), auth));
+    records.pending(auth.id, kept);
+    const failed = (err: unknown) => logger.warn({ err, authentication_uuid: auth.id }, "an ended verification could not be kept beside the number's next one");
+    inBackground(kept.catch(failed));
+  };
+
+  const records: Records = {
+    find,
+    commit,
 
     async lease(deadline, until, limit, leaseUntil) {
       const records = await deadline.call(() => store.lease(until, limit, leaseUntil));
@@ -164,24 +213,34 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     },
 
     note(from, to) {
-      const held = remembered.get(from.id);
-      if (held?.auth === from) remembered.set(to.id, { auth: to, tokens: held.tokens });
+      const held = copyOf(from.id);
+      if (held?.auth === from) remembered.set(held.at ?? from.id, { ...held, auth: to });
     },
 
     pending(id, write) {
-      const ended = write.catch(() => undefined).finally(() => pending.delete(id));
-      pending.set(id, ended);
+      const slot = slotOf(id);
+      const ended = write.catch(() => undefined).finally(() => pending.delete(slot));
+      pending.set(slot, ended);
     },
 
     written: () => Promise.all(pending.values()),
 
-    forget: (id) => remembered.delete(id),
+    forget(id) {
+      remembered.delete(slotOf(id));
+      remembered.delete(id);
+    },
 
     recall(customer, id) {
-      const held = remembered.get(id);
+      const held = copyOf(id);
       return held === undefined || held.auth.customer !== customer || isForgotten(held.auth, now()) ? undefined : held;
     },
   };
+  return records;
+}
+
+/** Whether a record holds an authentication. Any is looked for in a slot. */
+function isIt({ auth }: Held, id: string): boolean {
+  return auth.id === id || slotOf(auth.id) === id;
 }
 
 /** Returns the number, for work that requires it. Throws `unavailable`. */

@@ -36,8 +36,8 @@ const mostLooks = 5;
 
 /**
  * Changes a record: decides on the stored one, commits, and decides again after a lost race. It starts from this
- * process's copy: a commit proves that it is current, and decisions without a write read it first. `isNew`: starts
- * without a record, until a lost race returns one.
+ * process's copy: a commit proves that it is current, and decisions without a write read it first. `isNew`: without
+ * a copy, it starts without a record, until a lost race returns one.
  */
 export async function transact<R, T = Authentication>(
   records: RecordsOf<T>,
@@ -47,8 +47,8 @@ export async function transact<R, T = Authentication>(
   decide: (held: Held<T> | undefined) => Decided<R, T>,
   isNew = false,
 ): Promise<Outcome<R>> {
-  let held = isNew ? undefined : records.recall(customer, id);
-  let isCurrent = isNew;
+  let held = records.recall(customer, id);
+  let isCurrent = isNew && held === undefined;
   let looks = 0;
   for (let races = 0; races < maxRaces; races++) {
     if (held === undefined && !isCurrent) {
@@ -59,7 +59,7 @@ export async function transact<R, T = Authentication>(
     if (next === undefined) {
       if (isCurrent) return { result, counts: [] };
     } else {
-      const committed = await records.commit(deadline, { next, before: held, claims, counts, revoke, token });
+      const committed = await records.commit(deadline, { id, next, before: held, claims, counts, revoke, token });
       if (committed.done) return { result, counts: committed.counts };
       if (committed.refusedBy === undefined) {
         held = committed.held;
