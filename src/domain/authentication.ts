@@ -153,7 +153,7 @@ export type SendDecision<Status extends string> =
     };
 
 /** The record "keeps its last three codes with the outcome of their sends" (docs/contract.md#live-codes). */
-const keptSends = 3;
+export const keptSends = 3;
 
 /** How many decisions a record keeps. */
 const keptDecisions = 20;

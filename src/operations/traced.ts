@@ -1,7 +1,7 @@
 import type { Telemetry } from "../ports/telemetry.js";
 import type { Operations } from "./operations.js";
 
-/** The four operations, traced as steps. */
+/** What requests ask for, traced as steps. */
 export function tracedOperations(operations: Operations, telemetry: Telemetry): Operations {
   const step = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string) => telemetry.step({ kind: "operation", name, facts: {} }, work, result);
   const statusOf = ({ status }: { readonly status: string }) => status;
@@ -10,6 +10,11 @@ export function tracedOperations(operations: Operations, telemetry: Telemetry): 
     createAuthentication: (...asked) => step("create", () => operations.createAuthentication(...asked), statusOf),
     retry: (...asked) => step("retry", () => operations.retry(...asked), statusOf),
     check: (...asked) => step("check", () => operations.check(...asked), statusOf),
+    verifications: {
+      ...operations.verifications,
+      start: (...asked) => step("start", () => operations.verifications.start(...asked), statusOf),
+      check: (...asked) => step("check", () => operations.verifications.check(...asked), statusOf),
+    },
     lookup: (...asked) =>
       step(
         "lookup",

@@ -12,7 +12,7 @@ import type {
 import { type StoreDeadline, unavailable } from "../core/deadline.js";
 import { update } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
-import { type Authentication, isErased, withoutCodes } from "../domain/authentication.js";
+import { type Authentication, isErased, keptSends, withoutCodes } from "../domain/authentication.js";
 import { guessBudgetFault, type Policy } from "../domain/policy.js";
 import { timestamp } from "../domain/time.js";
 import { stateOf } from "../domain/verification.js";
@@ -71,14 +71,20 @@ export async function start(context: Context, account: Account, request: StartRe
     };
   };
 
+  /** The result of an earlier start, or of this one. */
+  const repeated = (auth: Authentication) => {
+    const attempt = keyed?.answered(auth, clock.now()) as number;
+    if (!isRejected(auth, attempt)) return answer(auth, "pending", attempt);
+    return attempt === 1 ? answer(auth, "pending", 1, { carrier_refused: true }) : answer(auth, "denied", 0, { carrier_refused: true });
+  };
+
   // Others are asked about a start once, and the record must be known first; otherwise the commit finds it.
   let found: Authentication | undefined = records.recall(customer, slot)?.auth;
   if (found === undefined && asksOthers(settings, request)) found = (await records.find(deadline, customer, slot))?.auth;
   if (found === undefined || isOver(found, clock.now())) found = (await openAmong(context, account, deadline, others)) ?? found;
 
   for (let looks = 0; looks < mostLooks; looks++) {
-    const repeated = found && keyed?.answered(found, clock.now());
-    if (found !== undefined && repeated !== undefined) return answer(found, "pending", repeated);
+    if (found !== undefined && keyed?.answered(found, clock.now()) !== undefined) return repeated(found);
     if (found === undefined || isOver(found, clock.now())) {
       const id = keyring.newIdIn(slot);
       const auth: Authentication = await begin(context, account, deadline, request, phone, {
@@ -114,8 +120,9 @@ export async function start(context: Context, account: Account, request: StartRe
       found = (await records.find(context.newDeadline(), customer, slot))?.auth;
       continue;
     }
+    if (keyed?.answered(after, clock.now()) !== undefined) return repeated(after);
     const status = retried.status === "approved" ? "pending" : (retried.status as "denied" | "rate_limited");
-    return answer(after, status, status === "pending" ? (keyed?.answered(after, clock.now()) ?? after.attempts) : 0, retried);
+    return answer(after, status, status === "pending" ? after.attempts : 0, retried);
   }
   throw unavailable(new Error(`${mostLooks} verifications of one number ended while this call tried to send in them`));
 }
@@ -225,6 +232,12 @@ async function openAmong(
     if (held !== undefined && stateOf(held.auth, context.clock.now(), policy) === "open") return held.auth;
   }
   return undefined;
+}
+
+/** Whether a message was rejected: it is not among those kept, nor older than three of them. */
+function isRejected({ sends }: Authentication, attempt: number): boolean {
+  const isKept = sends.some((send) => send.attempt === attempt);
+  return !isKept && !(sends.length === keptSends && attempt < (sends[0]?.attempt ?? 0));
 }
 
 type Slots = readonly [string, ...string[]];

@@ -277,6 +277,20 @@ describe("repeats (docs/contract.md#repeated-starts)", () => {
     expect(await set.start({}, { idempotencyKey: "two" })).toMatchObject({ attempt: 2 });
   });
 
+  it("an idempotency key whose message every route rejected: the same result again", async () => {
+    const set = byNumber();
+    set.box.answer = async () => ({ outcome: "rejected", reason: "no" });
+    for (let call = 0; call < 2; call++)
+      expect(await set.start({}, { idempotencyKey: "one" })).toMatchObject({ status: "pending", attempt: 1, carrier_refused: true });
+    set.box.answer = async () => ({ outcome: "accepted" });
+    await set.start();
+    set.clock.advance(30_000);
+    set.box.answer = async () => ({ outcome: "rejected", reason: "no" });
+    for (let call = 0; call < 2; call++)
+      expect(await set.start({}, { idempotencyKey: "two" })).toMatchObject({ status: "denied", attempt: 0, carrier_refused: true });
+    expect(set.box.messages).toHaveLength(3);
+  });
+
   it("twins with one key: one message", async () => {
     const set = byNumber();
     const processes = [set, set.another(), set.another()];
