@@ -29,10 +29,49 @@ export async function bodyOf<T>(clock: Clock, request: HttpRequest, limit: numbe
   }
 }
 
-/** The JSON value of a request body. Throws `bad_request` and `payload_too_large`. */
+/** How bodies of one media type are read. */
+interface Form<T> {
+  readonly type: string;
+  readonly title: string;
+  isTypeOf(contentType: string | undefined): boolean;
+  parse(text: string): T;
+  /** Takes the value that a host's parser made of the text. */
+  take(value: unknown): T;
+  /** Writes a value that a host's parser made, to measure it. */
+  write(value: unknown): string;
+}
+
+const jsonForm: Form<unknown> = {
+  type: "application/json",
+  title: "JSON",
+  isTypeOf: isJson,
+  parse: (text) => sound(JSON.parse(text)),
+  take: sound,
+  write: (value) => JSON.stringify(value) ?? "",
+};
+
+const urlEncodedForm: Form<URLSearchParams> = {
+  type: "application/x-www-form-urlencoded",
+  title: "form data",
+  isTypeOf: (contentType = "") => /^\s*(application\/x-www-form-urlencoded\s*)?(;|$)/i.test(contentType),
+  parse: (text) => new URLSearchParams(text),
+  take: toParameters,
+  write: (value) => toParameters(value).toString(),
+};
+
+/** Returns the JSON value of a request body. Throws `bad_request` and `payload_too_large`. */
 export function readJson(clock: Clock, request: HttpRequest): Promise<unknown> {
-  if (!isJson(request.header("content-type"))) throw new VerifierError("bad_request", "The content-type must be application/json.");
-  return bodyOf(clock, request, bodyLimit, toValue);
+  return readForm(clock, request, jsonForm);
+}
+
+/** Returns the fields of an URL-encoded body. A raw `+` reads as a space. Throws `bad_request` and `payload_too_large`. */
+export function readUrlEncoded(clock: Clock, request: HttpRequest): Promise<URLSearchParams> {
+  return readForm(clock, request, urlEncodedForm);
+}
+
+async function readForm<T>(clock: Clock, request: HttpRequest, form: Form<T>): Promise<T> {
+  if (!form.isTypeOf(request.header("content-type"))) throw new VerifierError("bad_request", `The content-type must be ${form.type}.`);
+  return bodyOf(clock, request, bodyLimit, (body) => toValue(body, request, form));
 }
 
 function isJson(given = ""): boolean {
@@ -41,24 +80,40 @@ function isJson(given = ""): boolean {
   return type === "" || jsonType.test(type);
 }
 
-function toValue(body: HttpBody, request: HttpRequest): unknown {
+/** What a host's parser, such as `express.urlencoded()`, made of a form. Nested fields, which no request has, are left out. */
+function toParameters(value: unknown): URLSearchParams {
+  if (value instanceof URLSearchParams) return value;
+  const parameters = new URLSearchParams();
+  for (const [name, given] of Object.entries(typeof value === "object" && value !== null ? value : {}))
+    for (const one of [given].flat()) if (typeof one === "string") parameters.append(name, one);
+  return parameters;
+}
+
+function toValue<T>(body: HttpBody, request: HttpRequest, form: Form<T>): T {
   const encoding = encodingOf(request);
+  const parse = (text: string): T => {
+    try {
+      return form.parse(text);
+    } catch (error) {
+      throw error instanceof VerifierError ? error : malformed(form, encoding);
+    }
+  };
   switch (body.kind) {
     case "bytes":
-      return sound(parseText(decode(body.bytes, encoding), encoding));
+      return parse(decode(body.bytes, form, encoding));
     case "text":
       if (Buffer.byteLength(body.text) > bodyLimit) throw tooLarge();
       // A host's parser keeps the byte order mark, which a decoder removes.
-      return sound(parseText(body.text.replace(/^\ufeff/, ""), encoding));
-    case "parsed":
-      sound(body.value);
-      // Content-length gives the received size. For compressed or chunked bodies, the size is measured on the JSON.
-      if ((encoding !== undefined || request.header("content-length") === undefined) && Buffer.byteLength(JSON.stringify(body.value) ?? "") > bodyLimit)
-        throw tooLarge();
-      return body.value;
+      return parse(body.text.replace(/^\ufeff/, ""));
+    case "parsed": {
+      const value = form.take(body.value);
+      // Content-length gives the received size. For compressed or chunked bodies, the size is measured on the text.
+      if ((encoding !== undefined || request.header("content-length") === undefined) && Buffer.byteLength(form.write(body.value)) > bodyLimit) throw tooLarge();
+      return value;
+    }
     case "refused":
       if (body.reason === "cut_off") throw new VerifierError("bad_request", "The request body was cut off.");
-      throw body.reason === "too_large" ? tooLarge() : malformed(body.reason === "encoded" ? encoding : undefined);
+      throw body.reason === "too_large" ? tooLarge() : malformed(form, body.reason === "encoded" ? encoding : undefined);
   }
 }
 
@@ -68,19 +123,11 @@ function encodingOf(request: HttpRequest): string | undefined {
   return encoding === "" || encoding === "identity" ? undefined : encoding;
 }
 
-function decode(bytes: Uint8Array, encoding: string | undefined): string {
+function decode(bytes: Uint8Array, form: Form<unknown>, encoding: string | undefined): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw encoding === undefined ? new VerifierError("bad_request", "The body is not valid UTF-8.") : malformed(encoding);
-  }
-}
-
-function parseText(text: string, encoding: string | undefined): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw malformed(encoding);
+    throw encoding === undefined ? new VerifierError("bad_request", "The body is not valid UTF-8.") : malformed(form, encoding);
   }
 }
 
@@ -101,11 +148,11 @@ function isSound(value: unknown, depth: number): boolean {
 }
 
 /** `encoding`: the content encoding that may have prevented reading. */
-function malformed(encoding: string | undefined): VerifierError {
-  if (encoding === undefined) return new VerifierError("bad_request", "The body is not valid JSON.");
+function malformed({ title }: Form<unknown>, encoding: string | undefined): VerifierError {
+  if (encoding === undefined) return new VerifierError("bad_request", `The body is not valid ${title}.`);
   return new VerifierError(
     "bad_request",
-    `The body is not plain JSON, and its content-encoding, ${encoding.slice(0, 32)}, is not supported: send it without one.`,
+    `The body is not plain ${title}, and its content-encoding, ${encoding.slice(0, 32)}, is not supported: send it without one.`,
   );
 }
 

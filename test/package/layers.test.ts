@@ -51,6 +51,8 @@ describe("the rule itself", () => {
     ["src/ports/store.ts", `import { EventEmitter } from "node:events";`, "erased at build"],
     ["src/operations/create.ts", `import { inject } from "tsyringe";`, "only src/composition.ts may"],
     ["src/cli/start.ts", `import "reflect-metadata/lite";`, "only src/composition.ts may"],
+    ["src/create-verifier.ts", `import type { Wire } from "./wires/kit/wire.js";`, "that is above"],
+    ["src/wires/prelude-v2/index.ts", `import { twilioVerify } from "../twilio-verify/index.js";`, "same floor"],
     ["src/stray.ts", ``, "stands on no floor"],
     ["src/operations/create.ts", `import { stray } from "../stray.js";`, "stands on no floor"],
     ["src/operations/create.ts", `import { expect } from "../../test/support/redis.js";`, "stands on no floor"],

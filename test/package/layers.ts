@@ -57,16 +57,19 @@ const floors: readonly (readonly [path: string, floor: number])[] = [
   ["src/create-verifier.ts", 13],
   ["src/lazy-verifier.ts", 14],
   ["src/index.ts", 15],
-  ["adapters/", 16],
-  ["clients/", 16],
-  ["src/testing/index.ts", 19],
-  ["src/testing/", 17],
-  ["tools/simulate/", 18],
-  ["src/cli/", 19],
+  ["src/wires/kit/", 16],
+  ["src/wires/prelude-v2/", 17],
+  ["src/wires/twilio-verify/", 17],
+  ["adapters/", 18],
+  ["clients/", 18],
+  ["src/testing/index.ts", 21],
+  ["src/testing/", 19],
+  ["tools/simulate/", 20],
+  ["src/cli/", 21],
 ];
 
 /** Adapters and clients: neighbours that know types of the library alone. */
-const outside = 16;
+const outside = 18;
 
 /** What adapters may import at run time too, pure data: the one table of GSM 03.38, by which the verifier counts the segments of a text, and a sender that writes octets must not count by another; and that of countries. */
 const pureData: readonly string[] = ["src/domain/gsm.ts", "src/domain/countries.ts"];

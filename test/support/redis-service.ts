@@ -50,7 +50,7 @@ export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, 
 
   async function post(path: string, fields: Record<string, string>, idempotencyKey?: string): Promise<Answer> {
     const started = performance.now();
-    const { status, headers, body } = await verifier.handle({
+    const { status, headers, body } = await verifier.http.handle({
       method: "POST",
       path,
       header: (name) => ({ "x-api-key": key, "idempotency-key": idempotencyKey })[name],
