@@ -35,7 +35,7 @@ import type { Receipt } from "./ports/receipts.js";
  * Without the option `customers`, only direct calls work, and they need no `customer_uuid`. With it, every call must
  * name its customer, or it rejects with `bad_request`.
  */
-export interface Verifier extends HttpHandler {
+export interface Verifier {
   /**
    * Starts a verification and sends a code. Returns `pending`, `rate_limited` or `spam_detected`. Rejects with a
    * `VerifierError` of status 400 (nothing was sent) or 503 `unavailable`.
@@ -47,21 +47,19 @@ export interface Verifier extends HttpHandler {
   check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
   /** Verification by number instead of by id: starts, sends again, checks, cancels. */
   readonly verifications: Verifications;
-  /** Returns the customer that an API key belongs to, for a wire of your own. Rejects with `VerifierError` `forbidden`. */
-  customerOf(apiKey: string | undefined): Promise<string>;
   /** Returns what the numbering plan and the lookup provider, if any, know about a number. */
   lookup(request: LookupRequest): Promise<LookupResponse>;
-  /**
-   * Returns the rules that fired for an authentication, its failed sends, and its remaining tries. For operators, never
-   * for end users.
-   */
-  explain(request: RetryRequest): Promise<Explanation>;
   /**
    * Returns the authentications of a number, rejected ones included, newest first, each with its `explain`. For
    * operators, never for end users. Expired records are omitted. `limit`: 1 to 1,000; default 50. Rejects with
    * `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`.
    */
   history(request: HistoryRequest): Promise<readonly HistoryEntry[]>;
+  /**
+   * Returns the rules that fired for an authentication, its failed sends, and its remaining tries. For operators, never
+   * for end users.
+   */
+  explain(request: RetryRequest): Promise<Explanation>;
   /**
    * Erases a number of a customer. Afterwards no stored data reveals the number or its authentications, even if
    * requests are in progress. Repeat the call if it rejects with `unavailable`. Only what caps have counted remains, as
@@ -80,6 +78,8 @@ export interface Verifier extends HttpHandler {
    * seconds.
    */
   stats(request: StatsRequest): Promise<Stats>;
+  /** Manages the customers and API keys in the store. Requires `customers: "store"`. */
+  readonly customers: CustomersOfStore;
   /**
    * Handler for carriers' delivery receipts. Mount it with the verifier, before body parsers that do not set
    * `req.rawBody`: `app.use(expressHandlers([verifier, verifier.receipts]))` also serves `/receipts/{provider}`.
@@ -90,6 +90,17 @@ export interface Verifier extends HttpHandler {
    * verifier.settleReceipts([receipt]) })`.
    */
   settleReceipts(receipts: readonly Receipt[]): Promise<void>;
+  /**
+   * Returns the secrets that sign a customer's callbacks, as `whsec_<base64>`, for the customer to verify them with;
+   * several during rotation.
+   */
+  webhookSecrets(customerUuid?: string): Promise<readonly string[]>;
+  /** Delivers all callbacks that are due. For cron jobs and serverless functions, where no worker runs. */
+  flush(): Promise<FlushReport>;
+  /** Returns callbacks that were given up, newest first. `limit`: 1 to 10,000; default 1,000. */
+  deadLetters(options?: { readonly limit?: number }): Promise<readonly DeadLetter[]>;
+  /** Queues a given-up callback again, under the same webhook-id. Returns false if there is no such callback. */
+  redeliver(letter: Pick<DeadLetter, "authentication_uuid" | "sequence"> & Partial<Pick<DeadLetter, "customer_uuid">>): Promise<boolean>;
   /**
    * Returns the state of the store and the number of waiting callbacks, for health pages. Writes nothing and never
    * rejects.
@@ -110,24 +121,18 @@ export interface Verifier extends HttpHandler {
    * `app.use(expressHandlers(verifier.metricsHandler))` serves `GET /metrics`.
    */
   readonly metricsHandler: HttpHandler;
-  /** Delivers all callbacks that are due. For cron jobs and serverless functions, where no worker runs. */
-  flush(): Promise<FlushReport>;
-  /** Returns callbacks that were given up, newest first. `limit`: 1 to 10,000; default 1,000. */
-  deadLetters(options?: { readonly limit?: number }): Promise<readonly DeadLetter[]>;
-  /** Queues a given-up callback again, under the same webhook-id. Returns false if there is no such callback. */
-  redeliver(letter: Pick<DeadLetter, "authentication_uuid" | "sequence"> & Partial<Pick<DeadLetter, "customer_uuid">>): Promise<boolean>;
-  /**
-   * Returns the secrets that sign a customer's callbacks, as `whsec_<base64>`, for the customer to verify them with;
-   * several during rotation.
-   */
-  webhookSecrets(customerUuid?: string): Promise<readonly string[]>;
-  /** Manages the customers and API keys in the store. Requires `customers: "store"`. */
-  readonly customers: CustomersOfStore;
   /**
    * Stops delivering callbacks, and closes the store and the sender if they need closing. Clients that you passed in
    * stay open.
    */
   close(): Promise<void>;
+  /** Returns the customer that an API key belongs to, for a wire of your own. Rejects with `VerifierError` `forbidden`. */
+  customerOf(apiKey: string | undefined): Promise<string>;
+  /**
+   * Handler for `/v1`, which adapters mount when they are given the verifier. A wire of your own starts from it:
+   * `{ ...verifier.http, root: "/otp", handle }`.
+   */
+  readonly http: HttpHandler;
 }
 
 const noOptions: CallOptions = {};
@@ -139,8 +144,16 @@ const noOptions: CallOptions = {};
 export function createVerifier(options: VerifierOptions): Verifier {
   const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, ping, diagnose, settleReceipts, outbox, settle, logger, clock } =
     compose(options);
-  const warn = (message: string) => logger.warn({}, message);
+  const handler = (root: string, answer: HttpHandler["handle"]): HttpHandler => ({
+    root,
+    handle: answer,
+    clock,
+    warn: (message) => logger.warn({}, message),
+  });
+  const http: HttpHandler = { ...handler("/v1", handle), ...(options.customers === undefined && { unmountable: noApiKeys }) };
   return {
+    // Programs that mount by hand may take the handler's fields from the verifier.
+    ...http,
     createAuthentication: (request, call = noOptions) => operations.createAuthentication(request, call),
     retry: (request) => operations.retry(request, {}),
     check: (request, call = noOptions) => operations.check(request, call),
@@ -158,17 +171,13 @@ export function createVerifier(options: VerifierOptions): Verifier {
     verifications: operations.verifications,
     customerOf: async (apiKey) => (await accounts.byKey(apiKey)).customer,
     customers,
-    root: "/v1",
-    ...(options.customers === undefined && { unmountable: noApiKeys }),
-    handle,
-    warn,
-    clock,
-    receipts: { root: "/receipts", handle: handleReceipt, warn, clock },
+    http,
+    receipts: handler("/receipts", handleReceipt),
     settleReceipts,
     ping,
     diagnose: (asked = {}) => diagnose(asked),
     metrics,
-    metricsHandler: { root: "/metrics", handle: handleMetrics, warn, clock },
+    metricsHandler: handler("/metrics", handleMetrics),
     async close() {
       await outbox.stop();
       await settle();

@@ -8,7 +8,7 @@ import { defaultDocUrl } from "./options/schema.js";
 import type { VerifierOptions } from "./options/types.js";
 
 /** The calls that can wait for the verifier, and reject if it cannot be created. */
-type Calls = Omit<Verifier, keyof HttpHandler | "receipts" | "metricsHandler" | "metrics" | "customers" | "verifications" | "close">;
+type Calls = Omit<Verifier, "http" | "receipts" | "metricsHandler" | "metrics" | "customers" | "verifications" | "close">;
 
 /**
  * A verifier that is created on first use, for modules that are imported without a working configuration: `next build`
@@ -35,7 +35,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
     async (...given: unknown[]) =>
       (verifier()[name] as (...given: unknown[]) => unknown)(...given);
   // A connection may need closing after a request for which no verifier could be created.
-  const clock = () => built?.clock ?? systemClock();
+  const clock = () => built?.http.clock ?? systemClock();
   const handler = (root: string, part: (whole: Verifier) => HttpHandler): HttpHandler => ({
     root,
     async handle(request) {
@@ -49,11 +49,13 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       return answers.handle(request);
     },
     clock: { now: () => clock().now(), after: (ms, run) => clock().after(ms, run) },
-    warn: (message) => (built ?? { warn: (text: string) => consoleLogger.warn({}, text) }).warn(message),
+    warn: (message) => (built?.http ?? { warn: (text: string) => consoleLogger.warn({}, text) }).warn(message),
   });
 
+  const http = handler("/v1", (whole) => whole.http);
   return {
-    ...handler("/v1", (whole) => whole),
+    ...http,
+    http,
     receipts: handler("/receipts", (whole) => whole.receipts),
     metricsHandler: handler("/metrics", (whole) => whole.metricsHandler),
     ...({

@@ -56,6 +56,8 @@ function placeOf(roots: readonly string[], path: string, params: unknown): strin
   if (taken === undefined) return "";
   const segments = path.replace(/\/$/, "").split("/");
   const folder = segments.slice(0, segments.length - taken.length).join("/");
-  const at = Math.max(...roots.map((root) => `${folder}/`.lastIndexOf(`${root}/`)));
+  // The folder may hold a whole root, or the start of one: `app/v2/[...route]` of `/v2/Services`.
+  const whole = Math.max(...roots.map((root) => `${folder}/`.lastIndexOf(`${root}/`)));
+  const at = whole === -1 ? Math.max(...roots.map((root) => `${path}/`.lastIndexOf(`${root}/`, folder.length))) : whole;
   return at === -1 ? folder : folder.slice(0, at);
 }

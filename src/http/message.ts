@@ -42,10 +42,12 @@ export interface HttpResponse {
   readonly body: string;
 }
 
-/** What framework adapters need of a verifier. Every `Verifier` is an `HttpHandler`. */
+/** What framework adapters mount: `verifier.http`, `verifier.receipts`, or a wire of your own. */
 export interface HttpHandler {
-  /** The start of its paths: `/v1` or `/receipts`. */
+  /** The start of its paths: `/v1` or `/receipts`. One slash in front, none behind. */
   readonly root: string;
+  /** Further starts of its paths. Where those of several handlers nest, the longest that matches wins. Default: none. */
+  readonly roots?: readonly string[];
   /** Why it cannot be mounted, and how to fix it; adapters throw it. Absent: it can be mounted. */
   readonly unmountable?: string;
   /** Handles every request, errors included; never rejects. */

@@ -294,7 +294,7 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   const handler = (root: string) => `{ root: "${root}", handle: async () => ({}), warn() {}, clock: {} }`;
-  const stub = `{ ...${handler("/v1")}, receipts: ${handler("/receipts")}, metricsHandler: ${handler("/metrics")}, ping: async () => ({ ok: true, store: {} }), flush() {}, close: async () => console.error('closed') }`;
+  const stub = `{ http: ${handler("/v1")}, receipts: ${handler("/receipts")}, metricsHandler: ${handler("/metrics")}, ping: async () => ({ ok: true, store: {} }), flush() {}, close: async () => console.error('closed') }`;
   const run = async (name: string, text: string, args: readonly string[] = [], env = {}) => {
     const path = join(folder, name);
     await writeFile(path, text);
@@ -308,7 +308,11 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
     ["pending.mjs", "export const verifier = new Promise(() => {});", "pending.mjs exports never settles"],
     ["awaits.mjs", "await new Promise(() => {});", "awaits.mjs awaits never settles"],
     ["lazy.mjs", `export const verifier = { ...${stub}, ping() { throw new Error('countries: name some') } };`, "countries: name some"],
-    ["direct.mjs", `export const verifier = { ...${stub}, unmountable: "it has no customers" };`, "it has no customers"],
+    [
+      "direct.mjs",
+      `const stub = ${stub}; export const verifier = { ...stub, http: { ...stub.http, unmountable: "it has no customers" } };`,
+      "it has no customers",
+    ],
     ["older.mjs", "export const verifier = { flush() {}, close() {} };", "install the same version in both places"],
   ])("%s: exit code 2, nothing on stdout", async (name, text, mend) => {
     const { code, stdout, stderr } = await run(name, text, ["--port", "0"]);

@@ -44,7 +44,12 @@ function setting(options: Partial<VerifierOptions> = {}) {
   const call = async (key: string, customer_uuid: string, verifier = there.verifier) => {
     const headers: Record<string, string> = { "x-api-key": key, "customer-uuid": customer_uuid };
     const path = `/v1/lookup/${encodeURIComponent(numberOf(1))}`;
-    const { status, body } = await verifier.handle({ method: "GET", path, header: (name) => headers[name], body: async () => ({ kind: "text", text: "" }) });
+    const { status, body } = await verifier.http.handle({
+      method: "GET",
+      path,
+      header: (name) => headers[name],
+      body: async () => ({ kind: "text", text: "" }),
+    });
     return status === 200 ? "200" : `${status} ${(JSON.parse(body) as { code: string }).code}`;
   };
   const { customers } = here.verifier;

@@ -3,12 +3,13 @@ import type * as z from "zod";
 import { expressHandlers } from "../../adapters/http/express.js";
 import { fastifyPlugin } from "../../adapters/http/fastify.js";
 import { fetchHandler } from "../../adapters/http/fetch.js";
+import type { Mountable } from "../../adapters/http/mounted.js";
 import { nextHandlers } from "../../adapters/http/next.js";
 import { nodeHandler } from "../../adapters/http/node.js";
 import type { CreateAuthenticationRequest as CreateBody } from "../../src/contract/authentication.js";
 import type { CheckRequest as CheckBody } from "../../src/contract/check.js";
 import type { HistoryRequest as HistoryInput, StatsRequest as StatsInput } from "../../src/contract/operator.js";
-import type { CheckRequest, CreateAuthenticationRequest, HistoryRequest, HttpHandler, StatsRequest, Verifier } from "../../src/index.js";
+import type { CheckRequest, CreateAuthenticationRequest, HistoryRequest, StatsRequest, Verifier } from "../../src/index.js";
 import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 const implicit = "00000000-0000-0000-0000-000000000000";
@@ -62,7 +63,7 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
     expect((await verifier.createAuthentication({ phone_number })).status).toBe("rate_limited");
   });
 
-  const mounts: [name: string, mount: (handler: HttpHandler) => unknown][] = [
+  const mounts: [name: string, mount: (handler: Mountable) => unknown][] = [
     ["express", expressHandlers],
     ["fastify", fastifyPlugin],
     ["fetch", fetchHandler],

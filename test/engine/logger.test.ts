@@ -33,14 +33,14 @@ it.each(loggers)("a logger that %s: a store that is down is 503, a fault of ours
   expect((await set.create()).status).toBe("pending");
   await turn();
   expect(toConsole.error).toHaveBeenCalledTimes(1);
-  set.verifier.warn("a mounting mistake");
+  set.verifier.http.warn("a mounting mistake");
   await turn();
   expect(toConsole.warn).toHaveBeenCalledWith("phoneproof: a mounting mistake", {});
   set.store.commit = () => Promise.reject(new Error("store down"));
   expect(await faultOf(set.create())).toBe("unavailable");
   const header = (name: string) => (name === "x-api-key" ? set.apiKey : undefined);
   const body = () => Promise.reject(new Error("a fault of ours"));
-  expect((await set.verifier.handle({ method: "POST", path: "/v1/check", header, body })).status).toBe(500);
+  expect((await set.verifier.http.handle({ method: "POST", path: "/v1/check", header, body })).status).toBe(500);
   await turn();
   expect(toConsole.error).toHaveBeenCalledWith("phoneproof: a request failed unexpectedly", expect.anything());
 });
@@ -64,6 +64,6 @@ it("the host's logger is called as its own method", () => {
       this.lines.push(message);
     },
   };
-  setUp({ logger: pino }).verifier.warn("told");
+  setUp({ logger: pino }).verifier.http.warn("told");
   expect(pino.lines).toEqual(["told"]);
 });

@@ -86,6 +86,32 @@ describe("each example verifies a number", () => {
   });
 });
 
+describe("examples/own-wire.ts", () => {
+  it("verifies a number by its own paths, beside /v1, and never for a wrong key", async () => {
+    const example = await program("own-wire.ts");
+    running.push(example);
+    const call = async (method: string, path: string, body?: string, key = apiKey) => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "text/plain" };
+      const response = await fetch(`${example.url}${path}`, { method, headers, ...(body !== undefined && { body }) });
+      return [response.status, (await response.text()).trim()];
+    };
+    const path = "/otp/+33612345678";
+    expect(await call("PUT", path, undefined, "another key")).toEqual([403, expect.any(String)]);
+    expect(await call("PUT", path)).toEqual([202, "pending"]);
+    expect(await call("PUT", path)).toEqual([429, "denied"]);
+    const code = await example.code("+33612345678");
+    expect(await call("POST", path, code === "000000" ? "000001" : "000000")).toEqual([422, "invalid"]);
+    expect(await call("POST", path, code)).toEqual([200, "valid"]);
+    expect(await call("POST", path, code)).toEqual([422, "not_found"]);
+    expect(await call("PUT", "/otp/+1")).toEqual([400, expect.any(String)]);
+    expect(await call("POST", path, "1".repeat(101))).toEqual([400, expect.any(String)]);
+    expect(await call("DELETE", path)).toEqual([405, expect.any(String)]);
+    expect(await call("GET", "/otp/none")).toEqual([404, expect.any(String)]);
+    expect(await call("POST", "/v1/authentication")).toEqual([403, expect.stringContaining("forbidden")]);
+    await example.stop();
+  });
+});
+
 describe("the custom store keeps the contract", () => {
   for (const { name, run } of storeContract()) it(name, () => run({ store: mapStore() }));
 });

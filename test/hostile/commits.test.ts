@@ -309,7 +309,7 @@ describe("a store that hangs", () => {
         // What this process still holds of a record needs no `find`; another process does.
         const other = service({ store, clock: undefined, storeTimeout: 0.3, customer: one.customer });
         const started = performance.now();
-        const answer = await other.verifier.handle({
+        const answer = await other.verifier.http.handle({
           method: "POST",
           path,
           header: (name) => (name === "x-api-key" ? `pp_${one.customer}` : undefined),

@@ -109,7 +109,7 @@ async function life(digits: Digits, service: ReturnType<typeof serviceOfHeap>, s
   await step("more", verifier.createAuthentication(named()));
   // The spelling of a person, which is none of E.164.
   await step("misspelt", verifier.createAuthentication({ customer_uuid: customer, phone_number: `+330${digits.join("")}` }));
-  const response = await verifier.handle({
+  const response = await verifier.http.handle({
     method: "GET",
     path: `/v1/lookup/${textOf(digits)}`,
     header: (name) => ({ "x-api-key": "k".repeat(40), "customer-uuid": customer })[name],

@@ -307,7 +307,7 @@ describe("a customer source", () => {
     const before = one.clock.now();
     const answer = await drive(
       one.clock,
-      one.verifier.handle({
+      one.verifier.http.handle({
         method: "POST",
         path: "/v1/authentication",
         header: (name) => (name === "x-api-key" ? key : undefined),

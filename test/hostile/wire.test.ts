@@ -12,7 +12,7 @@ async function post(one: Service, operation: "authentication" | "retry" | "check
   const all: Record<string, string> = { "x-api-key": keyOf(one.customer), ...headers };
   const answer = await drive(
     one.clock,
-    one.verifier.handle({
+    one.verifier.http.handle({
       method: "POST",
       path: `/v1/${operation}`,
       header: (name) => all[name],

@@ -43,7 +43,11 @@ export interface Mounting {
   start(handler: Mountable): Promise<Host>;
 }
 
-const rootsOf = (handler: Mountable) => [handler].flat().map(({ root }) => root);
+const rootsOf = (mounted: Mountable) =>
+  [mounted].flat().flatMap((one) => {
+    const { root, roots = [] } = "http" in one ? one.http : one;
+    return [root, ...roots];
+  });
 
 /** Starts a server on a free port of loopback. */
 export async function listen(server: Server, prefix = ""): Promise<Host> {

@@ -1,14 +1,16 @@
 import { createServer } from "node:http";
 import express from "express";
 import fastify from "fastify";
-import { describe, expect, test } from "vitest";
+import { describe, expect, expectTypeOf, test } from "vitest";
 import { expressHandlers } from "../../adapters/http/express.js";
 import { fastifyPlugin } from "../../adapters/http/fastify.js";
 import { fetchHandler } from "../../adapters/http/fetch.js";
 import { nextHandlers } from "../../adapters/http/next.js";
 import { nodeHandler } from "../../adapters/http/node.js";
+import type { Verifier } from "../../src/create-verifier.js";
+import type { HttpHandler } from "../../src/http/message.js";
 import { listen, mountings } from "./hosts.js";
-import { createService } from "./service.js";
+import { createService, inner, outer } from "./service.js";
 
 type Mount = (given: never) => unknown;
 const mounts: Record<string, Mount> = { expressHandlers, fastifyPlugin, nodeHandler, fetchHandler, nextHandlers };
@@ -39,8 +41,17 @@ describe("what is no handler is refused when it is mounted", () => {
     }
     expect(faultOf([])).toContain("needs at least one handler");
     expect(faultOf([verifier, verifier.receipts, createService().verifier.receipts])).toContain("has two handlers for /receipts");
-    expect(faultOf([verifier, verifier.receipts])).toBe("no fault");
+    expect(faultOf([inner, { ...outer, root: "/own", roots: ["/v2/Attempts"] }])).toContain("has two handlers for /v2/Attempts");
+    for (const given of [{ http: undefined }, [verifier, { http: {} }]]) expect(faultOf(given)).toMatch(takes);
+    expect(faultOf([verifier, verifier.receipts, outer, inner])).toBe("no fault");
+    expect(faultOf(verifier.http)).toBe("no fault");
   });
+});
+
+test("a verifier's type shows an app none of what adapters need of it: that is in `http`", () => {
+  expectTypeOf<keyof Verifier & keyof HttpHandler>().toEqualTypeOf<never>();
+  const { verifier } = createService();
+  expect(Object.keys(verifier)).toEqual(expect.arrayContaining(Object.keys(verifier.http)));
 });
 
 describe("what mounts, itself given to the framework in place of what it answers", () => {
@@ -113,5 +124,47 @@ describe("several behind one mount", () => {
     expect(await answer("/receipts/none")).toEqual([404, "There is no such receipts route."]);
     expect(await service.answers()).toEqual([404, 404]);
     await host.close();
+  });
+});
+
+describe("where the roots of two handlers nest, the longest that matches wins", () => {
+  const orders = { "the outer first": [outer, inner], "the inner first": [inner, outer] };
+  const cases = mountings.flatMap((mounting) => Object.entries(orders).map(([order, wires]) => ({ ...mounting, order, wires })));
+  test.each(cases)("$name, $order", async ({ start, wires }) => {
+    const { verifier, ...service } = createService();
+    const host = await start([wires[0] as HttpHandler, verifier, verifier.receipts, wires[1] as HttpHandler]);
+    const answer = async (method: string, path: string) => {
+      const headers: Record<string, string> = method === "POST" ? { "content-type": "application/json" } : {};
+      const { text } = await host.send({ method, path: host.prefix + path, headers, ...(method === "POST" && { body: "{}" }) });
+      return JSON.parse(text) as unknown;
+    };
+    for (const method of ["GET", "POST"]) {
+      for (const path of ["/v2/verification", "/v2/Servicesx", "/v2/services/a", "/v2/x/Services/a"])
+        expect(await answer(method, path)).toEqual({ by: "outer", path });
+      for (const path of ["/v2/Services/", "/v2/Services/a/Verifications", "/v2/Attempts/a", "/v2/Services/%2B/v2/x"])
+        expect(await answer(method, path)).toEqual({ by: "inner", path });
+    }
+    expect(await answer("GET", "/v1/check")).toMatchObject({ code: "method_not_allowed" });
+    expect(await answer("GET", "/receipts/none")).toMatchObject({ message: "There is no such receipts route." });
+    expect(await service.answers()).toEqual([405, 404]);
+    await host.close();
+  });
+
+  test("under a prefix that the handler is not mounted under, the longest root in the path is asked", async () => {
+    for (const wires of Object.values(orders)) {
+      const handler = fetchHandler([createService().verifier, ...wires]);
+      const by = async (path: string) => ((await (await handler(new Request(`http://localhost${path}`))).json()) as { by?: string }).by;
+      expect([await by("/api/v2/Services/a"), await by("/api/v2/verification"), await by("/api/v2/Attempts/a")]).toEqual(["inner", "outer", "inner"]);
+    }
+  });
+
+  test.each([
+    ["/v2/Services", "leave it out"],
+    ["/api/v2/Services", 'say "/api"'],
+    ["/api/v2/Attempts", 'say "/api"'],
+    ["/api/v2", 'say "/api"'],
+  ])("a prefix of %s, which holds one of the roots already, is a fault that says the fix", (basePath, fix) => {
+    for (const wires of Object.values(orders))
+      for (const mount of [nodeHandler, fetchHandler, nextHandlers]) expect(() => mount(wires, { basePath })).toThrow(fix);
   });
 });

@@ -18,7 +18,7 @@ import type { HttpHandler } from "../../src/http/message.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { exchange, send } from "./client.js";
 import { type Host, listen } from "./hosts.js";
-import { createService, until } from "./service.js";
+import { createService, inner, outer, until } from "./service.js";
 
 /** How each adapter lives with the host around it; the wire itself is held in wire.test.ts. */
 
@@ -507,7 +507,7 @@ describe("node", () => {
 
   test("node:http2: after a 413 an endless body is read no further, and its stream is closed", async () => {
     const service = createService();
-    const stream = (await http2(service.verifier)).request({ ":method": "POST", ":path": "/v1/check", "x-api-key": service.customer.key });
+    const stream = (await http2(service.verifier.http)).request({ ":method": "POST", ":path": "/v1/check", "x-api-key": service.customer.key });
     const chunks: Buffer[] = [];
     stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
     const closed = new Promise((resolve) => stream.on("close", () => resolve(stream.rstCode)));
@@ -528,7 +528,7 @@ describe("node", () => {
   test("node:http2", async () => {
     const service = createService();
     const { headers, body, path } = createCall(service);
-    const stream = (await http2(service.verifier)).request({ ":method": "POST", ":path": path, ...headers });
+    const stream = (await http2(service.verifier.http)).request({ ":method": "POST", ":path": path, ...headers });
     stream.end(body);
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);
@@ -580,6 +580,19 @@ describe("next", () => {
     expect((await ask("/api/v1/retry")).status).toBe(404);
     expect((await ask("/api/v1/retry", undefined, { basePath: "/api" })).status).toBe(405);
     expect((await ask("/api/v1/retry", { route: ["retry"] }, { basePath: "/other" })).status).toBe(404);
+  });
+
+  test.each([
+    ["/v2/Services/a", ["Services", "a"]],
+    ["/v2/Services/a", ["a"]],
+    ["/v2/Services/a", ["v2", "Services", "a"]],
+    ["/otp/v2/Services/a", ["v2", "Services", "a"]],
+    ["/otp/v2/Attempts/", ["Attempts"]],
+  ])("a root of several parts: %s is found where the file stands, %j", async (path, route) => {
+    for (const mounted of [inner, [outer, inner], [inner, outer]]) {
+      const answer = await nextHandlers(mounted).POST(new Request(`http://localhost${path}`, { method: "POST" }), { params: { route } });
+      expect(await answer.json()).toEqual({ by: "inner", path: path.replace("/otp", "") });
+    }
   });
 
   test("in the edge runtime, which lacks node:crypto, it says so when it is mounted", () => {

@@ -60,7 +60,7 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
     callbacks: { worker: false },
     clock,
   });
-  const counted = <H extends HttpHandler>(handler: H): H => ({
+  const counted = (handler: HttpHandler): HttpHandler => ({
     ...handler,
     async handle(request) {
       const answer = await handler.handle(request);
@@ -69,7 +69,7 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
     },
   });
   return {
-    verifier: { ...counted(made), receipts: counted(made.receipts) },
+    verifier: { ...made, http: counted(made.http), receipts: counted(made.receipts) },
     customer,
     other,
     sent: async () => sent,
@@ -80,6 +80,20 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
     breakStore: async (value) => {
       broken = value;
     },
+  };
+}
+
+/** Two handlers whose roots nest; each answers with its name and the path that it was asked for. */
+export const outer = named("outer", "/v2");
+export const inner = named("inner", "/v2/Services", ["/v2/Attempts"]);
+
+function named(by: string, root: string, roots: readonly string[] = []): HttpHandler {
+  return {
+    root,
+    roots,
+    warn: () => undefined,
+    clock: fixedClock(),
+    handle: async ({ path }) => ({ status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify({ by, path }) }),
   };
 }
 

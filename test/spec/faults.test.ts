@@ -169,7 +169,7 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
     async (key) => {
       const set = setUp();
       let read = false;
-      const response = await set.verifier.handle({
+      const response = await set.verifier.http.handle({
         method: "POST",
         path: "/v1/authentication",
         header: (name) => (name === "x-api-key" ? key : undefined),
@@ -216,7 +216,7 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
 
   it("500: same body shape, nothing internal in `message`, the log has it", async () => {
     const set = setUp();
-    const response = await set.verifier.handle({
+    const response = await set.verifier.http.handle({
       method: "POST",
       path: "/v1/check",
       header: (name) => (name === "x-api-key" ? set.apiKey : undefined),

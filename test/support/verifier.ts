@@ -92,7 +92,7 @@ export function setUp(options: Partial<VerifierOptions> = {}) {
   const http = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const all: Record<string, string> = { "x-api-key": apiKey, ...headers };
     const text = typeof body === "string" ? body : JSON.stringify(body);
-    const response = await verifier.handle({ method, path, header: (name) => all[name], body: async () => ({ kind: "text", text: text ?? "" }) });
+    const response = await verifier.http.handle({ method, path, header: (name) => all[name], body: async () => ({ kind: "text", text: text ?? "" }) });
     return { ...response, json: JSON.parse(response.body) as Record<string, unknown> };
   };
   return { verifier, clock, box, log, customer, apiKey, store, create, check, retry, wrong, http };

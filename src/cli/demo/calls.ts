@@ -23,9 +23,9 @@ export interface Call {
 }
 
 /** The verifier's handler, which reports each call after its response. */
-export function watchCalls(verifier: HttpHandler & Pick<Verifier, "explain">, tell: (call: Call) => void): HttpHandler {
+export function watchCalls(verifier: Pick<Verifier, "http" | "explain">, tell: (call: Call) => void): HttpHandler {
   return {
-    ...verifier,
+    ...verifier.http,
     async handle(request) {
       const at = Date.now();
       const began = performance.now();
@@ -41,7 +41,7 @@ export function watchCalls(verifier: HttpHandler & Pick<Verifier, "explain">, te
           return body;
         },
       };
-      const response = await verifier.handle(watched);
+      const response = await verifier.http.handle(watched);
       const took = Math.round(performance.now() - began);
       const { method, path } = request;
       const answer = JSON.parse(response.body) as Call["answer"];

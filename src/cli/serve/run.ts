@@ -93,8 +93,8 @@ function metricsListener(verifier: ServedVerifier): Listener {
 }
 
 function isServed(verifier: ExportedVerifier): verifier is ExportedVerifier & ServedVerifier {
-  const { handle, ping, receipts, metricsHandler } = verifier;
-  return handle !== undefined && ping !== undefined && receipts !== undefined && metricsHandler !== undefined;
+  const { http, ping, receipts, metricsHandler } = verifier;
+  return http !== undefined && ping !== undefined && receipts !== undefined && metricsHandler !== undefined;
 }
 
 async function open({ server }: Listener, host: string, port: number, option: string): Promise<number> {

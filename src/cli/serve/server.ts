@@ -6,7 +6,7 @@ import type { Health } from "./health.js";
 import { followRequest, isHealth, type RequestLine } from "./request-line.js";
 
 /** What the server uses of a verifier. */
-export type ServedVerifier = Pick<Verifier, "root" | "handle" | "warn" | "clock" | "receipts" | "metricsHandler" | "ping" | "close">;
+export type ServedVerifier = Pick<Verifier, "http" | "receipts" | "metricsHandler" | "ping" | "close">;
 
 /**
  * Time limits, in milliseconds. Headers: from the first byte, or the start of the connection. Requests: longer than a
