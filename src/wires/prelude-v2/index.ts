@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import type { StartRequest } from "../../contract/direct.js";
-import type { LineType, LookupResponse } from "../../contract/lookup.js";
+import type { LookupResponse as Facts, LineType } from "../../contract/lookup.js";
 import type { StartAnswer, VerificationOptions } from "../../contract/verification.js";
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
@@ -11,6 +11,7 @@ import { answer, type WireCall, wireHandler } from "../kit/wire.js";
 import { tooMany, translated, unknownPath } from "./errors.js";
 import { verificationId } from "./ids.js";
 import { CheckRequest, CreateRequest, deviceTypes, parse } from "./requests.js";
+import type { CheckResponse, CreateResponse, LookupResponse } from "./responses.js";
 
 export { authenticationUuidOf } from "./ids.js";
 
@@ -104,7 +105,8 @@ function callOptions({ header }: WireCall<string>, body: unknown): VerificationO
   };
 }
 
-type Blocked = { readonly blocked: "in_block_list" | "invalid_phone_line" };
+type Reason = NonNullable<CreateResponse["reason"]>;
+type Blocked = { readonly blocked: Reason };
 
 /** Errors that are a status here. */
 function blocked(error: unknown): Blocked {
@@ -114,8 +116,8 @@ function blocked(error: unknown): Blocked {
 }
 
 /** The body of a create. Some clients need an `id` even where nothing was started. */
-function outcomeOf(started: StartAnswer | Blocked): object {
-  const refused = (id: string, reason: string) => ({ id: verificationId(id), status: "blocked", method: "message", reason });
+function outcomeOf(started: StartAnswer | Blocked): Omit<CreateResponse, "metadata" | "request_id"> {
+  const refused = (id: string, reason: Reason) => ({ id: verificationId(id), status: "blocked" as const, method: "message" as const, reason });
   if ("blocked" in started) return refused(randomUUID(), started.blocked);
   const { authentication_uuid: id, status, attempt, is_open, next_retry_at } = started;
   switch (status) {
@@ -131,9 +133,14 @@ function outcomeOf(started: StartAnswer | Blocked): object {
   }
 }
 
-const checkStatuses = { valid: "success", invalid: "failure", without_attempt: "expired_or_not_found", not_found: "expired_or_not_found" } as const;
+const checkStatuses = {
+  valid: "success",
+  invalid: "failure",
+  without_attempt: "expired_or_not_found",
+  not_found: "expired_or_not_found",
+} satisfies Record<string, CheckResponse["status"]>;
 
-const lineTypes: Readonly<Record<Exclude<LineType, "Unknown">, string>> = {
+const lineTypes: Readonly<Record<Exclude<LineType, "Unknown">, LookupResponse["line_type"]>> = {
   FixedLine: "fixed_line",
   Mobile: "mobile",
   TollFree: "toll_free",
@@ -146,11 +153,10 @@ const lineTypes: Readonly<Record<Exclude<LineType, "Unknown">, string>> = {
   Service: "service",
 };
 
-function toLookup({ phone_number, country_code, line_type, carrier, mcc, mnc, number_ported }: LookupResponse, ambiguous: string): object {
+function toLookup({ line_type, carrier, mcc, mnc, number_ported, ...same }: Facts, ambiguous: LookupResponse["line_type"]): LookupResponse {
   const network = { carrier_name: carrier, mcc, mnc };
   return {
-    phone_number,
-    country_code,
+    ...same,
     line_type: line_type === "Unknown" ? ambiguous : lineTypes[line_type],
     network_info: Object.values(network).some((known) => known !== undefined) ? network : undefined,
     flags: number_ported === true ? ["ported"] : undefined,

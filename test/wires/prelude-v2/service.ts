@@ -1,8 +1,11 @@
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import Prelude from "@prelude.so/sdk";
+import type * as z from "zod";
 import { nodeHandler } from "../../../adapters/http/node.js";
+import type { HttpHandler } from "../../../src/http/message.js";
 import { type PreludeV2Options, preludeV2 } from "../../../src/wires/prelude-v2/index.js";
+import { CheckResponse, CreateResponse, ErrorResponse, LookupResponse, NotedResponse } from "../../../src/wires/prelude-v2/responses.js";
 import { numberOf, setUp } from "../../support/verifier.js";
 
 export interface Listening {
@@ -29,10 +32,30 @@ interface ServiceOptions {
   readonly basePath?: string;
 }
 
+const responses: readonly (readonly [path: RegExp, schema: z.ZodType])[] = [
+  [/\/verification$/, CreateResponse],
+  [/\/check$/, CheckResponse],
+  [/\/lookup\//, LookupResponse],
+  [/\/watch\//, NotedResponse],
+];
+
+/** The same handler; a response that is not what the OpenAPI document says fails the test run. */
+function documented(handler: HttpHandler): HttpHandler {
+  return {
+    ...handler,
+    async handle(request) {
+      const response = await handler.handle(request);
+      const schema = response.status === 200 ? responses.find(([path]) => path.test(request.path))?.[1] : ErrorResponse;
+      schema?.parse(JSON.parse(response.body));
+      return response;
+    },
+  };
+}
+
 /** The wire on a node:http server, on a verifier of its own, with the vendor's client and raw requests. */
 export async function serve({ verifier: options, wire, basePath = "" }: ServiceOptions = {}) {
   const made = setUp(options);
-  const handle = nodeHandler(preludeV2(made.verifier, wire), { basePath });
+  const handle = nodeHandler(documented(preludeV2(made.verifier, wire)), { basePath });
   const seen: { readonly method: string; readonly path: string; readonly tries: string | undefined }[] = [];
   const server = await listen((request, response) => {
     seen.push({ method: request.method ?? "", path: request.url ?? "", tries: request.headers["x-stainless-retry-count"] as string | undefined });
