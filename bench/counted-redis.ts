@@ -122,6 +122,28 @@ async function roundTrips(place: Place): Promise<Row[]> {
   await after("right code, another process", 2, "valid", (id, code) => check(other, id, code));
   await after("wrong code, another process", 2, "invalid", (id, code) => check(other, id, wrongCode(code)));
   await after("approved retry, another process", 2, "approved", (authentication_uuid) => other.verifier.retry({ customer_uuid, authentication_uuid }));
+
+  const start = (process: typeof own, fields: Fields) => process.verifier.verifications.start({ customer_uuid, ...fields });
+  const checkNumber = (process: typeof own, phone_number: string, check_code: string) =>
+    process.verifier.verifications.check({ customer_uuid, phone_number, check_code });
+  const one = next().fields;
+  await count("start by number", 1, "pending", () => start(own, one));
+  for (const [where, most, process] of [
+    ["the same process", 1, own],
+    ["another process", 2, other],
+  ] as const) {
+    await pass(clock, 61);
+    // It knows the country's state, as after any create of late.
+    await create(process);
+    await count(`start by number again, ${where}`, most, "pending", () => start(process, one));
+  }
+  await count("wrong code by number, the same process", 1, "invalid", () =>
+    checkNumber(other, one.phone_number, wrongCode(other.codes.get(one.phone_number) ?? "")),
+  );
+  const { fields: another } = next();
+  await start(own, another);
+  await count("right code by number, another process", 2, "valid", () => checkNumber(other, another.phone_number, own.codes.get(another.phone_number) ?? ""));
+  await count("start by number after one that has ended, the same process", 1, "pending", () => start(other, another));
   await Promise.all([own, other, paid].map(({ verifier }) => verifier.close()));
   return rows;
 }
