@@ -54,7 +54,7 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
   const lookup = async ({ caller, params }: WireCall<string>) =>
     answer(200, toLookup(await verifier.lookup({ customer_uuid: caller, phone_number: params.phone_number as string }), ambiguousLineType));
 
-  return wireHandler<string>(verifier, {
+  return wireHandler<string>(verifier.http, {
     root: "/v2",
     routes: {
       "/v2/verification": { POST: create },
