@@ -150,7 +150,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
     clock,
     warn: (message) => logger.warn({}, message),
   });
+  const http: HttpHandler = { ...handler("/v1", handle), ...(options.customers === undefined && { unmountable: noApiKeys }) };
   return {
+    // Programs that mount by hand may take the handler's fields from the verifier.
+    ...http,
     createAuthentication: (request, call = noOptions) => operations.createAuthentication(request, call),
     retry: (request) => operations.retry(request, {}),
     check: (request, call = noOptions) => operations.check(request, call),
@@ -168,7 +171,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     verifications: operations.verifications,
     customerOf: async (apiKey) => (await accounts.byKey(apiKey)).customer,
     customers,
-    http: { ...handler("/v1", handle), ...(options.customers === undefined && { unmountable: noApiKeys }) },
+    http,
     receipts: handler("/receipts", handleReceipt),
     settleReceipts,
     ping,

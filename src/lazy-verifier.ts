@@ -52,8 +52,10 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
     warn: (message) => (built?.http ?? { warn: (text: string) => consoleLogger.warn({}, text) }).warn(message),
   });
 
+  const http = handler("/v1", (whole) => whole.http);
   return {
-    http: handler("/v1", (whole) => whole.http),
+    ...http,
+    http,
     receipts: handler("/receipts", (whole) => whole.receipts),
     metricsHandler: handler("/metrics", (whole) => whole.metricsHandler),
     ...({

@@ -1,12 +1,13 @@
 import { createServer } from "node:http";
 import express from "express";
 import fastify from "fastify";
-import { describe, expect, test } from "vitest";
+import { describe, expect, expectTypeOf, test } from "vitest";
 import { expressHandlers } from "../../adapters/http/express.js";
 import { fastifyPlugin } from "../../adapters/http/fastify.js";
 import { fetchHandler } from "../../adapters/http/fetch.js";
 import { nextHandlers } from "../../adapters/http/next.js";
 import { nodeHandler } from "../../adapters/http/node.js";
+import type { Verifier } from "../../src/create-verifier.js";
 import type { HttpHandler } from "../../src/http/message.js";
 import { listen, mountings } from "./hosts.js";
 import { createService, inner, outer } from "./service.js";
@@ -47,9 +48,10 @@ describe("what is no handler is refused when it is mounted", () => {
   });
 });
 
-test("a verifier shows an app none of what adapters need of it: that is in `http`", () => {
+test("a verifier's type shows an app none of what adapters need of it: that is in `http`", () => {
+  expectTypeOf<keyof Verifier & keyof HttpHandler>().toEqualTypeOf<never>();
   const { verifier } = createService();
-  expect(Object.keys(verifier).filter((name) => name in verifier.http)).toEqual([]);
+  expect(Object.keys(verifier)).toEqual(expect.arrayContaining(Object.keys(verifier.http)));
 });
 
 describe("what mounts, itself given to the framework in place of what it answers", () => {

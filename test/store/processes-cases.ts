@@ -88,6 +88,36 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
     }, 300_000);
   });
 
+  describe("four processes that verify by number", () => {
+    let processes: Processes;
+
+    beforeAll(async () => {
+      processes = await startProcesses(entry, await serverUrl(), [0, 0, 0, 0]);
+    });
+    afterAll(() => processes?.stop());
+
+    const everywhere = (ask: Ask) => repeat(4, () => repeat(250, () => ask));
+
+    it("4 × 250 starts: one verification, one message within the cool-down; 4 × 250 right codes: one success; then room for the next", async () => {
+      const number = newNumber();
+      const ids = new Set<string>();
+      for (let round = 0; round < 3; round++) {
+        // The number's caps: five in ten minutes.
+        const now = start + round * 11 * minute;
+        const started = await processes.run(now, everywhere({ operation: "start", number }));
+        expect([count(started, "pending"), count(started, "denied"), started.sent.length]).toEqual([1, 999, 1]);
+        expect(new Set(started.answers.map(({ body }) => body.authentication_uuid)).size).toBe(1);
+        const [{ id, code } = { id: "", code: "" }] = started.sent;
+        ids.add(id);
+        const again = await processes.run(now + 31_000, everywhere({ operation: "start", number }));
+        expect([count(again, "pending"), count(again, "denied"), again.sent.length]).toEqual([1, 999, 1]);
+        const checked = await processes.run(now + 31_000, everywhere({ operation: "checkNumber", number, code }));
+        expect([count(checked, "valid"), count(checked, "not_found")]).toEqual([1, 999]);
+      }
+      expect(ids.size).toBe(3);
+    }, 300_000);
+  });
+
   describe("four processes under one spend ceiling of 100 messages", () => {
     let processes: Processes;
 

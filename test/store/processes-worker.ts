@@ -7,7 +7,9 @@ import { type Answer, serviceOn } from "../support/redis-service.js";
 export type Ask =
   | { readonly operation: "create"; readonly number: string; readonly key?: string }
   | { readonly operation: "retry"; readonly id: string }
-  | { readonly operation: "check"; readonly id: string; readonly code: string };
+  | { readonly operation: "check"; readonly id: string; readonly code: string }
+  | { readonly operation: "start"; readonly number: string }
+  | { readonly operation: "checkNumber"; readonly number: string; readonly code: string };
 
 /** What the parent process sends. */
 export interface Batch {
@@ -46,8 +48,18 @@ export async function serveBatches(open: (url: string) => Promise<Store>): Promi
   };
   const service = serviceOn(await open(url), { clock, storeTimeout: 30, policy }, customer);
   const answer = (ask: Ask): Promise<Answer> => {
-    if (ask.operation === "create") return service.create(ask.number, {}, ask.key);
-    return ask.operation === "retry" ? service.retry(ask.id) : service.check(ask.id, ask.code);
+    switch (ask.operation) {
+      case "create":
+        return service.create(ask.number, {}, ask.key);
+      case "retry":
+        return service.retry(ask.id);
+      case "check":
+        return service.check(ask.id, ask.code);
+      case "start":
+        return service.start(ask.number);
+      case "checkNumber":
+        return service.checkNumber(ask.number, ask.code);
+    }
   };
   process.on("message", async (batch: Batch) => {
     now = batch.now;

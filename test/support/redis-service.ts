@@ -20,6 +20,9 @@ export interface Service {
   create(number: string, fields?: Record<string, string>, idempotencyKey?: string): Promise<Answer>;
   retry(id: string): Promise<Answer>;
   check(id: string, code: string, idempotencyKey?: string): Promise<Answer>;
+  /** By number. */
+  start(number: string): Promise<Answer>;
+  checkNumber(number: string, code: string): Promise<Answer>;
   /** The code sent last for an authentication. */
   codeOf(id: string): string;
   /** A code that none of its messages held. */
@@ -59,6 +62,16 @@ export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, 
     return { status, retryAfter: headers["retry-after"], body: JSON.parse(body), ms: performance.now() - started };
   }
 
+  /** A direct call, as an answer. */
+  async function called(call: Promise<object>): Promise<Answer> {
+    const started = performance.now();
+    const [status, body] = await call.then(
+      (answer) => [200, answer],
+      (fault: { status: number }) => [fault.status, fault],
+    );
+    return { status, retryAfter: undefined, body, ms: performance.now() - started } as Answer;
+  }
+
   const codesOf = (id: string) => sent.filter((message) => message.authentication_uuid === id).map(({ code }) => code);
   return {
     customer,
@@ -66,6 +79,8 @@ export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, 
     create: (number, fields = {}, idempotencyKey) => post("/v1/authentication", { phone_number: number, ...fields }, idempotencyKey),
     retry: (id) => post("/v1/retry", { authentication_uuid: id }),
     check: (id, code, idempotencyKey) => post("/v1/check", { authentication_uuid: id, check_code: code }, idempotencyKey),
+    start: (number) => called(verifier.verifications.start({ customer_uuid: customer, phone_number: number })),
+    checkNumber: (number, code) => called(verifier.verifications.check({ customer_uuid: customer, phone_number: number, check_code: code })),
     codeOf: (id) => codesOf(id).at(-1) ?? "",
     wrongCodeFor: (id) => ["000000", "111111", "222222", "333333", "444444", "555555"].find((code) => !codesOf(id).includes(code)) ?? "",
   };
