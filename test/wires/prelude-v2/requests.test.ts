@@ -29,6 +29,7 @@ describe("wrong fields of a create", () => {
     ["invalid_phone_number", "target.value", { target: { type: "phone_number", value: "33612000001" } }],
     ["region_blocked_by_customer", "target.value", { target: { type: "phone_number", value: "+14155552671" } }],
     ["invalid_correlation_id", "metadata.correlation_id", { target, metadata: { correlation_id: "x".repeat(81) } }],
+    ["invalid_correlation_id", "metadata.correlation_id", { target, metadata: { correlation_id: "" } }],
     ["invalid_method", "options.method", { target, options: { method: "voice" } }],
     ["invalid_locale", "options.locale", { target, options: { locale: "not a language" } }],
     ["invalid_app_realm_platform", "options.app_realm.platform", { target, options: { app_realm: { platform: "web", value: "https://example.com" } } }],
