@@ -31,7 +31,6 @@ const fields: Readonly<Record<string, readonly [param: string, code: string]>> =
 
 /** Statuses and codes of the verifier's errors. Others are 400 with the code of their field: SDKs would repeat a 408. */
 const codes: Readonly<Partial<Record<VerifierErrorCode, readonly [status: number, code: string]>>> = {
-  forbidden: [401, "invalid_api_key"],
   account_invalid: [401, "invalid_api_key"],
   invalid_phone_number: [400, "invalid_phone_number"],
   unsupported_region: [400, "region_blocked_by_customer"],

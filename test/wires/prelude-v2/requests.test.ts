@@ -153,6 +153,13 @@ describe("what is tolerated", () => {
   });
 });
 
+it("a verification that the app itself started by number is another one", async () => {
+  const { raw, verifier, customer, box } = await start();
+  await verifier.verifications.start({ customer_uuid: customer, phone_number: target.value });
+  expect((await raw("POST", "/v2/verification/check", { target, code: box.code() })).json.status).toBe("expired_or_not_found");
+  expect((await verifier.verifications.check({ customer_uuid: customer, phone_number: target.value, check_code: box.code() })).status).toBe("valid");
+});
+
 describe("repeats", () => {
   it("a second try after a 503 sends, as if it were the first", async () => {
     const { raw, box, store } = await start();
