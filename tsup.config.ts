@@ -47,6 +47,7 @@ export default defineConfig({
     next: "adapters/http/next.ts",
     fetch: "adapters/http/fetch.ts",
     node: "adapters/http/node.ts",
+    "prelude-v2": "src/wires/prelude-v2/index.ts",
     router: "src/routing/router.ts",
     otel: "adapters/otel/index.ts",
     webhooks: "clients/webhooks.ts",

@@ -48,6 +48,8 @@ export interface HttpHandler {
   readonly root: string;
   /** Further starts of its paths. Where those of several handlers nest, the longest that matches wins. Default: none. */
   readonly roots?: readonly string[];
+  /** Returns the template of a path's route, for logs: `/v2/lookup/{phone_number}`. `undefined`: there is no such route. */
+  routeOf?(path: string): string | undefined;
   /** Why it cannot be mounted, and how to fix it; adapters throw it. Absent: it can be mounted. */
   readonly unmountable?: string;
   /** Handles every request, errors included; never rejects. */

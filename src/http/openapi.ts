@@ -6,23 +6,23 @@ import { descriptions } from "../contract/fields.js";
 import { LookupRequest } from "../contract/lookup.js";
 import { type Route, routes } from "./routes.js";
 
-type Json = Record<string, unknown>;
+export type Json = Record<string, unknown>;
 
 /** A JSON Schema without zod's own fields. */
-function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
+export function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", metadata: descriptions }) as Json;
   return rest;
 }
 
-const jsonContent = (schema: Json): Json => ({ "application/json": { schema } });
-const reference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+export const jsonContent = (schema: Json): Json => ({ "application/json": { schema } });
+export const reference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
 const fault = (description: string, headers?: Json): Json => ({
   description,
   ...(headers !== undefined && { headers }),
   content: jsonContent(reference("Fault")),
 });
-const stringHeader = (description: string): Json => ({ description, schema: { type: "string" } });
+export const stringHeader = (description: string): Json => ({ description, schema: { type: "string" } });
 
 /** Schema names by operation, as the specification names the resources. */
 const names: Readonly<Record<Route["operation"], { readonly request: string; readonly response: string }>> = {

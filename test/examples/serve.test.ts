@@ -40,7 +40,7 @@ describe("docs/serve.md", () => {
     const help = /\nphoneproof serve MODULE\n([\s\S]*?)\nphoneproof worker/.exec(usage)?.[1] ?? "";
     const options = [...help.matchAll(/^ {2}(--\S+ [A-Z]+) .*?\(default:? (?:the environment variable )?([^;,)]+(?:, or \d+)?)/gm)];
     expect(rows).toEqual(options.map(([, option, value]) => [option, value === "nowhere" ? "none" : value]));
-    expect(rows).toHaveLength(6);
+    expect(rows).toHaveLength(7);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { wiresSuite } from "../wires/mounts.js";
 import { bodySuite } from "./bodies.js";
 import { exchange } from "./client.js";
 import type { Host } from "./hosts.js";
@@ -12,6 +13,11 @@ const traits = { name: "Next.js 16, next build and next start", next: true, fetc
 wireSuite(traits, startNextApp);
 bodySuite(traits, "/v1", startNextApp);
 bodySuite(traits, "/receipts", startNextApp);
+wiresSuite("Next.js, app/v1 and app/v2", startNextApp);
+wiresSuite("Next.js, all under app/otp", async () => {
+  const { host, service } = await startNextApp();
+  return { host: { ...host, prefix: "/otp" }, service };
+});
 
 describe("Next.js: mounting, and what Next decides before a route is asked", () => {
   let host: Host;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
@@ -21,9 +21,13 @@ test("the ESM and the CommonJS copy share the memory stores that have a name", a
   expect(printed).toBe("false value undefined\n");
 });
 
+/** They export no VerifierError, and know those of others by their mark. */
+const wires = ["./dist/prelude-v2.cjs"];
+
 test("VerifierError is one class, whichever CommonJS subpath it comes from: chunks are shared in ESM alone", () => {
   const files = modules.map((subpath) => (manifest.exports[subpath] as { readonly require: { readonly default: string } }).require.default);
-  expect(files.filter((file) => readFileSync(join(root, file), "utf8").includes("VerifierError = class"))).toEqual(["./dist/index.cjs"]);
+  const having = files.filter((file) => readFileSync(join(root, file), "utf8").includes("VerifierError = class"));
+  expect(having.filter((file) => !wires.includes(file))).toEqual(["./dist/index.cjs"]);
 });
 
 test("instanceof VerifierError holds for the errors of both copies, and for no others", async () => {
@@ -42,6 +46,50 @@ test("instanceof VerifierError holds for the errors of both copies, and for no o
     console.log(Object.keys(thrown).join());`,
   );
   expect(printed).toBe("false true true true\nfalse false true true\ncode,name\n");
+});
+
+test.each(["module", "commonjs"] as const)("a wire knows the errors of a verifier of either copy, from %s", async (format) => {
+  const program = `
+    const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+    const { key } = generateApiKey();
+    const verifier = createVerifier({ store: memoryStore(), sender: { send: async () => ({ outcome: "accepted" }) }, secret: key, countries: ["FR"],
+      customers: [{ customer_uuid, keys: [key] }], callbacks: { worker: false } });
+    const ask = async (handler, path, authorization, init) =>
+      (await handler(new Request("http://localhost" + path, { method: "POST", headers: { authorization, ...init.headers }, body: init.body }))).status;
+    const prelude = { headers: { "content-type": "application/json" }, body: JSON.stringify({ target: { type: "phone_number", value: "+447400123456" } }) };
+    (async () => {
+      const handler = fetchHandler(preludeV2(verifier));
+      console.log(await ask(handler, "/v2/verification", "Bearer " + key, prelude), await ask(handler, "/v2/verification", "Bearer no", prelude));
+    })();`;
+  const names = {
+    phoneproof: "createVerifier, generateApiKey",
+    "phoneproof/memory": "memoryStore",
+    "phoneproof/fetch": "fetchHandler",
+    "phoneproof/prelude-v2": "preludeV2",
+  };
+  const load = (from: string) => (format === "module" ? `await import("${from}")` : `require("${from}")`);
+  const imports = Object.entries(names).map(([from, what]) => `const { ${what} } = ${load(from)};`);
+  expect(await run(format, imports.join("\n") + program)).toBe("400 401\n");
+});
+
+test("who imports no wire loads none: their code is in no file that another subpath loads", () => {
+  const dist = join(root, "dist");
+  const loadedBy = (file: string, seen = new Set<string>()): Set<string> => {
+    if (seen.has(file)) return seen;
+    seen.add(file);
+    const text = readFileSync(file, "utf8");
+    for (const [, from = ""] of text.matchAll(/(?:\bfrom ?|\bimport ?|\bimport\(|\brequire\()"(\.[^"]+)"/g)) loadedBy(join(dirname(file), from), seen);
+    return seen;
+  };
+  const hasWires = (subpath: string) =>
+    (["import", "require"] as const).map((format) => {
+      const file = join(root, (manifest.exports[subpath] as Record<typeof format, { default: string }>)[format].default);
+      return [...loadedBy(file)].some((one) => /\bWireError\b/.test(readFileSync(one, "utf8")));
+    });
+  const having = modules.filter((subpath) => hasWires(subpath).includes(true));
+  expect(having).toEqual(["./prelude-v2"]);
+  expect(having.map(hasWires)).toEqual([[true, true]]);
+  expect(loadedBy(join(dist, "index.js")).size).toBeGreaterThan(1);
 });
 
 test("a bundle of the host keeps what the package imports for its effect alone", async () => {

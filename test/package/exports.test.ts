@@ -22,6 +22,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./next": { exports: ["nextHandlers"], loads: [] },
   "./fetch": { exports: ["fetchHandler"], loads: [] },
   "./node": { exports: ["nodeHandler"], loads: [] },
+  "./prelude-v2": { exports: ["authenticationUuidOf", "preludeV2"], loads: ["zod"] },
   "./client": { exports: ["FaultError", "TransportError", "createClient"], loads: [] },
   "./otp-input": { exports: ["otpWords"], loads: [] },
   "./challenge/hcaptcha": { exports: ["hcaptchaChallenge"], loads: [] },

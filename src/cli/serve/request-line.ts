@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HttpHandler } from "../../http/message.js";
 import { matchRoute } from "../../http/routes.js";
 
 /** The log line of a request. It contains no text from the caller: no path, no query, no header except the id. */
 export interface RequestLine {
   readonly type: "request";
   readonly method: string;
-  /** As in the OpenAPI document, for example `/v1/lookup/{phone_number}`; `none` if there is no such route. */
+  /** As in the OpenAPI document, for example `/v1/lookup/{phone_number}`, or as the wire names it; `none`: no such route. */
   readonly route: string;
   /** The response status; 499 if the client disconnected first. */
   readonly status: number;
@@ -24,7 +25,13 @@ const requestId = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})
  * Gives the request an id: the one in `x-request-id` if valid, else a new one. The response has it in the same header.
  * Logs the line once the response has ended.
  */
-export function followRequest(request: IncomingMessage, response: ServerResponse, path: string, tell: (line: RequestLine) => void): void {
+export function followRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  wires: readonly HttpHandler[],
+  tell: (line: RequestLine) => void,
+): void {
   const began = performance.now();
   const asked = request.headers["x-request-id"];
   const request_id = typeof asked === "string" && requestId.test(asked) ? asked : randomUUID();
@@ -33,7 +40,7 @@ export function followRequest(request: IncomingMessage, response: ServerResponse
     tell({
       type: "request",
       method: request.method ?? "",
-      route: templateOf(path),
+      route: templateOf(path, wires),
       status: response.writableFinished ? response.statusCode : 499,
       ms: Math.round((performance.now() - began) * 10) / 10,
       request_id,
@@ -45,8 +52,9 @@ export function followRequest(request: IncomingMessage, response: ServerResponse
 /** A trailing slash is ignored, as in all paths. */
 export const isHealth = (path: string): boolean => /^\/healthz\/?$/.test(path);
 
-function templateOf(path: string): string {
+function templateOf(path: string, wires: readonly HttpHandler[]): string {
   if (isHealth(path)) return "/healthz";
   if (/^\/receipts\/[^/]+\/?$/.test(path)) return "/receipts/{provider}";
-  return matchRoute(path)?.route.path ?? "none";
+  const ofWires = () => wires.map(({ routeOf }) => routeOf?.(path)).find((route) => route !== undefined);
+  return matchRoute(path)?.route.path ?? ofWires() ?? "none";
 }

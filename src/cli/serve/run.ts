@@ -1,14 +1,16 @@
 import type { Server } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { nodeHandler } from "../../../adapters/http/node.js";
+import type { Verifier } from "../../create-verifier.js";
 import { listen, listenFault, urlOf } from "../listen.js";
 import { type ExportedVerifier, verifierOf } from "../module.js";
 import type { DevOutput } from "../start.js";
 import { type Connections, followConnections } from "./connections.js";
 import { createHealth } from "./health.js";
 import { answerRefused } from "./refused.js";
-import { limitedServer, type ServedVerifier, serviceListener } from "./server.js";
+import { limitedServer, serviceListener } from "./server.js";
 import type { ServeSettings } from "./settings.js";
+import { wireOf } from "./wires.js";
 
 /**
  * Serves the verifier that the module exports, until `stop`. Then `/healthz` returns 503, requests in progress are
@@ -65,21 +67,22 @@ interface Listener {
 }
 
 interface Service {
-  readonly verifier: ServedVerifier;
+  readonly verifier: Verifier;
   readonly health: ReturnType<typeof createHealth>;
   readonly main: Listener;
   readonly metrics: Listener | undefined;
 }
 
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
-async function prepare({ module, data, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
+async function prepare({ module, data, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
   const verifier = await verifierOf(module, data, warn);
   if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be served: install the same version in both places");
   const health = createHealth(
     (options) => verifier.ping(options),
     (ok, fault) => tell({ type: "store", ok, ...(fault !== undefined && { fault }) }),
   );
-  const server = limitedServer(serviceListener(verifier, health, tell));
+  const made = wires.map((name) => wireOf(name, verifier));
+  const server = limitedServer(serviceListener(verifier, made, health, tell));
   const connections = followConnections(server);
   answerRefused(server, connections, tell);
   // Builds a verifier that is built at its first use, and logs a store that is down. It may still come up later.
@@ -87,14 +90,14 @@ async function prepare({ module, data, metricsPort }: ServeSettings, tell: (line
   return { verifier, health, main: { server, connections }, metrics: metricsPort === undefined ? undefined : metricsListener(verifier) };
 }
 
-function metricsListener(verifier: ServedVerifier): Listener {
+function metricsListener(verifier: Verifier): Listener {
   const server = limitedServer(nodeHandler(verifier.metricsHandler));
   return { server, connections: followConnections(server) };
 }
 
-function isServed(verifier: ExportedVerifier): verifier is ExportedVerifier & ServedVerifier {
-  const { http, ping, receipts, metricsHandler } = verifier;
-  return http !== undefined && ping !== undefined && receipts !== undefined && metricsHandler !== undefined;
+function isServed(verifier: ExportedVerifier): verifier is Verifier {
+  const { http, verifications, ping, receipts, metricsHandler } = verifier;
+  return http !== undefined && verifications !== undefined && ping !== undefined && receipts !== undefined && metricsHandler !== undefined;
 }
 
 async function open({ server }: Listener, host: string, port: number, option: string): Promise<number> {

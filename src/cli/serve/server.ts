@@ -2,11 +2,9 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { nodeHandler } from "../../../adapters/http/node.js";
 import { pathOf } from "../../../adapters/http/paths.js";
 import type { Verifier } from "../../create-verifier.js";
+import type { HttpHandler } from "../../http/message.js";
 import type { Health } from "./health.js";
 import { followRequest, isHealth, type RequestLine } from "./request-line.js";
-
-/** What the server uses of a verifier. */
-export type ServedVerifier = Pick<Verifier, "http" | "receipts" | "metricsHandler" | "ping" | "close">;
 
 /**
  * Time limits, in milliseconds. Headers: from the first byte, or the start of the connection. Requests: longer than a
@@ -18,12 +16,12 @@ const limits = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeou
 /** A server with time limits, which does not listen yet. */
 export const limitedServer = (listener: RequestListener): Server => createServer(limits, listener);
 
-/** Serves `/v1`, `/receipts/{provider}` and `/healthz`; for other paths the verifier returns 404. */
-export function serviceListener(verifier: ServedVerifier, health: Health, tell: (line: RequestLine) => void): RequestListener {
-  const api = nodeHandler([verifier, verifier.receipts]);
+/** Serves `/v1`, `wires`, `/receipts/{provider}` and `/healthz`; for other paths the verifier returns 404. */
+export function serviceListener(verifier: Verifier, wires: readonly HttpHandler[], health: Health, tell: (line: RequestLine) => void): RequestListener {
+  const api = nodeHandler([verifier, ...wires, verifier.receipts]);
   return (request, response) => {
     const path = pathOf(request.url ?? "/");
-    followRequest(request, response, path, tell);
+    followRequest(request, response, path, wires, tell);
     if (!isHealth(path)) return api(request, response);
     request.resume();
     if (request.method !== "GET" && request.method !== "HEAD") return plain(response.setHeader("allow", "GET, HEAD"), 405, "GET only\n");

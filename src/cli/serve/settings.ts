@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { integer } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { type DataSettings, readData } from "../settings.js";
+import { type WireName, wireNames } from "./wires.js";
 
 /** The settings of `phoneproof serve`. */
 export interface ServeSettings {
@@ -12,6 +13,8 @@ export interface ServeSettings {
   /** Address to listen on. */
   readonly host: string;
   readonly port: number;
+  /** What is served beside `/v1`. */
+  readonly wires: readonly WireName[];
   /** Absent: metrics are not served. */
   readonly metricsPort?: number;
   /** Seconds between a signal and the end of listening. `/healthz` returns 503 during that time. */
@@ -31,6 +34,7 @@ const options = {
   port: { type: "string" },
   host: { type: "string" },
   data: { type: "string" },
+  wires: { type: "string" },
   "metrics-port": { type: "string" },
   drain: { type: "string" },
   grace: { type: "string" },
@@ -55,6 +59,7 @@ export function readServeSettings(args: readonly string[], env: Environment): Se
     ...(data !== undefined && { data }),
     host: values.host ?? defaultHost,
     port,
+    wires: values.wires === undefined ? [] : wiresOf(values.wires),
     ...(metricsPort !== undefined && { metricsPort }),
     drain: values.drain === undefined ? defaultDrain : integer("--drain", values.drain, 0, 300),
     grace: values.grace === undefined ? defaultGrace : integer("--grace", values.grace, 1, 300),
@@ -62,3 +67,12 @@ export function readServeSettings(args: readonly string[], env: Environment): Se
 }
 
 const portOf = (name: string, text: string) => integer(name, text, 0, 65_535);
+
+function wiresOf(text: string): WireName[] {
+  const names = text.split(",").map((name) => {
+    const known = wireNames.find((one) => one === name);
+    if (known === undefined) throw new TypeError(`--wires takes ${wireNames.join(" and ")}, separated by a comma, not "${name}"`);
+    return known;
+  });
+  return [...new Set(names)];
+}

@@ -113,6 +113,7 @@ export function wireHandler<Caller>(http: Pick<HttpHandler, "clock" | "warn" | "
     ...(http.unmountable !== undefined && {
       unmountable: `phoneproof: ${root} is for customers with API keys, and this verifier has none. Give createVerifier the option customers`,
     }),
+    routeOf: (path) => match(path)?.path,
     async handle(request) {
       const requestId = requestIdOf(request);
       const found = match(request.path);

@@ -10,6 +10,7 @@ import memory = require("phoneproof/memory");
 import mongo = require("phoneproof/mongo");
 import postgres = require("phoneproof/postgres");
 import next = require("phoneproof/next");
+import preludeV2 = require("phoneproof/prelude-v2");
 import node = require("phoneproof/node");
 import otpInput = require("phoneproof/otp-input");
 import redis = require("phoneproof/redis");
@@ -49,7 +50,7 @@ node.nodeHandler(verifier);
 next.nextHandlers(verifier);
 express.expressHandlers(verifier);
 fastify.fastifyPlugin(verifier);
-fetch.fetchHandler(verifier);
+fetch.fetchHandler([verifier, preludeV2.preludeV2(verifier)]);
 testing.storeContract();
 export const others = [
   client.createClient,

@@ -3,6 +3,7 @@ import {
   type Clock,
   createVerifier,
   generateApiKey,
+  type HttpHandler,
   type Logger,
   type LookupProvider,
   lazyVerifier,
@@ -32,6 +33,7 @@ import { nodeHandler } from "phoneproof/node";
 import { openTelemetry } from "phoneproof/otel";
 import { type OtpInputElement, type OtpWords, otpWords } from "phoneproof/otp-input";
 import { postgresStore } from "phoneproof/postgres";
+import { preludeV2 } from "phoneproof/prelude-v2";
 import { redisStore } from "phoneproof/redis";
 import { router } from "phoneproof/router";
 import { africasTalkingSender } from "phoneproof/senders/africastalking";
@@ -88,6 +90,10 @@ export const lookups: LookupProvider = lookupChain([]);
 export const providers: readonly ((options: never) => LookupProvider)[] = [httpLookup, telnyxLookup, twilioLookup, vonageLookup];
 export const verifier: Verifier = createVerifier(options);
 
+/** A wire of one's own has what a verifier's own has. */
+const own: HttpHandler = { ...verifier.http, root: "/otp", handle: async () => ({ status: 200, headers: {}, body: "" }) };
+export const mounts = [expressHandlers(verifier), fetchHandler([verifier, verifier.receipts, preludeV2(verifier), own])];
+
 export async function verify(customer_uuid: string, phone_number: string, typed: string): Promise<"valid" | "no"> {
   const { authentication_uuid, status } = await verifier.createAuthentication({ customer_uuid, phone_number, device_type: "WEB" });
   if (status !== "pending") return "no";
@@ -118,6 +124,8 @@ export async function refused(): Promise<void> {
   // @ts-expect-error only of what is valid there is surely a number
   const number: string = (await verifier.check({ authentication_uuid: "", check_code: "" })).phone_number;
   if (number === "") return;
+  // @ts-expect-error what adapters need is no part of what an app sees
+  await verifier.handle({ method: "GET", path: "/v1/check", header: () => undefined, body: async () => ({ kind: "text", text: "" }) });
   // @ts-expect-error no such code
   if (new VerifierError("bad_request", "").code === "teapot") return;
 }

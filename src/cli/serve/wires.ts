@@ -1,0 +1,15 @@
+import type { Verifier } from "../../create-verifier.js";
+import type { HttpHandler } from "../../http/message.js";
+import { preludeV2 } from "../../wires/prelude-v2/index.js";
+
+const wires = {
+  "prelude-v2": preludeV2,
+} as const satisfies Record<string, (verifier: Verifier) => HttpHandler>;
+
+/** A wire that can be served beside `/v1`. */
+export type WireName = keyof typeof wires;
+
+export const wireNames = Object.keys(wires) as WireName[];
+
+/** Makes the handler of a wire. */
+export const wireOf = (name: WireName, verifier: Verifier): HttpHandler => wires[name](verifier);

@@ -1,0 +1,172 @@
+import { randomUUID } from "node:crypto";
+import * as z from "zod";
+import type { StartRequest } from "../../contract/direct.js";
+import type { LookupResponse as Facts, LineType } from "../../contract/lookup.js";
+import type { StartAnswer, VerificationOptions } from "../../contract/verification.js";
+import type { Verifier } from "../../create-verifier.js";
+import { VerifierError } from "../../errors.js";
+import type { HttpHandler, HttpResponse } from "../../http/message.js";
+import { optionFaults, plainWords } from "../../options/option-faults.js";
+import { answer, type WireCall, wireHandler } from "../kit/wire.js";
+import { tooMany, translated, unknownPath } from "./errors.js";
+import { verificationId } from "./ids.js";
+import { CheckRequest, CreateRequest, deviceTypes, parse } from "./requests.js";
+import type { CheckResponse, CreateResponse, LookupResponse } from "./responses.js";
+
+export { authenticationUuidOf } from "./ids.js";
+
+export interface PreludeV2Options {
+  /**
+   * The `line_type` that lookup returns if neither the numbering plan nor a lookup provider knows it, as for all of
+   * North America. Programs take `unknown` for a number that cannot receive codes. Default `"mobile"`.
+   */
+  readonly ambiguousLineType?: "mobile" | "unknown" | undefined;
+}
+
+const Options = z.strictObject({ ambiguousLineType: z.enum(["mobile", "unknown"], 'must be "mobile" or "unknown"').default("mobile") });
+
+/**
+ * Makes the handler of the Prelude Verify v2 API, for its SDKs and clients: `app.use(expressHandlers([verifier,
+ * preludeV2(verifier)]))` serves `/v2/verification`, `/v2/verification/check` and `/v2/lookup/{phone_number}`. Throws
+ * `VerifierError` `invalid_options`.
+ */
+export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): HttpHandler {
+  const read = Options.safeParse(options, { error: plainWords });
+  if (!read.success) throw new VerifierError("invalid_options", `phoneproof: ${optionFaults(read.error, ["preludeV2"], "preludeV2").join("; ")}`);
+  const { ambiguousLineType } = read.data;
+
+  const create = async (call: WireCall<string>) => {
+    const body = await call.json();
+    const request = parse(CreateRequest, body);
+    const started = await verifier.verifications.start(toStart(request, call.caller), callOptions(call, body)).catch(blocked);
+    const correlationId = "blocked" in started ? request.metadata?.correlation_id : started.correlation_id;
+    return answer(200, { ...outcomeOf(started), ...metadata(correlationId), request_id: call.requestId });
+  };
+
+  const check = async (call: WireCall<string>) => {
+    const body = await call.json();
+    const { target, code } = parse(CheckRequest, body);
+    const named = { customer_uuid: call.caller, phone_number: target.value, check_code: code };
+    const checked = await verifier.verifications.check(named, callOptions(call, body));
+    if (checked.status === "rate_limited") throw tooMany("too_many_checks", "The code was wrong too often. Start another verification.");
+    const { authentication_uuid: id, correlation_id } = checked.status === "not_found" ? noVerification() : checked;
+    return answer(200, { id: verificationId(id), status: checkStatuses[checked.status], ...metadata(correlation_id), request_id: call.requestId });
+  };
+
+  const lookup = async ({ caller, params }: WireCall<string>) =>
+    answer(200, toLookup(await verifier.lookup({ customer_uuid: caller, phone_number: params.phone_number as string }), ambiguousLineType));
+
+  return wireHandler<string>(verifier.http, {
+    root: "/v2",
+    routes: {
+      "/v2/verification": { POST: create },
+      "/v2/verification/check": { POST: check },
+      "/v2/lookup/{phone_number}": { GET: lookup },
+      "/v2/watch/event": { POST: noted },
+      "/v2/watch/feedback": { POST: noted },
+    },
+    // The vendor's examples of a base address end with /v2/, and the SDKs' paths begin with it.
+    rewrite: (path) => path.replace(/^\/v2\/v2\//, "/v2/"),
+    unknownPath,
+    authenticate: (request) => verifier.customerOf(/^bearer +(\S+) *$/i.exec(request.header("authorization") ?? "")?.[1]),
+    translate: (error, request) => translated(error, request.header("authorization")),
+    errorBody: ({ code, message, details }, request_id) => ({ code, message, ...details, request_id }),
+  });
+}
+
+/** Some clients need an id even where there is no verification. */
+const noVerification = (): { readonly authentication_uuid: string; readonly correlation_id?: string } => ({ authentication_uuid: randomUUID() });
+
+const metadata = (correlation_id: string | undefined) => (correlation_id === undefined ? {} : { metadata: { correlation_id } });
+
+/** Programs report to these calls beside their verifications; nothing is done. */
+const noted = ({ requestId }: WireCall<string>): HttpResponse => answer(200, { status: "success", request_id: requestId });
+
+function toStart({ target, metadata = {}, options = {}, signals = {} }: CreateRequest, customer_uuid: string): StartRequest {
+  const { app_version, device_id, device_model, device_platform, ip, os_version } = signals;
+  const platform = options.app_realm === undefined ? device_platform : "android";
+  return {
+    customer_uuid,
+    phone_number: target.value,
+    app_realm: options.app_realm?.value,
+    app_version,
+    callback_form: "prelude-v2",
+    callback_url: options.callback_url,
+    code_length: options.code_size,
+    correlation_id: metadata.correlation_id,
+    device_id,
+    device_model,
+    device_type: platform && deviceTypes[platform],
+    ip,
+    locale: options.locale,
+    os_version,
+  };
+}
+
+/** The SDKs send no idempotency key, but count the tries of a request. */
+function callOptions({ header }: WireCall<string>, body: unknown): VerificationOptions {
+  const tries = header("x-stainless-retry-count");
+  return {
+    scope: "prelude-v2",
+    idempotencyKey: header("idempotency-key"),
+    repeat: tries === undefined ? undefined : { request: JSON.stringify(body), isRepeat: Number(tries) > 0 },
+  };
+}
+
+type Reason = NonNullable<CreateResponse["reason"]>;
+type Blocked = { readonly blocked: Reason };
+
+/** Errors that are a status here. */
+function blocked(error: unknown): Blocked {
+  if (error instanceof VerifierError && error.code === "blocked_number") return { blocked: "in_block_list" };
+  if (error instanceof VerifierError && error.code === "invalid_line") return { blocked: "invalid_phone_line" };
+  throw error;
+}
+
+/** The body of a create. */
+function outcomeOf(started: StartAnswer | Blocked): Omit<CreateResponse, "metadata" | "request_id"> {
+  const refused = (id: string, reason: Reason) => ({ id: verificationId(id), status: "blocked" as const, method: "message" as const, reason });
+  if ("blocked" in started) return refused(noVerification().authentication_uuid, started.blocked);
+  const { authentication_uuid: id, status, attempt, is_open, next_retry_at } = started;
+  switch (status) {
+    case "pending":
+      return { id: verificationId(id), status: attempt > 1 ? "retry" : "success", method: "message", channels: ["sms"] };
+    case "denied":
+      throw tooMany("premature_retry", `The next message can be requested ${next_retry_at === undefined ? "later" : `at ${next_retry_at}`}.`);
+    case "rate_limited":
+      if (is_open) throw tooMany("too_many_attempts", "No more messages can be requested for this number now. The last codes can still be checked.");
+      return refused(id, "repeated_attempts");
+    case "spam_detected":
+      return refused(id, "suspicious");
+  }
+}
+
+const checkStatuses = {
+  valid: "success",
+  invalid: "failure",
+  without_attempt: "expired_or_not_found",
+  not_found: "expired_or_not_found",
+} satisfies Record<string, CheckResponse["status"]>;
+
+const lineTypes: Readonly<Record<Exclude<LineType, "Unknown">, LookupResponse["line_type"]>> = {
+  FixedLine: "fixed_line",
+  Mobile: "mobile",
+  TollFree: "toll_free",
+  PremiumRate: "premium_rate",
+  SharedCost: "shared_cost",
+  Voip: "voip",
+  Pager: "pager",
+  VoiceMail: "voice_mail",
+  UniversalAccess: "universal_access",
+  Service: "service",
+};
+
+function toLookup({ line_type, carrier, mcc, mnc, number_ported, ...same }: Facts, ambiguous: LookupResponse["line_type"]): LookupResponse {
+  const network = { carrier_name: carrier, mcc, mnc };
+  return {
+    ...same,
+    line_type: line_type === "Unknown" ? ambiguous : lineTypes[line_type],
+    network_info: Object.values(network).some((known) => known !== undefined) ? network : undefined,
+    flags: number_ported === true ? ["ported"] : undefined,
+  };
+}

@@ -1,0 +1,83 @@
+import type * as z from "zod";
+import { type Json, jsonContent, reference, schemaOf, stringHeader } from "../../http/openapi.js";
+import { CheckRequest, CreateRequest } from "./requests.js";
+import { CheckResponse, CreateResponse, ErrorResponse, LookupResponse, NotedResponse } from "./responses.js";
+
+const requests: Readonly<Record<string, z.ZodType>> = { CreateRequest, CheckRequest };
+const responses: Readonly<Record<string, z.ZodType>> = { CreateResponse, CheckResponse, LookupResponse, NotedResponse, Error: ErrorResponse };
+
+const error = (description: string, headers?: Json): Json => ({
+  description,
+  ...(headers !== undefined && { headers }),
+  content: jsonContent(reference("Error")),
+});
+
+function operation(operationId: string, summary: string, response: string, more: Json): Json {
+  return {
+    operationId,
+    summary,
+    ...more,
+    responses: {
+      "200": { description: "Handled; the outcome is in `status`.", content: jsonContent(reference(response)) },
+      "400": error("The request is wrong: see `code` and `param`."),
+      "401": error("missing_api_key or invalid_api_key."),
+      "429": error("premature_retry, too_many_attempts or too_many_checks. Not to be repeated by a client.", { "x-should-retry": stringHeader("false") }),
+      "500": error("internal."),
+      "503": error("The store cannot answer: internal.", { "Retry-After": stringHeader("Seconds to wait.") }),
+    },
+  };
+}
+
+const body = (schema: string): Json => ({ requestBody: { required: true, content: jsonContent(reference(schema)) } });
+
+const tries: Json = {
+  name: "x-stainless-retry-count",
+  in: "header",
+  required: false,
+  description: "0 in the first try of a request, 1 and more in its repeats, which return the result of the first.",
+  schema: { type: "string" },
+};
+const idempotencyKey: Json = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "The same key and body return the same result without a second message or a second count.",
+  schema: { type: "string", minLength: 1, maxLength: 255 },
+};
+const parameters = [tries, idempotencyKey];
+
+/** Returns the OpenAPI 3.1 document of this wire, generated from the schemas that parse its requests. `version`: the package's. */
+export function preludeV2Document(version: string): Json {
+  const schemas = {
+    ...Object.fromEntries(Object.entries(requests).map(([name, schema]) => [name, schemaOf(schema, "input")])),
+    ...Object.fromEntries(Object.entries(responses).map(([name, schema]) => [name, schemaOf(schema, "output")])),
+  };
+  const number: Json = { name: "phone_number", in: "path", required: true, schema: { type: "string" }, example: "+14155552671" };
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "phoneproof, Prelude Verify v2",
+      version,
+      description: "What phoneproof serves of the Prelude Verify v2 API. Other routes return 404 with what does their work, wrong methods 405.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    security: [{ apiKey: [] }],
+    paths: {
+      "/v2/verification": {
+        post: operation("createVerification", "Send a code, or another one in the open verification", "CreateResponse", {
+          parameters,
+          ...body("CreateRequest"),
+        }),
+      },
+      "/v2/verification/check": {
+        post: operation("checkVerification", "Check the code that the user entered", "CheckResponse", { parameters, ...body("CheckRequest") }),
+      },
+      "/v2/lookup/{phone_number}": {
+        get: operation("lookup", "Return what is known about a phone number", "LookupResponse", { parameters: [number] }),
+      },
+      "/v2/watch/event": { post: operation("sendEvents", "Does nothing", "NotedResponse", {}) },
+      "/v2/watch/feedback": { post: operation("sendFeedbacks", "Does nothing", "NotedResponse", {}) },
+    },
+    components: { securitySchemes: { apiKey: { type: "http", scheme: "bearer" } }, schemas },
+  };
+}
