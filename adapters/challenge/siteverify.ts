@@ -1,12 +1,13 @@
 import type { Challenge } from "../../src/ports/challenge.js";
 import { parseJson, pick } from "../kit/json.js";
 import { type OptionNames, optionFault, requireText } from "../kit/option-fault.js";
+import { readText } from "../kit/transport.js";
 
 /** The part of `fetch` that the challenges use; the global `fetch` and compatible clients match it. */
 export type Fetch = (
   url: string,
   init: { readonly method: string; readonly headers: Record<string, string>; readonly body: string; readonly redirect: "manual"; readonly signal: AbortSignal },
-) => Promise<{ readonly status: number; text(): Promise<string> }>;
+) => Promise<{ readonly status: number; readonly body?: ReadableStream<Uint8Array> | null; text(): Promise<string> }>;
 
 /** Options of every challenge provider. */
 export interface SiteverifyOptions {
@@ -86,7 +87,8 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
       try {
         const response = await fetch(address, { method: "POST", headers, body: form.toString(), redirect: "manual", signal: until });
         status = response.status;
-        text = await response.text();
+        text = response.body ? await readText({ status, body: response.body }) : await response.text();
+        until.throwIfAborted();
       } catch (error) {
         throw new Error(`${name}: no answer from the provider: ${until.aborted ? "the time was over" : causeOf(error)}`);
       }

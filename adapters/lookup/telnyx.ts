@@ -52,12 +52,13 @@ export function telnyxLookup(options: TelnyxLookupOptions): LookupProvider {
       const data = pick(json, "data");
       if (!isRecord(data)) return undefined;
       const moved = ported.get(pick(data, "portability", "ported_status"));
+      const { mobile_country_code: mcc, mobile_network_code: mnc } = isRecord(data["carrier"]) ? data["carrier"] : {};
       const named = fact("carrier", pick(data, "carrier", "name"));
       return {
         ...(named.carrier === undefined ? fact("carrier", pick(data, "carrier", "normalized_carrier")) : named),
         ...lineTypeOf(lineTypes, pick(data, "carrier", "type")),
-        ...fact("mcc", pick(data, "carrier", "mobile_country_code")),
-        ...fact("mnc", pick(data, "carrier", "mobile_network_code")),
+        // Without a country code the network code is Telnyx' own number.
+        ...(/^\d{3}$/.test(String(mcc)) && { ...fact("mcc", mcc), ...fact("mnc", mnc) }),
         ...(moved !== undefined && { number_ported: moved }),
       };
     },

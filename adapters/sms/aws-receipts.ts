@@ -8,7 +8,7 @@ import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sn
 /** The `Context` key under which the sender puts our reference; events repeat it. */
 export const contextKey = "phoneproof";
 
-const words: StatusWords = new Map([
+const textWords = [
   ["text_queued", "submitted"],
   ["text_pending", "in_transit"],
   ["text_sent", "in_transit"],
@@ -24,6 +24,14 @@ const words: StatusWords = new Map([
   ["text_spam", "undeliverable"],
   ["text_ttl_expired", "undeliverable"],
   ["text_unknown", "unknown"],
+] as const;
+
+/** RCS uses the same words, and more: a message that was read arrived, and one that falls back goes on as a text. */
+const words: StatusWords = new Map([
+  ...textWords,
+  ...textWords.map(([word, status]) => [word.replace("text_", "rcs_"), status] as const),
+  ["rcs_read", "delivered"],
+  ["rcs_fallback", "in_transit"],
 ]);
 
 /**
@@ -33,7 +41,8 @@ const words: StatusWords = new Map([
  * docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html).
  * A subscription to our URL is confirmed automatically.
  * "Depending on the destination country the TEXT_DELIVERED and TEXT_SUCCESSFUL events may be used interchangeably": a
- * final TEXT_SUCCESSFUL counts as delivered, any other as in transit.
+ * final TEXT_SUCCESSFUL counts as delivered, any other as in transit. Messages from a pool, or without a sender, may go
+ * by RCS, whose events begin with `RCS_` ("RCS message events", .../latest/userguide/rcs-events.html).
  *
  * @param options.topicArn The accepted topic or topics: SNS signs messages of any account's topic.
  * @param options.fetch Fetches certificates and confirms subscriptions. Default: the global `fetch`.
@@ -71,13 +80,14 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
       const event = parseJson(sns.message);
       const eventType = pick(event, "eventType");
       // Voice and media events may use the same topic.
-      if (typeof eventType === "string" && !eventType.startsWith("TEXT_")) return { receipts: [] };
+      if (typeof eventType === "string" && !/^(TEXT|RCS)_/.test(eventType)) return { receipts: [] };
+      const word = typeof eventType === "string" && /^RCS_\w*FALLBACK/.test(eventType) ? "RCS_FALLBACK" : eventType;
       const at = pick(event, "eventTimestamp");
-      const undelivered = typeof eventType === "string" && words.get(eventType.toLowerCase()) === "undeliverable";
+      const undelivered = typeof word === "string" && words.get(word.toLowerCase()) === "undeliverable";
       return readReport(
         {
           messageId: pick(event, "messageId"),
-          status: eventType === "TEXT_SUCCESSFUL" && pick(event, "isFinal") === true ? "TEXT_DELIVERED" : eventType,
+          status: /^(TEXT|RCS)_SUCCESSFUL$/.test(String(word)) && pick(event, "isFinal") === true ? "TEXT_DELIVERED" : word,
           at: typeof at === "number" ? at : undefined,
           error: undelivered ? pick(event, "messageStatus") : undefined,
           reference: pick(event, "context", contextKey),

@@ -85,6 +85,7 @@ const words: StatusWords = new Map([
   ["sending", "submitted"],
   ["sent", "in_transit"],
   ["delivered", "delivered"],
+  ["partially_delivered", "delivered"],
   ["read", "delivered"],
   ["undelivered", "undeliverable"],
   ["failed", "undeliverable"],

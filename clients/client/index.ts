@@ -155,8 +155,10 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
       const { status = 502, retry_after = 0.25 } = failed;
       if (!left-- || status < 502 || status > 504 || retry_after > 5) throw failed;
       await new Promise((resolve) => {
-        setTimeout(resolve, retry_after * 1000);
-        signal?.addEventListener("abort", resolve);
+        const over = new AbortController();
+        const go = () => resolve(over.abort());
+        setTimeout(go, retry_after * 1000);
+        signal?.addEventListener("abort", go, over);
       });
     }
   }

@@ -12,7 +12,12 @@ const news: readonly string[] = ["status", "next-retry-at", "remaining-checks", 
 const over = /^(valid|already_validated|expired_auth|rate_limited|spam_detected|no_attempt|without_attempt)$/;
 
 /** Statuses that are not errors. */
-const tones: Readonly<Record<string, string>> = { pending: "info", approved: "info", denied: "info", valid: "success" };
+const tones: ReadonlyMap<string, string> = new Map([
+  ["pending", "info"],
+  ["approved", "info"],
+  ["denied", "info"],
+  ["valid", "success"],
+]);
 
 /** Milliseconds until the button is enabled again, unless a response sets another time. */
 const pressPause = 3_000;
@@ -119,7 +124,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     const then = Date.parse(created_at ?? "");
     if (!Number.isNaN(then)) this.#skew = then - Date.now();
     const told = status ?? "";
-    this.status = carrier_refused && tones[told] === "info" ? "carrier_refused" : told;
+    this.status = carrier_refused && tones.get(told) === "info" ? "carrier_refused" : told;
     // A fact that the response lacks keeps its value.
     this.nextRetryAt = next_retry_at ?? this.nextRetryAt;
     this.remainingChecks = remaining_checks ?? this.remainingChecks;
@@ -333,7 +338,7 @@ export class OtpInput extends reflecting(HTMLElement) {
       this.#say(this.#words.textContent, this.#tries.textContent, this.#waiting ? this.#resend.textContent : "");
       if (this.#wrong && this.shadowRoot?.activeElement === this.#input) this.select();
       if (over.test(this.#told)) this.#hush();
-      else if (tones[this.#told] === "info") this.#listen();
+      else if (tones.get(this.#told) === "info") this.#listen();
     });
   }
 
@@ -341,7 +346,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#lang = languageOf(languageAbove(this));
     const words = wordsOf(this.#lang);
     const told = this.#told;
-    const tone = told === "" ? "" : (tones[told] ?? "error");
+    const tone = told === "" ? "" : (tones.get(told) ?? "error");
     this.#root.lang = this.#lang;
     this.#label.hidden = this.label === "";
     this.#label.textContent = this.label;

@@ -51,6 +51,7 @@ export default defineConfig({
       {
         text: "Migrate",
         items: [
+          page("From Prelude v2", "migrate/prelude-v2"),
           page("From Prelude v1 or Ding", "migrate/prelude"),
           page("From Twilio Verify", "migrate/twilio"),
           page("From hand-written codes", "migrate/hand-written"),

@@ -55,7 +55,7 @@ async function post({ clock, settings, callbackSender, webhookSecrets }: Deliver
   try {
     const answer: unknown = await withTimeout(clock, deliveryTimeout, async () =>
       callbackSender.post({
-        ...toWebhook(auth, event, await webhookSecrets(auth.customer), settings.fullNumber, clock.now()),
+        ...toWebhook(auth, event, await webhookSecrets(auth.customer), settings.fullNumber, clock.now(), settings.rsaPrivateKey),
         url: auth.callbackUrl as string,
         customer: auth.customer,
         timeout: deliveryTimeout,

@@ -1,9 +1,9 @@
-import { createHmac } from "node:crypto";
-import type { DeliveryStatusEvent } from "../contract/callback.js";
+import { constants, createHmac, type KeyObject, sign } from "node:crypto";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import { maskNumber } from "../domain/phone-number.js";
-import { base36, timestamp } from "../domain/time.js";
+import { base36 } from "../domain/time.js";
 import { isWebhookSecret, webhookSecretForm } from "../options/webhook-secret.js";
+import { bodies } from "./forms.js";
 
 /** A signed delivery, ready to post. */
 export interface Webhook {
@@ -14,12 +14,14 @@ export interface Webhook {
 /**
  * "signed after Standard Webhooks (… several secrets while rotating), the id constant over redeliveries"
  * (docs/contract.md#callback-signature). `secrets`: `whsec_<base64>`. `now`: milliseconds since the epoch. Throws if
- * there is no secret, or if one is too weak: nothing is sent that anyone could have signed.
+ * there is no secret, or if one is too weak: nothing is sent that anyone could have signed. `rsaKey`: signs the form of
+ * Prelude v2 too, as that API does.
  */
-export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number): Webhook {
+export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number, rsaKey?: KeyObject): Webhook {
   if (secrets.length === 0 || !secrets.every(isWebhookSecret))
     throw new Error(`every secret that signs a callback must be ${webhookSecretForm}, and there must be one`);
-  const body = JSON.stringify(toPayload(auth, event, fullNumber));
+  const { callbackForm: form = "phoneproof" } = auth;
+  const body = JSON.stringify(bodies[form](auth, event, fullNumber ? auth.number : maskNumber(auth.number)));
   // With an idempotency key, an id can be reused after its record ends: the creation time makes it unique.
   const id = `msg_${auth.id}_${base36(auth.createdAt)}_${event.sequence}`;
   const seconds = String(Math.floor(now / 1000));
@@ -36,25 +38,15 @@ export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: rea
       "webhook-id": id,
       "webhook-timestamp": seconds,
       "webhook-signature": signatures.join(" "),
+      ...(form === "prelude-v2" && rsaKey !== undefined && { "x-webhook-signature": `rsassa-pss-sha256=${rsaSignature(rsaKey, body)}` }),
     },
     body,
   };
 }
 
-function toPayload(auth: Authentication, event: OutboxEvent, fullNumber: boolean): DeliveryStatusEvent {
-  return {
-    type: "delivery_status",
-    timestamp: timestamp(event.at),
-    data: {
-      authentication_uuid: auth.id,
-      sequence: event.sequence,
-      attempt: event.attempt,
-      phone_number: fullNumber ? auth.number : maskNumber(auth.number),
-      status: event.status,
-      ...(event.route !== undefined && { route: event.route }),
-      ...(event.error !== undefined && { error: event.error }),
-    },
-  };
+function rsaSignature(key: KeyObject, body: string): string {
+  const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+  return sign("sha256", Buffer.from(body), { key, ...padding }).toString("base64url");
 }
 
 /**

@@ -5,6 +5,10 @@ import { described, Timestamp, Uuid } from "./fields.js";
 export const deliveryStatuses = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
+/** The forms of callbacks: our own, and that of the Prelude Verify v2 API (docs/contract.md#callback-forms). */
+export const callbackForms = ["phoneproof", "prelude-v2"] as const;
+export type CallbackForm = (typeof callbackForms)[number];
+
 /** What a delivery-status callback tells of one message. */
 export interface DeliveryStatusData {
   /** The authentication whose message it was. */

@@ -1,4 +1,5 @@
 import type { AuthenticationResponse, DeviceType } from "./authentication.js";
+import type { CallbackForm } from "./callback.js";
 import type { CheckStatus } from "./check.js";
 import type { RetryResponse } from "./retry.js";
 
@@ -46,6 +47,10 @@ export interface StartRequest extends CreateAuthenticationRequest {
   readonly locale?: string | undefined;
   /** Digits of the code, 4 to 10, if the guess budget allows it. Default: the policy's `codeLength`. */
   readonly code_length?: number | undefined;
+  /** Your own reference, 1 to 128 printable characters. Stored with the verification, and returned by its calls and callbacks. */
+  readonly correlation_id?: string | undefined;
+  /** The form of the bodies that `callback_url` receives. Default `phoneproof`. */
+  readonly callback_form?: CallbackForm | undefined;
 }
 
 /** Argument of `verifications.get` and `verifications.cancel`: a number, or an id that `start` returned. */
@@ -94,6 +99,12 @@ export interface StatsRequest extends ForCustomer {
   readonly from: string | Date;
   /** A Date or an ISO 8601 timestamp, later than `from`. */
   readonly to: string | Date;
+}
+
+/** What the caller gave to recognize a verification by. */
+export interface Correlated {
+  /** The `correlation_id` of the start; absent if it had none. */
+  readonly correlation_id?: string;
 }
 
 /** What remains of an authentication when the call returns. */
@@ -159,7 +170,7 @@ export type CheckAnswer =
       readonly phone_number?: string;
     });
 
-interface CheckFields extends Standing {
+interface CheckFields extends Standing, Correlated {
   /** The authentication that was checked. */
   readonly authentication_uuid: string;
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { CreateAuthenticationRequest } from "./authentication.js";
+import { CreateAuthenticationRequest, printableForm } from "./authentication.js";
+import { callbackForms } from "./callback.js";
 import { CheckRequest } from "./check.js";
 import type * as direct from "./direct.js";
 import { PhoneNumber, Uuid } from "./fields.js";
@@ -13,6 +14,9 @@ export const StartRequest = z.object({
   ...CreateAuthenticationRequest.shape,
   locale: locale.optional(),
   code_length: z.int(length).min(4, length).max(10, length).optional(),
+  // "stored with the verification" (docs/contract.md#correlation-id)
+  correlation_id: z.string("must be a string").regex(printableForm, "must be 1 to 128 printable characters").optional(),
+  callback_form: z.enum(callbackForms, `must be ${callbackForms.join(" or ")}`).optional(),
 });
 export type StartRequest = z.infer<typeof StartRequest>;
 
@@ -66,7 +70,7 @@ export interface Verifications {
 }
 
 /** Result of `verifications.start`. */
-export interface StartAnswer extends direct.Standing, direct.MessageFate {
+export interface StartAnswer extends direct.Standing, direct.MessageFate, direct.Correlated {
   /** The verification: the same id for each message in it, another one for the next. */
   readonly authentication_uuid: string;
   /** The number in canonical E.164 form. */
@@ -88,21 +92,22 @@ export interface StartAnswer extends direct.Standing, direct.MessageFate {
 
 /** Result of `verifications.check`. **Only `valid` is success.** */
 export type VerificationCheckAnswer =
-  | (direct.Standing & {
-      /**
-       * `valid`: the code is right; returned once. `invalid`: a wrong code. `rate_limited`: no tries left.
-       * `without_attempt`: no code was sent.
-       */
-      readonly status: "valid" | "invalid" | "rate_limited" | "without_attempt";
-      readonly authentication_uuid: string;
-      /** The number in canonical E.164 form; bind what you unlock to it. */
-      readonly phone_number: string;
-    })
+  | (direct.Standing &
+      direct.Correlated & {
+        /**
+         * `valid`: the code is right; returned once. `invalid`: a wrong code. `rate_limited`: no tries left.
+         * `without_attempt`: no code was sent.
+         */
+        readonly status: "valid" | "invalid" | "rate_limited" | "without_attempt";
+        readonly authentication_uuid: string;
+        /** The number in canonical E.164 form; bind what you unlock to it. */
+        readonly phone_number: string;
+      })
   /** No verification is open: none was started, or it was verified, canceled or has expired. */
   | { readonly status: "not_found" };
 
 /** A verification, as `get` and `cancel` return it. */
-export interface VerificationAnswer extends direct.Standing {
+export interface VerificationAnswer extends direct.Standing, direct.Correlated {
   readonly authentication_uuid: string;
   /** The number in canonical E.164 form; masked once the verification has ended, unless the request named it. */
   readonly phone_number: string;

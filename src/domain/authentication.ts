@@ -1,5 +1,5 @@
 import type { AuthenticationStatus, DeviceType } from "../contract/authentication.js";
-import type { DeliveryStatus } from "../contract/callback.js";
+import type { CallbackForm, DeliveryStatus } from "../contract/callback.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
 import { maskNumber } from "./phone-number.js";
@@ -111,6 +111,9 @@ export interface Authentication {
   readonly deviceType?: DeviceType | undefined;
   readonly appRealm?: string | undefined;
   readonly callbackUrl?: string | undefined;
+  readonly callbackForm?: CallbackForm | undefined;
+  /** The caller's own reference. */
+  readonly correlationId?: string | undefined;
   /**
    * When the newest send should be settled; after that, a worker settles it as `unknown`. Set only if a callback must
    * report it.

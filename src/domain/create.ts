@@ -17,6 +17,8 @@ export type NewAuthentication = Pick<
   | "deviceType"
   | "appRealm"
   | "callbackUrl"
+  | "callbackForm"
+  | "correlationId"
   | "locale"
   | "codeLength"
   | "starts"

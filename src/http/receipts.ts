@@ -56,7 +56,7 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
 
 async function settle(messages: Messages, provider: string, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
   if ("refused" in reading) {
-    messages.logger.warn({ refused: reading.refused, reason: reading.reason }, "a carrier's receipt was refused");
+    messages.monitor.throttledLog.warn({ provider, refused: reading.refused, reason: reading.reason }, `a receipt of ${provider} was rejected`);
     throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was refused: ${reading.reason}`);
   }
   const { receipts, vouched, reply } = reading;

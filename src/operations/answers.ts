@@ -1,5 +1,5 @@
 import type { CheckStatus } from "../contract/check.js";
-import type { AuthenticationAnswer, CheckAnswer, RetryAnswer, Standing } from "../contract/direct.js";
+import type { AuthenticationAnswer, CheckAnswer, Correlated, RetryAnswer, Standing } from "../contract/direct.js";
 import type { RetryStatus } from "../contract/retry.js";
 import { type Authentication, hasNumber, isCarrierRefused } from "../domain/authentication.js";
 import { checksLeft } from "../domain/check.js";
@@ -42,10 +42,14 @@ export function toRetryAnswer(auth: Authentication, status: RetryStatus, fired: 
 
 /** The result of check. `auth`: the authentication after it. */
 export function toCheckAnswer(auth: Authentication, status: CheckStatus, policy: Policy, now: number): CheckAnswer {
-  const standing = standingOf(auth, policy, now);
+  const standing = { ...standingOf(auth, policy, now), ...correlated(auth) };
   if (status === "valid") return { authentication_uuid: auth.id, status, phone_number: auth.number, ...standing };
   const phone_number = disclosedNumber(auth, status);
   return { authentication_uuid: auth.id, status, ...(phone_number !== undefined && { phone_number }), ...standing };
+}
+
+export function correlated({ correlationId }: Authentication): Correlated {
+  return correlationId === undefined ? {} : { correlation_id: correlationId };
 }
 
 /** What an authentication has left, as returned by direct calls. */

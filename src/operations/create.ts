@@ -68,6 +68,8 @@ export async function begin(
       deviceType: request.device_type,
       appRealm: request.app_realm,
       callbackUrl: request.callback_url,
+      callbackForm: request.callback_form,
+      correlationId: request.correlation_id,
       locale: request.locale,
       codeLength: request.code_length,
     },

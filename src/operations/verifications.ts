@@ -18,7 +18,7 @@ import { timestamp } from "../domain/time.js";
 import { stateOf } from "../domain/verification.js";
 import { VerifierError } from "../errors.js";
 import { ownNumber } from "../messages/number-windows.js";
-import { standingOf, toAuthenticationAnswer } from "./answers.js";
+import { correlated, standingOf, toAuthenticationAnswer } from "./answers.js";
 import { check } from "./check.js";
 import type { Context } from "./context.js";
 import { begin } from "./create.js";
@@ -66,6 +66,7 @@ export async function start(context: Context, account: Account, request: StartRe
       attempt,
       is_open: stateOf(auth, now, policy) === "open",
       ...standingOf(auth, policy, now),
+      ...correlated(auth),
       ...(carrier_refused !== undefined && { carrier_refused }),
       ...(retry_after !== undefined && { retry_after }),
     };
@@ -111,6 +112,7 @@ export async function start(context: Context, account: Account, request: StartRe
         amended: (auth) => ({
           ...auth,
           locale: request.locale ?? auth.locale,
+          correlationId: request.correlation_id ?? auth.correlationId,
           ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
         }),
       },
@@ -198,6 +200,7 @@ function toVerificationAnswer({ clock }: Context, { policy }: Account, auth: Aut
     attempts: auth.attempts,
     sends: auth.sends.map(({ attempt, at }) => ({ attempt, at: timestamp(at) })),
     ...standingOf(auth, policy, now),
+    ...correlated(auth),
   };
 }
 

@@ -39,6 +39,7 @@ function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock
     ...same,
     ...delivery,
     waitUntil: delivery.waitUntil,
+    rsaPrivateKey: delivery.rsaPrivateKey,
     deliver,
     callbackConcurrency,
     pepper,

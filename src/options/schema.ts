@@ -10,6 +10,7 @@ import { customerSchemas } from "./customers.js";
 import { callable, checkedText, duration, flag, interval, methods, object, orUnready, secondsOrNone, secondsUpTo, text, whole, wholeIn } from "./fields.js";
 import { told, toldOfEach } from "./option-faults.js";
 import { policySchema } from "./policy.js";
+import { privateKeyOf, rsaKeyFault } from "./rsa-key.js";
 import { secretFault } from "./secret.js";
 import type { CallbackOptions, ReceiptOptions, VerifierOptions } from "./types.js";
 
@@ -203,6 +204,7 @@ function callbacksSchema() {
   return object({
     allowOrigins: z.array(origin, "must be a list of origins").default([]),
     fullNumber: flag().default(false),
+    rsaPrivateKey: checkedText(rsaKeyFault).transform(privateKeyOf).optional(),
     worker: flag().default(true),
     pollInterval: duration(5, interval()),
     concurrency: concurrency.prefault({}),

@@ -76,6 +76,11 @@ export interface CallbackOptions {
   readonly allowOrigins?: readonly string[] | undefined;
   /** Whether callbacks carry the whole phone number. Default false: masked. */
   readonly fullNumber?: boolean | undefined;
+  /**
+   * RSA private key in PEM form, 2048 bits or more: also signs callbacks of the form `prelude-v2` as that API does.
+   * Default: they are signed like all others only.
+   */
+  readonly rsaPrivateKey?: string | undefined;
   /** Whether this process delivers callbacks. Default true. Set false if another process or `flush()` does. */
   readonly worker?: boolean | undefined;
   /** Seconds between two searches for due callbacks, up to a day. Default 5. */

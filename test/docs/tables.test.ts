@@ -71,6 +71,7 @@ describe("docs/options.md: the table of defaults", () => {
       challenge: undefined,
       receiptSources: [],
       allowOrigins: [],
+      rsaPrivateKey: undefined,
       pepper: undefined,
       receiptBase: undefined,
       waitUntil: undefined,

@@ -46,7 +46,8 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
         expect(valid + invalid).toBeGreaterThan(0);
         expect(invalid).toBeLessThanOrEqual(5);
         expect(valid).toBe(invalid === 5 ? 0 : 1);
-        expect(count(outcome, valid ? "already_validated" : "rate_limited")).toBe(1_000 - valid - invalid);
+        // In two steps, a guess may meet those that others have claimed and not yet given back (docs/contract.md#two-steps).
+        expect((valid && count(outcome, "already_validated")) + count(outcome, "rate_limited")).toBe(1_000 - valid - invalid);
       }
       console.log(`4 × 250 checks, wrong codes judged + valid, round by round: ${judged.join(" ")}`);
     }, 300_000);

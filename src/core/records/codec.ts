@@ -1,5 +1,5 @@
 import { authenticationStatuses, deviceTypes } from "../../contract/authentication.js";
-import { deliveryStatuses } from "../../contract/callback.js";
+import { callbackForms, deliveryStatuses } from "../../contract/callback.js";
 import type { Authentication, KeyedCheck, KeyedStart, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
 import { isInSlot } from "../../domain/slot.js";
@@ -151,6 +151,8 @@ const fields: Table<Kept> = {
   canceled: mark("C"),
   locale: maybe(text("L")),
   codeLength: maybe(count("N", 0)),
+  callbackForm: maybe(oneOf("F", callbackForms)),
+  correlationId: maybe(text("R")),
 };
 
 /** The key of the last digits of an id that is not the record's. */

@@ -16,6 +16,7 @@ export function tooMany(code: "premature_retry" | "too_many_attempts" | "too_man
 /** The verifier's fields whose value it judges itself: their path here, and the code of a wrong value. */
 const fields: Readonly<Record<string, readonly [param: string, code: string]>> = {
   phone_number: ["target.value", "invalid_phone_number"],
+  correlation_id: ["metadata.correlation_id", "invalid_correlation_id"],
   check_code: ["code", "invalid_request"],
   app_realm: ["options.app_realm.value", "invalid_app_realm_value"],
   callback_url: ["options.callback_url", "invalid_callback_url"],
@@ -30,7 +31,6 @@ const fields: Readonly<Record<string, readonly [param: string, code: string]>> =
 
 /** Statuses and codes of the verifier's errors. Others are 400 with the code of their field: SDKs would repeat a 408. */
 const codes: Readonly<Partial<Record<VerifierErrorCode, readonly [status: number, code: string]>>> = {
-  forbidden: [401, "invalid_api_key"],
   account_invalid: [401, "invalid_api_key"],
   invalid_phone_number: [400, "invalid_phone_number"],
   unsupported_region: [400, "region_blocked_by_customer"],

@@ -39,7 +39,8 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
     const body = await call.json();
     const request = parse(CreateRequest, body);
     const started = await verifier.verifications.start(toStart(request, call.caller), callOptions(call, body)).catch(blocked);
-    return answer(200, { ...outcomeOf(started), ...(request.metadata !== undefined && { metadata: request.metadata }), request_id: call.requestId });
+    const correlationId = "blocked" in started ? request.metadata?.correlation_id : started.correlation_id;
+    return answer(200, { ...outcomeOf(started), ...metadata(correlationId), request_id: call.requestId });
   };
 
   const check = async (call: WireCall<string>) => {
@@ -48,8 +49,8 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
     const named = { customer_uuid: call.caller, phone_number: target.value, check_code: code };
     const checked = await verifier.verifications.check(named, callOptions(call, body));
     if (checked.status === "rate_limited") throw tooMany("too_many_checks", "The code was wrong too often. Start another verification.");
-    const id = checked.status === "not_found" ? randomUUID() : checked.authentication_uuid;
-    return answer(200, { id: verificationId(id), status: checkStatuses[checked.status], request_id: call.requestId });
+    const { authentication_uuid: id, correlation_id } = checked.status === "not_found" ? noVerification() : checked;
+    return answer(200, { id: verificationId(id), status: checkStatuses[checked.status], ...metadata(correlation_id), request_id: call.requestId });
   };
 
   const lookup = async ({ caller, params }: WireCall<string>) =>
@@ -73,10 +74,15 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
   });
 }
 
+/** Some clients need an id even where there is no verification. */
+const noVerification = (): { readonly authentication_uuid: string; readonly correlation_id?: string } => ({ authentication_uuid: randomUUID() });
+
+const metadata = (correlation_id: string | undefined) => (correlation_id === undefined ? {} : { metadata: { correlation_id } });
+
 /** Programs report to these calls beside their verifications; nothing is done. */
 const noted = ({ requestId }: WireCall<string>): HttpResponse => answer(200, { status: "success", request_id: requestId });
 
-function toStart({ target, options = {}, signals = {} }: CreateRequest, customer_uuid: string): StartRequest {
+function toStart({ target, metadata = {}, options = {}, signals = {} }: CreateRequest, customer_uuid: string): StartRequest {
   const { app_version, device_id, device_model, device_platform, ip, os_version } = signals;
   const platform = options.app_realm === undefined ? device_platform : "android";
   return {
@@ -84,8 +90,10 @@ function toStart({ target, options = {}, signals = {} }: CreateRequest, customer
     phone_number: target.value,
     app_realm: options.app_realm?.value,
     app_version,
+    callback_form: "prelude-v2",
     callback_url: options.callback_url,
     code_length: options.code_size,
+    correlation_id: metadata.correlation_id,
     device_id,
     device_model,
     device_type: platform && deviceTypes[platform],
@@ -115,10 +123,10 @@ function blocked(error: unknown): Blocked {
   throw error;
 }
 
-/** The body of a create. Some clients need an `id` even where nothing was started. */
+/** The body of a create. */
 function outcomeOf(started: StartAnswer | Blocked): Omit<CreateResponse, "metadata" | "request_id"> {
   const refused = (id: string, reason: Reason) => ({ id: verificationId(id), status: "blocked" as const, method: "message" as const, reason });
-  if ("blocked" in started) return refused(randomUUID(), started.blocked);
+  if ("blocked" in started) return refused(noVerification().authentication_uuid, started.blocked);
   const { authentication_uuid: id, status, attempt, is_open, next_retry_at } = started;
   switch (status) {
     case "pending":

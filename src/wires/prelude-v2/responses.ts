@@ -4,6 +4,8 @@ import { described } from "../../contract/fields.js";
 const Id = described(z.string().regex(/^vrf_[0-7][0-9a-hjkmnp-tv-z]{25}$/), "Id of the verification.");
 const RequestId = described(z.string(), "The `x-request-id` of the request, or a random id.");
 
+const Metadata = described(z.strictObject({ correlation_id: z.string() }).optional(), "Of the request that started the verification, or of a later one.");
+
 /** Body of a create: a new verification (`success`), a message in the open one (`retry`), or neither (`blocked`). */
 export const CreateResponse = z.strictObject({
   id: Id,
@@ -14,7 +16,7 @@ export const CreateResponse = z.strictObject({
   method: z.literal("message"),
   channels: described(z.tuple([z.literal("sms")]).optional(), "Absent if blocked."),
   reason: described(z.enum(["in_block_list", "invalid_phone_line", "repeated_attempts", "suspicious"]).optional(), "Why nothing was sent; present if blocked."),
-  metadata: described(z.strictObject({ correlation_id: z.string().optional() }).optional(), "That of the request."),
+  metadata: Metadata,
   request_id: RequestId,
 });
 export type CreateResponse = z.infer<typeof CreateResponse>;
@@ -26,6 +28,7 @@ export const CheckResponse = z.strictObject({
     z.enum(["success", "failure", "expired_or_not_found"]),
     "Only `success` proves the number, and it is returned once. `failure`: a wrong code. `expired_or_not_found`: no verification is open.",
   ),
+  metadata: Metadata,
   request_id: RequestId,
 });
 export type CheckResponse = z.infer<typeof CheckResponse>;

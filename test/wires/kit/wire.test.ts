@@ -22,6 +22,7 @@ function setUp() {
           GET: ({ params }) => {
             if (params.how === "wire") throw new WireError(429, 60203, "Too many", { more: "text" }, { "x-should-retry": "false" });
             if (params.how === "verifier") throw new VerifierError("unavailable", "later");
+            if (params.how === "options") throw new VerifierError("invalid_options", "policy.hunter2 is wrong");
             throw new Error("the database's password is hunter2");
           },
         },
@@ -145,6 +146,14 @@ describe("a wire's errors", () => {
     expect(answered).toMatchObject({ status: 500, json: { code: "translated internal_server_error" } });
     expect(answered.body).not.toContain("hunter2");
     expect(warnings).toEqual([expect.stringMatching(/^a request to \/v9 failed unexpectedly \(request req-1\): Error: .*hunter2/)]);
+  });
+
+  it("tell nothing of invalid options, as a lazy verifier may find them, and log them", async () => {
+    const { call, warnings } = setUp();
+    const answered = await call("GET", "/v9/fails/options");
+    expect(answered).toMatchObject({ status: 500, json: { code: "translated internal_server_error" } });
+    expect(answered.body).not.toContain("hunter2");
+    expect(warnings).toEqual([expect.stringContaining("policy.hunter2 is wrong")]);
   });
 
   it("carry a random id where the host gives none, or one that is no id", async () => {

@@ -29,6 +29,7 @@ describe("wrong fields of a create", () => {
     ["invalid_phone_number", "target.value", { target: { type: "phone_number", value: "33612000001" } }],
     ["region_blocked_by_customer", "target.value", { target: { type: "phone_number", value: "+14155552671" } }],
     ["invalid_correlation_id", "metadata.correlation_id", { target, metadata: { correlation_id: "x".repeat(81) } }],
+    ["invalid_correlation_id", "metadata.correlation_id", { target, metadata: { correlation_id: "" } }],
     ["invalid_method", "options.method", { target, options: { method: "voice" } }],
     ["invalid_locale", "options.locale", { target, options: { locale: "not a language" } }],
     ["invalid_app_realm_platform", "options.app_realm.platform", { target, options: { app_realm: { platform: "web", value: "https://example.com" } } }],
@@ -150,6 +151,13 @@ describe("what is tolerated", () => {
     expect(await raw("POST", "/v2/verification", body, { authorization: `bearer  ${apiKey}` })).toMatchObject({ status: 200, json: { status: "success" } });
     expect((await raw("POST", "/v2/verification/check", { target, code: "1", id: "vrf_x", psd2: null })).json.status).toBe("failure");
   });
+});
+
+it("a verification that the app itself started by number is another one", async () => {
+  const { raw, verifier, customer, box } = await start();
+  await verifier.verifications.start({ customer_uuid: customer, phone_number: target.value });
+  expect((await raw("POST", "/v2/verification/check", { target, code: box.code() })).json.status).toBe("expired_or_not_found");
+  expect((await verifier.verifications.check({ customer_uuid: customer, phone_number: target.value, check_code: box.code() })).status).toBe("valid");
 });
 
 describe("repeats", () => {
