@@ -84,7 +84,10 @@ export function wireHandler<Caller>(http: Pick<HttpHandler, "clock" | "warn" | "
   };
 
   const respond = async (request: HttpRequest, requestId: string, found: ReturnType<typeof match>): Promise<HttpResponse> => {
-    if (found === undefined) throw notFound(request, root, wire.unknownPath(request.path), (path) => match(path)?.path);
+    if (found === undefined) {
+      const start = [root, ...(roots ?? [])].find((one) => request.asked?.path.includes(`${one}/`)) ?? root;
+      throw notFound(request, start, wire.unknownPath(request.path), (path) => match(path)?.path);
+    }
     const { methods, segments, given } = found;
     const route = Object.hasOwn(methods, request.method) ? methods[request.method] : undefined;
     if (route === undefined) throw new VerifierError("method_not_allowed", `This route answers ${Object.keys(methods).join(" and ")} only.`);

@@ -11,7 +11,9 @@ function setUp() {
     { clock: fixedClock(), warn: (message) => void warnings.push(message) },
     {
       root: "/v9",
+      roots: ["/things"],
       routes: {
+        "/things/{id}": { GET: ({ params }) => answer(200, { params }) },
         "/v9/things": { POST: async ({ json }) => answer(201, { got: await json() }), GET: ({ query }) => answer(200, { page: query.get("page") }) },
         "/v9/things/count": { GET: () => answer(200, { count: 1 }) },
         "/v9/things/{id}/forms/{name}": { POST: async ({ params, form }) => answer(200, { params, form: [...(await form())] }) },
@@ -77,7 +79,15 @@ describe("a wire's routes", () => {
     const { call } = setUp();
     const { json } = await call("GET", "/", { asked: { path: "/api/v9/things/count", prefix: "/app" } });
     expect(json.message).toContain('give it { basePath: "/api" }');
+    const other = await call("GET", "/", { asked: { path: "/api/things/7", prefix: "/app" } });
+    expect(other.json.message).toContain('/api/things/{id}, and the handler is mounted under "/app": give it { basePath: "/api" }');
   });
+});
+
+it("a wire names the route of a path for logs, without what the path holds", () => {
+  const { handler } = setUp();
+  expect(handler.routeOf?.("/v9/things/+33612345678/")).toBe("/v9/things/{id}");
+  expect(handler.routeOf?.("/v9/none")).toBeUndefined();
 });
 
 describe("a wire's bodies", () => {
