@@ -19,6 +19,8 @@ export interface StartAgain {
   answered(auth: Authentication, now: number): number | undefined;
   /** The authentication with what this call asks of its next message. */
   amended(auth: Authentication): Authentication;
+  /** Called once its message was or may have been handed over. `after`: the authentication then. */
+  handedOver(attempt: number, after: Authentication): void;
 }
 
 /**
@@ -50,6 +52,7 @@ export async function retry(context: Context, account: Account, { authentication
   if ("commit" in reserved) {
     const { result, auth: after } = await handOver(context, account, deadline, reserved.commit);
     if (result === "rejected") return { ...toRetryAnswer(after, "denied", [], policy, clock.now()), carrier_refused: true };
+    again?.handedOver(reserved.commit.message.next.attempts, after);
     return toRetryAnswer(after, "approved", [], policy, clock.now());
   }
   const isRefused = "refusal" in reserved;

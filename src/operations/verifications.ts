@@ -14,6 +14,7 @@ import { update } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, isErased, keptSends, withoutCodes } from "../domain/authentication.js";
 import { guessBudgetFault, type Policy } from "../domain/policy.js";
+import { slotOf } from "../domain/slot.js";
 import { timestamp } from "../domain/time.js";
 import { stateOf } from "../domain/verification.js";
 import { VerifierError } from "../errors.js";
@@ -103,6 +104,7 @@ export async function start(context: Context, account: Account, request: StartRe
       continue;
     }
     const open: Authentication = found;
+    let handedOver: StartAnswer | undefined;
     const retried = await retry(
       context,
       account,
@@ -115,16 +117,22 @@ export async function start(context: Context, account: Account, request: StartRe
           correlationId: request.correlation_id ?? auth.correlationId,
           ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
         }),
+        // Also if it has ended meanwhile: one start sends one message.
+        handedOver: (attempt, after) => {
+          handedOver = answer(records.recall(customer, open.id)?.auth ?? after, "pending", attempt);
+        },
       },
     ).catch(unknown);
+    if (handedOver !== undefined) return handedOver;
     const after = records.recall(customer, open.id)?.auth ?? open;
-    if (retried === undefined || over.has(retried.status) || isOver(after, clock.now())) {
+    // This process's copy was of one that another has replaced.
+    const isReplaced = (records.recall(customer, slotOf(open.id))?.auth.id ?? open.id) !== open.id;
+    if (retried === undefined || over.has(retried.status) || isReplaced || isOver(after, clock.now())) {
       found = (await records.find(context.newDeadline(), customer, slot))?.auth;
       continue;
     }
     if (keyed?.answered(after, clock.now()) !== undefined) return repeated(after);
-    const status = retried.status === "approved" ? "pending" : (retried.status as "denied" | "rate_limited");
-    return answer(after, status, status === "pending" ? after.attempts : 0, retried);
+    return answer(after, retried.status as "denied" | "rate_limited", 0, retried);
   }
   throw unavailable(new Error(`${mostLooks} verifications of one number ended while this call tried to send in them`));
 }
@@ -152,7 +160,8 @@ export async function checkVerification(
   const copy = context.records.recall(customer, slots[0])?.auth;
   const cached = copy !== undefined && stateOf(copy, context.clock.now(), account.policy) === "open" ? copy : undefined;
   const first: VerificationCheckAnswer = cached === undefined ? { status: "not_found" } : await checkOne(cached.id, number);
-  if (first.status !== "not_found") return first;
+  // The others may have been judged in one that another process has replaced.
+  if (first.status === "valid" || first.status === "invalid") return first;
   const latest = await latestIn(context, account, slots);
   return latest === undefined || latest.id === cached?.id ? first : checkOne(latest.id, number);
 }
