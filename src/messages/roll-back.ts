@@ -70,9 +70,10 @@ function written({ keyring, settings }: Messages, commit: MessageCommit, auth: A
 
 /**
  * Whether the record holds the message that was tried. A later message of the same attempt has another code; an ended
- * record has no code.
+ * record has no code. The record of a slot may hold another verification.
  */
 function holdsMessage(auth: Authentication, next: Authentication): boolean {
+  if (auth.id !== next.id) return false;
   const tried = next.sends.at(-1);
   return auth.sends.some(({ attempt, digest, at }) => attempt === next.attempts && at === next.lastSendAt && (digest === tried?.digest || digest === ""));
 }

@@ -80,9 +80,11 @@ export async function start(context: Context, account: Account, request: StartRe
     return attempt === 1 ? answer(auth, "pending", 1, { carrier_refused: true }) : answer(auth, "denied", 0, { carrier_refused: true });
   };
 
-  // Others are asked about a start once, and the record must be known first; otherwise the commit finds it.
+  // Others are asked about a start once, and the record must be known first; otherwise the commit finds it. A repeat
+  // makes no commit.
   let found: Authentication | undefined = records.recall(customer, slot)?.auth;
-  if (found === undefined && asksOthers(settings, request)) found = (await records.find(deadline, customer, slot))?.auth;
+  const isRepeat = found !== undefined && keyed?.answered(found, clock.now()) !== undefined;
+  if (isRepeat || (found === undefined && asksOthers(settings, request))) found = (await records.find(deadline, customer, slot))?.auth;
   if (found === undefined || isOver(found, clock.now())) found = (await openAmong(context, account, deadline, others)) ?? found;
 
   for (let looks = 0; looks < mostLooks; looks++) {

@@ -157,7 +157,8 @@ export class Story {
       if (call.result?.status === "pending") {
         // One that every route rejected is no message: what ended meanwhile makes room for the next.
         const out = its.filter((one) => one.outcome !== "rejected" || one === its.at(-1));
-        if (out.length !== 1) found.push(`a pending start sent ${out.map(({ message, outcome }) => `${message.authentication_uuid}:${message.attempt} ${outcome}`)}`);
+        if (out.length !== 1)
+          found.push(`a pending start sent ${out.map(({ message, outcome }) => `${message.authentication_uuid}:${message.attempt} ${outcome}`)}`);
         const one = its.at(-1);
         if (one && (one.message.authentication_uuid !== idOf(call) || one.message.attempt !== call.result.attempt)) {
           found.push(`a start returned ${idOf(call)}:${call.result.attempt} and sent ${one.message.authentication_uuid}:${one.message.attempt}`);
@@ -187,14 +188,16 @@ export class Story {
       if (canceled.some((other) => idOf(other) === id && (other.ended as number) < call.began)) found.push("valid after it was canceled");
       const began = firstOf.get(id);
       if (began && call.beganAt >= began.at + life) found.push("valid after its end");
-      for (const [other, first] of firstOf) if (other !== id && began && first.order > began.order && first.order < call.began) found.push("valid in the one before");
+      for (const [other, first] of firstOf)
+        if (other !== id && began && first.order > began.order && first.order < call.began) found.push("valid in the one before");
     }
     for (const call of canceled) {
       if (valid.some((other) => idOf(other) === idOf(call) && (other.ended as number) < call.began)) found.push("canceled after it was valid");
     }
     for (const ended of [...valid, ...canceled]) {
       for (const { message, order, at } of sent) {
-        if (message.authentication_uuid === idOf(ended) && order > (ended.ended as number) && at > ended.beganAt + late + 120_000) found.push("sent in one that had ended");
+        if (message.authentication_uuid === idOf(ended) && order > (ended.ended as number) && at > ended.beganAt + late + 120_000)
+          found.push("sent in one that had ended");
       }
       for (const call of calls) {
         if (call.kind === "start" && call.began > (ended.ended as number) && call.result?.status === "pending" && idOf(call) === idOf(ended)) {
