@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
+import { redisStore } from "../../adapters/store/redis/index.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { PlainStore, TwoStepStore } from "../store/plain-store.js";
+import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { start as noon } from "../support/verifier.js";
 import { ahead, chance, type Process, pausable, processes, Story } from "./by-number-kit.js";
 import { callbackUrl, drive, ending, ForgetfulStore, fates, type Hook, hook, keyOf, numberAt, pass, postReceipt, receipts, tallied, turns } from "./kit.js";
@@ -848,4 +851,86 @@ describe("refusals and floods (docs/contract.md#refusal-consumes-nothing)", () =
       expect(checks["valid"] ?? 0).toBe(how === "rejected" ? 0 : 1);
     },
   );
+});
+
+describe.runIf(redisIsInstalled("verification by number on Redis"))("three processes on one Redis, each on a connection of its own", () => {
+  let server: RedisServer;
+  const clients: Redis[] = [];
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => {
+    for (const client of clients) client.disconnect();
+    await server.stop();
+  });
+  const fleet = () => {
+    const clock = fixedClock(Date.now());
+    const customer = randomUUID();
+    const shared = processes(1, new PlainStore(), { clock, customer })[0] as Process;
+    return times(3, () => {
+      const client = new Redis(server.url);
+      clients.push(client);
+      return processes(1, redisStore({ client }), {
+        clock,
+        customer,
+        sender: shared.sender,
+        callbacks: { sender: shared.hook },
+        storeTimeout: 60,
+      })[0] as Process;
+    }) as unknown as Set;
+  };
+
+  it("rounds of starts, cancels and codes at once: one message and one success or cancellation each", async () => {
+    const set = fleet();
+    const [one] = set;
+    const by = (i: number) => set[i % 3] as Process;
+    for (let round = 0; round < 5; round++) {
+      const starts = await Promise.all(times(60, (i) => by(i).start()));
+      expect(tallied(starts.map(({ status }) => status))).toEqual({ pending: 1, denied: 59 });
+      expect(new Set(starts.map(({ authentication_uuid: id }) => id)).size).toBe(1);
+      expect(one.sender.messages).toHaveLength(round + 1);
+      const code = one.sender.messages.at(-1)?.code as string;
+      const checks = times(60, (i) => ending(by(i).check(code) as never));
+      const cancels = times(6, (i) => by(i).cancel());
+      const valid = tallied(await Promise.all(checks))["valid"] ?? 0;
+      const canceled = (await Promise.all(cancels)).filter((answer) => answer?.status === "canceled").length;
+      expect(valid + canceled, `${valid} ${canceled}`).toBe(1);
+    }
+    expect((await one.start()).status).toBe("rate_limited");
+    for (const { authentication_uuid: id } of one.sender.messages) {
+      expect((await by(1).verifier.explain({ customer_uuid: one.customer, authentication_uuid: id })).authentication_uuid).toBe(id);
+    }
+  });
+
+  it("lost answers of any step leave no second message, success or charge", async () => {
+    for (const fate of ["lost", "refused"] as const) {
+      const set = fleet();
+      const [one, two] = set;
+      let isOn = true;
+      one.store.fate = (method) => {
+        if (method !== "commit" || !isOn) return "done";
+        isOn = false;
+        return fate;
+      };
+      expect(await ending(one.start() as never)).toBe("unavailable");
+      expect(one.sender.messages).toHaveLength(0);
+      await expect.poll(async () => (await two.start()).status).toBe("pending");
+      const code = one.sender.messages.at(-1)?.code as string;
+      await one.get();
+      isOn = true;
+      expect(await ending(one.check("111112") as never)).toBe("unavailable");
+      expect(await two.get()).toMatchObject({ remaining_checks: fate === "lost" ? 4 : 5 });
+      await one.get();
+      isOn = true;
+      expect(await ending(one.check(code) as never)).toBe("unavailable");
+      expect((await two.check(code)).status).toBe(fate === "lost" ? "not_found" : "valid");
+      expect((await one.check(code)).status).toBe("not_found");
+      for (let i = 0; i < 4; i++) {
+        expect((await two.start()).status, `${fate} ${i}`).toBe("pending");
+        await one.cancel();
+      }
+      expect((await two.start()).status).toBe("rate_limited");
+      expect(one.sender.messages).toHaveLength(5);
+    }
+  });
 });
