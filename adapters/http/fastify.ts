@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { HttpResponse } from "../../src/http/message.js";
+import type { HttpRequest, HttpResponse } from "../../src/http/message.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { letRestPast, type NodeRequest, type NodeResponse, readBody, toHttpRequest } from "./node-message.js";
 import { doubledRoot, isUnder, pathOf } from "./paths.js";
@@ -48,14 +48,16 @@ export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, option
   return (scope, _options, done) => {
     const fault = doubledRoot("prefix", scope.prefix.replace(/\/$/, ""), roots);
     if (fault !== undefined) return done(new TypeError(fault));
-    const prefix = new RegExp(`^(?:/[^/]*){${scope.prefix.split("/").filter(Boolean).length}}`);
-    const asSent = takeMalformedUrls(scope, roots, prefix);
+    const prefix = new RegExp(`^${scope.prefix.split("/").filter(Boolean).map(segmentOf).join("")}(?=/|$)`);
+    const asSent = takeWhatTheRouterRejects(scope, roots, prefix);
 
     async function answer(request: FastifyRequestLike, reply: FastifyReplyLike): Promise<unknown> {
       const { raw, body } = request;
-      const path = pathOf(asSent.get(raw) ?? raw.url ?? "/").replace(prefix, "");
+      const { url = raw.url ?? "/", method = raw.method ?? "GET" } = asSent.get(raw) ?? {};
+      const path = pathOf(url).replace(prefix, "");
       const handler = of(path);
-      const answered = await handler.handle(toHttpRequest(raw, path, (limit) => readBody(handler, raw, isStream(body) ? body : raw, limit)));
+      const read: HttpRequest["body"] = (limit) => readBody(handler, raw, isStream(body) ? body : raw, limit);
+      const answered = await handler.handle({ ...toHttpRequest(raw, path, read), method });
       letRestPast(handler, raw, reply.raw);
       return write(reply, answered);
     }
@@ -85,20 +87,29 @@ function write(reply: FastifyReplyLike, { status, headers, body }: HttpResponse)
 
 const asItIs = (text: string) => text;
 
+/** A segment of the plugin's prefix: its text, or what a parameter may hold. */
+function segmentOf(segment: string): string {
+  return /[:*(]/.test(segment) ? "/[^/]*" : `/${segment.replace(/[.+^${}|[\]\\]/g, "\\$&")}`;
+}
+
+/** Methods that Fastify routes unless it is told of more. */
+const routed = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"]);
+
 /**
- * Fastify's router responds to malformed percent escapes itself, before hooks and handlers, in its own format. So such
- * paths of ours are made well-formed for the router; the returned map holds the originals.
+ * Fastify's router responds to malformed percent escapes and unusual methods itself, before hooks and handlers, in its
+ * own format. So such requests of ours get what the router takes; the returned map holds what was sent.
  */
-function takeMalformedUrls(scope: FastifyScope, roots: readonly string[], prefix: RegExp): WeakMap<NodeRequest, string> {
-  const asSent = new WeakMap<NodeRequest, string>();
+function takeWhatTheRouterRejects(scope: FastifyScope, roots: readonly string[], prefix: RegExp): WeakMap<NodeRequest, { url: string; method: string }> {
+  const asSent = new WeakMap<NodeRequest, { url: string; method: string }>();
   scope.server.prependListener("request", (request) => {
-    const { url } = request;
-    if (url === undefined || !url.includes("%")) return;
+    const { url = "/", method = "GET" } = request;
     const path = pathOf(url);
-    const ours = path.replace(prefix, "");
-    if (!roots.some((root) => isUnder(root, ours)) || isDecodable(path)) return;
-    asSent.set(request, url);
-    request.url = url.replace(path, () => path.replaceAll("%", "%25"));
+    if (routed.has(method) && !path.includes("%")) return;
+    const ours = prefix.test(path) ? path.replace(prefix, "") : "";
+    if (!roots.some((root) => isUnder(root, ours)) || (routed.has(method) && isDecodable(path))) return;
+    asSent.set(request, { url, method });
+    if (!isDecodable(path)) request.url = url.replace(path, () => path.replaceAll("%", "%25"));
+    if (!routed.has(method)) request.method = "TRACE";
   });
   return asSent;
 }

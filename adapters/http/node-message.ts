@@ -4,7 +4,7 @@ import { queryOf } from "./paths.js";
 
 /** The part of a node:http or node:http2 request that is used. */
 export interface NodeRequest extends Readable {
-  readonly method?: string | undefined;
+  method?: string | undefined;
   url?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The result of the host's body parser, if any. */
@@ -66,10 +66,12 @@ const restTime = 5_000;
 /**
  * Handles the rest of a body that was unneeded, too large or too slow, after the response is written. A client that
  * sends everything before it reads would miss the response if the connection closed at once. So up to 1 MiB more is
- * read and discarded, and the connection is closed if the body has not ended 5 s after the response.
+ * read and discarded, and the connection is closed if the body has not ended 5 s after the response. If it is known to
+ * be longer, or its length is unknown, the response says so. Call it before the response is written.
  */
 export function letRestPast({ clock }: HttpHandler, request: NodeRequest, response: NodeResponse): void {
   if (request.complete !== false && !request.isPaused()) return;
+  if (response.stream === undefined && !(Number(request.headers["content-length"]) <= restLimit)) response.setHeader("connection", "close");
   let size = 0;
   request.on("data", (chunk: Uint8Array | string) => {
     size += chunk.length;

@@ -21,8 +21,8 @@ interface RequestBody {
   /** Reads up to `limit` bytes plus one chunk. Rejects, and logs, if the body was already read. */
   read(limit: number): Promise<HttpBody>;
   /**
-   * Call it after the response: the rest of the body is not awaited. The platform decides what happens to the
-   * connection.
+   * Call it after the response: up to 1 MiB of the rest is read and discarded, so that the next request on the
+   * connection is not lost. Then the platform decides what happens to it.
    */
   stop(): void;
 }
@@ -46,11 +46,19 @@ function bodyOf(handler: HttpHandler, request: Request): RequestBody {
       // cancelled.
       if (request.method !== "GET" && request.method !== "HEAD" && !request.bodyUsed && !request.body?.locked) {
         reader = request.body?.getReader();
-        reader?.read().catch(() => undefined);
       }
-      reader?.cancel().catch(() => undefined);
+      if (reader !== undefined) void discard(reader).catch(() => undefined);
     },
   };
+}
+
+/** Bytes of a body that are discarded after the response. */
+const restLimit = 1024 * 1024;
+
+async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  let size = 0;
+  for (let read = await reader.read(); read.value !== undefined && size <= restLimit; read = await reader.read()) size += read.value.length;
+  await reader.cancel();
 }
 
 async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, limit: number): Promise<HttpBody> {

@@ -92,7 +92,7 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
   };
   return carrierSender(name, options, {
     ...frame,
-    url: `https://sms-voice.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`,
+    url: `https://sms-voice.${region}.${region.startsWith("cn-") ? "amazonaws.com.cn" : region.startsWith("eusc-") ? "amazonaws.eu" : "amazonaws.com"}`,
     request: (message, { baseUrl, ...made }) =>
       signed(baseUrl, "SendTextMessage", {
         ...inputOf(message, made, configurationSet),

@@ -27,7 +27,8 @@ export const infobipVariables: Variables = {
  * We choose the message id, so it works as idempotency key: Infobip rejects a second message with the same id, and a
  * rejection as duplicate means that the first one was accepted.
  * The receipt URL is sent as `webhooks.delivery.url`, our reference as `webhooks.callbackData` (every report repeats
- * it), the expiry as `options.validityPeriod`, the ids of a registered text as `options.regional.indiaDlt`.
+ * it), the expiry as `options.validityPeriod`, the ids of a registered text as `options.regional.indiaDlt`. With
+ * `conversions`, entered codes are reported ("Confirm conversion").
  *
  * @throws TypeError for a missing base URL, key or sender, and for invalid options.
  */
@@ -48,6 +49,7 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
             ...extra,
             options: {
               validityPeriod: { amount: ttl, timeUnit: "SECONDS" },
+              ...(options.conversions === true && { conversionTracking: { useConversionTracking: true } }),
               ...(message.registered?.entity !== undefined && {
                 regional: { indiaDlt: { principalEntityId: message.registered.entity, contentTemplateId: message.registered.template } },
               }),
@@ -77,6 +79,11 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
     // "Get account balance", infobip.com/docs/api/platform/account-management: returns 403 if the key has the messages
     // scope only.
     credentials: ({ baseUrl }) => ({ url: `${baseUrl}/account/1/balance`, method: "GET", headers: { authorization: `App ${key}` } }),
+    conversion: (messageId, { baseUrl }) => ({
+      url: `${baseUrl}/ct/1/log/end/${encodeURIComponent(messageId)}`,
+      headers: { authorization: `App ${key}` },
+      json: {},
+    }),
   });
 }
 

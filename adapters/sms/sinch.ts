@@ -26,7 +26,8 @@ export const sinchVariables: Variables = {
  * Sends through Sinch's SMS API ("Batches", developers.sinch.com/docs/sms/api-reference/sms/tag/Batches): `POST
  * /xms/v1/{service plan}/batches`, JSON, a bearer token. Without `from`, the service plan's default originator is used.
  * The receipt URL is sent as `callback_url` with one report per recipient, our reference as `client_reference`
- * (echoed), the expiry as `expire_at`. There is no idempotency key.
+ * (echoed), the expiry as `expire_at`. There is no idempotency key. With `conversions`, entered codes are reported
+ * ("Send delivery feedback for a message").
  *
  * @throws TypeError for missing credentials and invalid options.
  */
@@ -46,6 +47,7 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
       headers: { authorization: `Bearer ${token}` },
       json: {
         expire_at: new Date(message.expires_at).toISOString(),
+        ...(options.conversions === true && { feedback_enabled: true }),
         ...extra,
         type: "mt_text",
         ...(from === undefined ? {} : { from }),
@@ -55,6 +57,12 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
           ? {}
           : { client_reference: message.receipt_reference, callback_url: message.receipt_url, delivery_report: "per_recipient" }),
       },
+    }),
+    // Feedback names the recipient, who is unknown then: an empty list means all of the batch.
+    conversion: (batchId, { baseUrl }) => ({
+      url: `${baseUrl}/xms/v1/${encodeURIComponent(plan)}/batches/${encodeURIComponent(batchId)}/delivery_feedback`,
+      headers: { authorization: `Bearer ${token}` },
+      json: { recipients: [] },
     }),
     accepted: ({ json }) => acceptedAs(pick(json, "id")),
     errorCode: ({ json }) => pick(json, "code"),

@@ -10,10 +10,13 @@ export interface Topic {
   readonly host: string;
 }
 
+/** The domains of the partitions that have their own. */
+const suffixes: Readonly<Record<string, string>> = { "aws-cn": "amazonaws.com.cn", "aws-eusc": "amazonaws.eu" };
+
 /** Parses `arn:aws:sns:eu-west-1:123456789012:sms-events`; returns undefined for any other text. */
 export function readTopic(arn: string): Topic | undefined {
   const found = /^arn:(aws(?:-[a-z-]+)?):sns:([a-z0-9-]+):\d{12}:[\w.-]{1,256}$/.exec(arn);
-  return found === null ? undefined : { arn, host: `sns.${found[2]}.amazonaws.com${found[1] === "aws-cn" ? ".cn" : ""}` };
+  return found === null ? undefined : { arn, host: `sns.${found[2]}.${suffixes[found[1] as string] ?? "amazonaws.com"}` };
 }
 
 /** The message in an SNS envelope with a valid signature. */
@@ -44,45 +47,64 @@ const hashes: ReadonlyMap<unknown, string> = new Map([
 /** Maximum number of cached certificates: each region of SNS signs with one at a time. */
 const certificateLimit = 16;
 
-/**
- * How long a failed certificate is not fetched again, in milliseconds, and how many failures and pending fetches stop
- * further fetches.
- */
+/** How long a failed certificate is not fetched again, in milliseconds, and how many failures are remembered. */
 const failureKept = 60_000;
-const failureLimit = 5;
+const failureLimit = 1_000;
+
+/** Fetches at the same time, and envelopes that wait for one. */
+const mostFetches = 5;
+const mostWaiting = 100;
 
 /**
  * Reads SNS envelopes of the given topics ("Verifying the signatures of Amazon SNS messages",
  * docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html).
  * SNS signs for every account's topics, and anyone can post to us: topic and time are checked first, so that irrelevant
  * envelopes cost no request. Certificates come by https from the topic's own region only; certificates and failures are
- * cached.
+ * cached. A flood of made-up certificate names waits in line, and displaces its own.
  *
  * @param tolerance Maximum seconds between the signed time and now.
  */
 export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: number): (body: string, now: number) => Promise<SnsMessage | SnsRefusal> {
   const certificates = new Map<string, Promise<X509Certificate | SnsRefusal>>();
   const failures = new Map<string, { readonly until: number; readonly refusal: SnsRefusal }>();
-  let asked = 0;
+  const waiting: ((isTurn: boolean) => void)[] = [];
+  let fetching = 0;
+
+  const turn = (): boolean | Promise<boolean> => {
+    if (fetching < mostFetches) {
+      fetching += 1;
+      return true;
+    }
+    const at = waiting.length < mostWaiting ? waiting.length : Math.floor(Math.random() * mostWaiting);
+    waiting[at]?.(false);
+    return new Promise((resolve) => {
+      waiting[at] = resolve;
+    });
+  };
+  const next = () => {
+    const first = waiting.shift();
+    if (first === undefined) fetching -= 1;
+    else first(true);
+  };
 
   const certificateAt = async (url: string, now: number): Promise<X509Certificate | SnsRefusal> => {
     const kept = certificates.get(url);
     if (kept !== undefined) return kept;
-    for (const [failed, { until }] of failures) if (until <= now) failures.delete(failed);
     const failure = failures.get(url);
-    if (failure !== undefined) return failure.refusal;
-    if (failures.size + asked >= failureLimit)
-      return { refused: "unreachable", reason: "too many certificates were asked for or could not be had within the last minute" };
-    asked += 1;
-    const fetched = fetchCertificate(url, fetch);
+    if (failure !== undefined && failure.until > now) return failure.refusal;
+    const isTurn = turn();
+    if (isTurn !== true && !(await isTurn)) return { refused: "unreachable", reason: "too many certificates are being fetched" };
+    const known = certificates.get(url);
+    const fetched = known ?? fetchCertificate(url, fetch);
     certificates.set(url, fetched);
-    if (certificates.size > certificateLimit) certificates.delete(certificates.keys().next().value as string);
     const certificate = await fetched;
-    asked -= 1;
+    next();
     if (!(certificate instanceof X509Certificate)) {
       certificates.delete(url);
+      failures.delete(url);
       failures.set(url, { until: now + failureKept, refusal: certificate });
-    }
+      if (failures.size > failureLimit) failures.delete(failures.keys().next().value as string);
+    } else if (certificates.size > certificateLimit) certificates.delete(certificates.keys().next().value as string);
     return certificate;
   };
 
@@ -98,7 +120,7 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
     }
     const topic = topics.find(({ arn }) => arn === envelope["TopicArn"]);
     if (topic === undefined) return { refused: "signature", reason: "the message is from a topic that topicArn does not name" };
-    if (!isPinned(certUrl, topic, /^\/SimpleNotificationService-[\w-]{1,64}\.pem$/))
+    if (/[?#]/.test(certUrl) || !isPinned(certUrl, topic, /^\/SimpleNotificationService-[\w-]{1,64}\.pem$/))
       return { refused: "signature", reason: "SigningCertURL is not the topic's region of SNS" };
     let content = "";
     for (const field of fields) {
@@ -163,8 +185,8 @@ async function get(url: string, fetch: Fetch): Promise<{ status: number; text: s
 
 function isPinned(url: string, topic: Topic, path: RegExp): boolean {
   if (!URL.canParse(url)) return false;
-  const { protocol, host, pathname } = new URL(url);
-  return protocol === "https:" && host === topic.host && path.test(pathname);
+  const { protocol, host, pathname, username } = new URL(url);
+  return protocol === "https:" && host === topic.host && username === "" && path.test(pathname);
 }
 
 function verifies(hash: string, content: string, key: KeyObject, signature: string): boolean {

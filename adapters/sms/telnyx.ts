@@ -113,6 +113,10 @@ export function telnyxReceipts(options: { readonly publicKey: string | readonly 
       if (!/^\d{1,12}$/.test(time) || isStale(Number(time) * 1000, now, tolerance)) return expired("the signed time is too old or from the future");
       const data = pick(bodyJson(request), "data");
       const type = pick(data, "event_type");
+      // The signature covers the URL in the body only: it names the message, so a receipt posted elsewhere is of another.
+      const named = referenceIn(request.url);
+      if (named !== undefined && named !== referenceIn(pick(data, "payload", "webhook_url")))
+        return badSignature("the signed message was sent with another URL");
       // Webhooks for incoming messages may use the same URL.
       if (typeof type === "string" && type !== "message.sent" && type !== "message.finalized") return { receipts: [] };
       return readReport(
@@ -126,6 +130,11 @@ export function telnyxReceipts(options: { readonly publicKey: string | readonly 
       );
     },
   };
+}
+
+/** Our reference in a receipt URL. */
+function referenceIn(url: unknown): string | undefined {
+  return typeof url === "string" && URL.canParse(url) ? (new URL(url).searchParams.get("r") ?? undefined) : undefined;
 }
 
 function readKey(name: string, key: string): KeyObject {

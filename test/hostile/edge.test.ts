@@ -1,14 +1,22 @@
 import { getEventListeners } from "node:events";
 import { createServer } from "node:http";
+import { connect } from "node:net";
+import express from "express";
+import fastify from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
 import { turnstileChallenge } from "../../adapters/challenge/turnstile.js";
+import { expressHandlers } from "../../adapters/http/express.js";
+import { fastifyPlugin } from "../../adapters/http/fastify.js";
+import { nodeHandler } from "../../adapters/http/node.js";
 import { telnyxLookup } from "../../adapters/lookup/telnyx.js";
 import { awsReceipts } from "../../adapters/sms/aws.js";
 import { twilioReceipts } from "../../adapters/sms/twilio.js";
 import { createClient } from "../../clients/client/index.js";
+import type { Verifier } from "../../src/index.js";
 import { signAws, signTwilio, topicArn } from "../support/carriers/receipts.js";
 import { snsCertificate } from "../support/carriers/sns-key.js";
-import { base, listening, noon } from "./receipt-kit.js";
+import { keyOf } from "./kit.js";
+import { base, begin, listening, messageOf, noon, post, tellers, told, urlOf } from "./receipt-kit.js";
 
 const ended: (() => unknown)[] = [];
 afterEach(async () => {
@@ -37,7 +45,7 @@ describe("the edge", () => {
     [{ mobile_country_code: null, mobile_network_code: "004" }, {}],
     [{ mobile_network_code: "Verizon 4" }, {}],
     [{ mobile_country_code: "1", mobile_network_code: "48" }, {}],
-  ])("E2: Telnyx' network code counts only with a country code of three digits: %o", async (carrier, facts) => {
+  ])("Telnyx' network code counts only with a country code of three digits: %o (E2)", async (carrier, facts) => {
     const url = await serve((_request, response) =>
       response.end(JSON.stringify({ data: { phone_number: "+14155552671", carrier: { name: "Verizon", type: "mobile", ...carrier } } })),
     );
@@ -48,7 +56,7 @@ describe("the edge", () => {
     expect(looked).toEqual({ carrier: "Verizon", line_type: "Mobile", ...facts });
   });
 
-  it("E5: of a siteverify answer 64 KiB are read, and the rest never is", async () => {
+  it("of a siteverify answer 64 KiB are read, and the rest never is (E5)", async () => {
     let sent = 0;
     const url = await serve((_request, response) => {
       const more = (): void => {
@@ -63,7 +71,7 @@ describe("the edge", () => {
     expect(sent).toBeLessThan(20_000_000);
   });
 
-  it("E9: a thousand unsigned receipts make one warning a minute, with the provider's name", async () => {
+  it("a thousand unsigned receipts make one warning a minute, with the provider's name (E9)", async () => {
     const one = listening({ receipts: { baseUrl: base, sources: [twilioReceipts({ authToken: "t" })] } } as never);
     const ask = () =>
       one.verifier.receipts.handle({
@@ -80,7 +88,7 @@ describe("the edge", () => {
     expect(warnings[1]).toMatchObject({ fields: { provider: "twilio", left_out: 999 } });
   });
 
-  it("E13: a client leaves no listener on a signal that many calls share", async () => {
+  it("a client leaves no listener on a signal that many calls share (E13)", async () => {
     const { signal } = new AbortController();
     let calls = 0;
     const url = await serve((_request, response) => {
@@ -100,14 +108,96 @@ describe("the edge", () => {
     ["RCS_READ", "delivered"],
     ["RCS_BLOCKED", "undeliverable"],
     ["RCS_SMS_FALLBACK", "in_transit"],
-  ])("E1: AWS' %s is %s", async (eventType, status) => {
+  ])("AWS' %s is %s (E1)", async (eventType, status) => {
     const asked = await signAws({ eventType, isFinal: false, messageId: "m1", eventTimestamp: noon, context: { phoneproof: "reference" } }, { at: noon });
     const reading = await awsReceipts({ topicArn, fetch: async () => new Response(snsCertificate) }).read(asked, noon);
     expect(reading).toMatchObject({ receipts: [{ status }] });
   });
 
-  it("E14: Twilio's partially_delivered is delivered", async () => {
+  it("Twilio's partially_delivered is delivered (E14)", async () => {
     const asked = await signTwilio({ MessageSid: "SM1", MessageStatus: "partially_delivered" }, { at: noon, url: `${base}/receipts/twilio` });
     expect(await twilioReceipts({ authToken: "twilio-auth-token" }).read(asked, noon)).toMatchObject({ receipts: [{ status: "delivered" }] });
   });
+
+  it("a signed Telnyx receipt of one message, posted to another's reference, settles neither (E4)", async () => {
+    const one = listening();
+    const [first, second] = [await begin(one, 1), await begin(one, 2)];
+    const url = (id: string) => urlOf(messageOf(one, id), "telnyx");
+    const asked = await tellers["telnyx"]!.tell({ url: url(first), reference: "", id: "m1", status: "undeliverable", at: one.clock.now() });
+    expect((await post(one.verifier, { ...asked, url: url(second) })).status).toBe(403);
+    expect(await told(one, second)).toEqual(["1:submitted"]);
+    expect((await post(one.verifier, asked)).status).toBe(200);
+    expect(await told(one, first)).toEqual(["1:submitted", "1:undeliverable"]);
+  });
+
+  it("under a prefix, the Fastify plugin leaves malformed URLs of the host's own routes as they are (E10)", async () => {
+    const app = fastify();
+    app.register(fastifyPlugin(listening().verifier), { prefix: "/api" });
+    const urls: (string | undefined)[] = [];
+    app.server.on("request", (request) => urls.push(request.url));
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    ended.push(() => app.close());
+    const { port } = app.server.address() as { port: number };
+    for (const path of ["/shop/v1/%zz", "/api/v1/%zz"]) await raw(port, `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+    expect(urls).toEqual(["/shop/v1/%zz", "/api/v1/%25zz"]);
+  });
+
+  it.each(["PROPFIND", "MKCOL", "PURGE", "REPORT"])("Fastify answers %s under /v1 with 405 (E11)", async (method) => {
+    const app = fastify();
+    app.register(fastifyPlugin(listening().verifier));
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    ended.push(() => app.close());
+    const answer = await raw((app.server.address() as { port: number }).port, `${method} /v1/check HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 405 .*allow: POST.*"code":"method_not_allowed"/is);
+  });
+
+  const hosts: [string, (verifier: Verifier) => Promise<number>][] = [
+    ["Express", async (verifier) => portOf(createServer(express().use(expressHandlers(verifier) as never)))],
+    ["plain node", async (verifier) => portOf(createServer(nodeHandler(verifier)))],
+    [
+      "Fastify",
+      async (verifier) => {
+        const app = fastify();
+        app.register(fastifyPlugin(verifier));
+        await app.listen({ port: 0, host: "127.0.0.1" });
+        ended.push(() => app.close());
+        return (app.server.address() as { port: number }).port;
+      },
+    ],
+  ];
+  it.each(hosts.flatMap(([name, start]) => [300_000, 3_000_000].map((size) => [name, size, start] as const)))(
+    "%s, a body of %i bytes: the 413 closes the connection, or the next request on it is answered (E16)",
+    async (_, size, start) => {
+      const one = listening();
+      const port = await start(one.verifier);
+      const head = (length: number) =>
+        `POST /v1/check HTTP/1.1\r\nhost: a\r\nx-api-key: ${keyOf(one.customer)}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
+      const answer = await raw(port, `${head(size)}${" ".repeat(size)}${head(2)}{}`, (text) => /connection: close/i.test(text) || text.includes("400 Bad"));
+      expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+      expect(answer).toMatch(/connection: close|HTTP\/1\.1 400 /i);
+    },
+  );
 });
+
+async function portOf(server: ReturnType<typeof createServer>): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  ended.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as { port: number }).port;
+}
+
+/** Writes to a new connection, and returns what comes back until its end, or until it is enough. */
+function raw(port: number, text: string, isEnough: (answer: string) => boolean = () => false): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = "";
+    const socket = connect(port, "127.0.0.1", () => socket.write(text));
+    socket.on("data", (chunk) => {
+      answer += chunk;
+      if (isEnough(answer)) socket.destroy();
+    });
+    socket.on("error", (error) => (answer === "" ? reject(error) : resolve(answer)));
+    socket.on("close", () => resolve(answer));
+  });
+}

@@ -155,7 +155,12 @@ export const tellers: Readonly<Record<string, Teller>> = {
           {
             data: {
               event_type: "message.finalized",
-              payload: { id, direction: "outbound", to: [{ phone_number: "+33612000001", status: status === "delivered" ? "delivered" : "delivery_failed" }] },
+              payload: {
+                id,
+                direction: "outbound",
+                webhook_url: url,
+                to: [{ phone_number: "+33612000001", status: status === "delivered" ? "delivered" : "delivery_failed" }],
+              },
             },
           },
           { at },

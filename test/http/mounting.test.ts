@@ -332,13 +332,17 @@ describe("fetch", () => {
     expect(await (await app.request(request(service))).json()).toMatchObject({ status: "pending" });
   });
 
-  test("at most the limit and one chunk of a body are taken", async () => {
+  test("at most the limit and one chunk of a body are read, and 1 MiB of the rest is discarded", async () => {
     const service = createService();
     let taken = 0;
+    let canceled = false;
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
         taken++;
         controller.enqueue(new Uint8Array(8 * 1024));
+      },
+      cancel() {
+        canceled = true;
       },
     });
     const endless = new Request("http://localhost/v1/check", {
@@ -348,7 +352,8 @@ describe("fetch", () => {
       duplex: "half",
     } as RequestInit);
     expect((await fetchHandler(service.verifier)(endless)).status).toBe(413);
-    expect(taken).toBeLessThanOrEqual(4);
+    await expect.poll(() => canceled).toBe(true);
+    expect(taken).toBeLessThanOrEqual(4 + 1024 / 8 + 2);
   });
 
   test("a body whose stream breaks is bad_request, and no error of ours", async () => {

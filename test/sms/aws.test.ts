@@ -155,6 +155,9 @@ it.each([
   ["a certificate from another port", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com:8443/SimpleNotificationService-0123.pem" }],
   ["a certificate with a name before the host", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com@evil.example/SimpleNotificationService-0123.pem" }],
   ["a certificate at another path", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com/?x=SimpleNotificationService-0123.pem" }],
+  ["a certificate with a query (E3)", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123.pem?a=1" }],
+  ["a certificate with an empty query (E3)", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123.pem?" }],
+  ["a certificate with a fragment (E3)", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123.pem#a" }],
   ["a certificate that is no URL", { SigningCertURL: "SimpleNotificationService.pem" }],
 ])("refuses %s, without fetching anything", async (_, fields) => {
   const { seen, source } = sns(() => new Response(snsCertificate));
@@ -186,8 +189,14 @@ it("asks SNS to come again while its certificate cannot be fetched, and asks for
   expect(seen).toHaveLength(3);
 });
 
-it("low: SNS: 50 unsigned old posts cause no outgoing fetch, and 50 new ones five", async () => {
-  const { seen, source } = sns(() => new Response("no such certificate", { status: 404 }));
+it("low: SNS: 50 unsigned old posts cause no outgoing fetch, and 50 new ones five at a time, each once a minute", async () => {
+  let [under, most] = [0, 0];
+  const { seen, source } = sns(async () => {
+    most = Math.max(most, ++under);
+    await new Promise((resolve) => setImmediate(resolve));
+    under--;
+    return new Response("no such certificate", { status: 404 });
+  });
   const post = (i: number, at: number) =>
     source.read(
       signSns({ Message: event, SigningCertURL: `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${i}.pem` }, { at, secret: "another" }),
@@ -199,7 +208,30 @@ it("low: SNS: 50 unsigned old posts cause no outgoing fetch, and 50 new ones fiv
   expect(seen).toEqual([]);
   await Promise.all(Array.from({ length: 50 }, (_, i) => post(i, now)));
   for (let i = 0; i < 50; i += 1) await post(i, now);
-  expect(seen).toHaveLength(5);
+  expect([seen.length, most]).toEqual([50, 5]);
+});
+
+it("made-up certificate names do not starve the genuine one: 2,000 one after the other, 100 that hang, a flood of them (E3)", async () => {
+  const hung: (() => void)[] = [];
+  const { source } = sns(async (url) => {
+    if (url === certificateUrl) return new Response(snsCertificate);
+    if (url.includes("hangs")) await new Promise<void>((resolve) => hung.push(resolve));
+    return new Response(null, { status: 404 });
+  });
+  const post = (name: string) =>
+    source.read(
+      signSns({ Message: event, SigningCertURL: `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${name}.pem` }, { at: now, secret: "another" }),
+      now,
+    );
+  for (let i = 0; i < 2_000; i++) await post(`one-${i}`);
+  const many = Array.from({ length: 90 }, (_, i) => post(`hangs-${i}`));
+  const genuine = source.read(signSns({ Message: event }, { at: now }), now);
+  const more = setInterval(() => {
+    for (const resolve of hung.splice(0)) resolve();
+  }, 1);
+  expect(await genuine).toEqual(delivered);
+  await Promise.all(many);
+  clearInterval(more);
 });
 
 it("keeps a bounded number of certificates", async () => {

@@ -234,6 +234,8 @@ describe("conversion told back to carriers that ask for it, off the request path
   it.each<[string, object, string, RegExp]>([
     ["twilio", {}, "SM1", /^POST \/2010-04-01\/Accounts\/\w+\/Messages\/SM1\/Feedback\.json Outcome=confirmed$/],
     ["vonage", {}, "uuid-1", /^POST \/conversions\/sms\?message-id=uuid-1&delivered=true&timestamp=\d{4}-\d\d-\d\d\+\d\d%3A\d\d%3A\d\d $/],
+    ["infobip", {}, "a/b/1", /^POST \/ct\/1\/log\/end\/a%2Fb%2F1 \{\}$/],
+    ["sinch", {}, "01BATCH", /^POST \/xms\/v1\/[\w%-]+\/batches\/01BATCH\/delivery_feedback \{"recipients":\[\]\}$/],
     ["aws", {}, "m-1", /^POST \/ \{"MessageId":"m-1","MessageFeedbackStatus":"RECEIVED"\}$/],
   ])("%s: a code that was typed, and nothing else", async (name, more, messageId, expected) => {
     const script: CarrierScript = { ...scriptOf(name), take: () => ({ reply: ok }) };
@@ -245,11 +247,11 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect(carrier.requests).toEqual([]);
     await sender.feedback?.({ ...told, messageId });
     expect(carrier.requests.map(({ method, url, body }) => `${method} ${url.pathname}${url.search} ${body}`)).toEqual([expect.stringMatching(expected)]);
-    expect(carrier.requests[0]?.headers["authorization"]).toMatch(name === "aws" ? /^AWS4-HMAC-SHA256 / : /^Basic /);
+    expect(carrier.requests[0]?.headers["authorization"]).toMatch(/^(AWS4-HMAC-SHA256|Basic|App|Bearer) /);
   });
 
-  it.each(["twilio", "vonage", "aws"])("%s: asks for it at the send, and has the id kept; else neither", async (name) => {
-    const asks = /"MessageFeedbackEnabled":true|ProvideFeedback/;
+  it.each(["twilio", "vonage", "aws", "infobip", "sinch"])("%s: asks for it at the send, and has the id kept; else neither (E12)", async (name) => {
+    const asks = /"MessageFeedbackEnabled":true|ProvideFeedback|"useConversionTracking":true|"feedback_enabled":true/;
     const [on, off] = [await asked(name, { conversions: true }), await asked(name)];
     expect(on.outcome).toMatchObject({ outcome: "accepted", keepId: true });
     expect(off.outcome).not.toHaveProperty("keepId");
@@ -269,9 +271,12 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect(carrier.requests).toHaveLength(101);
   });
 
-  it.each(names.filter((name) => !["twilio", "vonage", "aws"].includes(name)))("%s: does not listen, which is told at construction", (name) => {
-    expect(() => senders[name]!({ conversions: true })).toThrow(/option conversions has no meaning: this carrier does not listen to them/);
-  });
+  it.each(names.filter((name) => !["twilio", "vonage", "aws", "infobip", "sinch"].includes(name)))(
+    "%s: does not listen, which is told at construction",
+    (name) => {
+      expect(() => senders[name]!({ conversions: true })).toThrow(/option conversions has no meaning: this carrier does not listen to them/);
+    },
+  );
 
   it("vonage: needs the API key", () => {
     expect(() => vonageSender({ from: "x", applicationId: "a", privateKey: "x", conversions: true } as never)).toThrow();

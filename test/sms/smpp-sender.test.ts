@@ -427,7 +427,7 @@ describe("connections that fail", () => {
     expect(sender.status().queued).toBe(0);
   });
 
-  it("the pause doubles from rebind.min to rebind.max, less a random half at most, and a bind resets it", async () => {
+  it("the pause doubles from rebind.min to rebind.max, less a random half at most, and a bind that lasts as long resets it (E7)", async () => {
     const { peer, sender, clock, log } = await openBench({ rebind: { min: 1, max: 8 } });
     peer.on("bind_transceiver", (_, to) => to.destroy());
     await expect(sender.connect()).rejects.toThrow();
@@ -441,6 +441,12 @@ describe("connections that fail", () => {
     }
     peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response()));
     await sender.connect();
+    session(peer).destroy();
+    await eventually(() => expect(sender.status().state).toBe("waiting"));
+    expect(log.at(-1)?.fields["retryInMs"]).toBeGreaterThanOrEqual(4_000);
+    expect(log.at(-1)?.fields["reason"]).toMatch(/it was bound for 0 ms only: does another process bind with the same systemId\?$/);
+    await sender.connect();
+    clock.advance(8_000);
     session(peer).destroy();
     await eventually(() => expect(sender.status().state).toBe("waiting"));
     expect(log.at(-1)?.fields["retryInMs"]).toBeLessThanOrEqual(1_000);

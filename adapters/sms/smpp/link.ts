@@ -50,6 +50,7 @@ export function keepBound(settings: Settings, role: BindRole, { deliver, full }:
   let state: LinkState = "idle";
   let failure: string | undefined;
   let failures = 0;
+  let boundAt: number | undefined;
   let nextAttemptAt = 0;
   let final = false;
   let cancelAttempt = () => {};
@@ -62,14 +63,19 @@ export function keepBound(settings: Settings, role: BindRole, { deliver, full }:
 
   function bound(): void {
     failure = undefined;
-    failures = 0;
+    boundAt = clock.now();
     logger?.info(peer, "bound to the SMPP peer");
     enter("bound");
   }
 
   function ended(reason: string, refusal?: number): void {
     session = undefined;
+    const lived = boundAt === undefined ? undefined : clock.now() - boundAt;
+    boundAt = undefined;
+    const isShort = lived !== undefined && lived < rebind.max;
+    if (lived !== undefined && !isShort) failures = 0;
     failure = refusal === undefined ? reason : refusedWith(refusal, role);
+    if (isShort && failures > 0) failure += `; it was bound for ${lived} ms only: does another process bind with the same systemId?`;
     if (final) {
       enter("closed");
       return;

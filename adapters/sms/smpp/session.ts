@@ -72,7 +72,10 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     const { pdus, fault } = read(chunk);
     for (const pdu of pdus) if (phase !== "ended") receive(pdu);
     if (fault !== undefined) destroy(fault);
-    if (phase !== "ended" && events.full()) hold();
+    if (phase === "ended") return;
+    // A peer that does not read its responses gets no more of them.
+    if (socket.writableNeedDrain) awaitDrain();
+    if (socket.writableNeedDrain || events.full()) hold();
   });
   socket.on("error", (error: NodeJS.ErrnoException) => end(error.code === undefined ? error.message : `${error.code} at ${host}:${port}`));
   socket.on("close", () => end("the peer closed the connection"));
@@ -89,13 +92,22 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     for (const done of open) done({ lost: `connection lost: ${reason}` });
   }
 
+  function awaitDrain(): void {
+    const cancel = clock.after(responseTimeout, () => destroy(`the peer has not read its responses for ${responseTimeout / 1000} s`), "background");
+    socket.once("close", cancel);
+    socket.once("drain", () => {
+      cancel();
+      if (!events.full()) readOn();
+    });
+  }
+
   function hold(): void {
     heldAt = clock.now();
     socket.pause();
   }
 
   function readOn(): void {
-    if (!socket.isPaused()) return;
+    if (!socket.isPaused() || (socket.writableNeedDrain && phase !== "ended")) return;
     heldAt = clock.now();
     socket.resume();
   }

@@ -148,7 +148,12 @@ describe("a client that repeats a 429 in spite of x-should-retry, as in PHP", ()
     const service = await start();
     const { raw, box, clock } = service;
     await raw("POST", "/v2/verification", { target: target() });
-    expect(await repeating(service, { target: target() }, false)).toMatchObject({ status: 429, tries: 3, json: { code: "premature_retry" } });
+    expect(await repeating(service, { target: target() }, false)).toMatchObject({
+      status: 429,
+      tries: 3,
+      slept: [0.5, 1], // no Retry-After
+      json: { code: "premature_retry" },
+    });
     expect(box.messages).toHaveLength(1);
     clock.advance(30_000);
     expect((await raw("POST", "/v2/verification", { target: target() })).json.status).toBe("retry");
