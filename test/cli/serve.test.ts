@@ -373,7 +373,7 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
     ['--port takes a whole number from 0 to 65535, not "http"', ["a.js", "--port", "http"]],
     ["--host must not be empty", ["a.js", "--host", ""]],
     ["--metrics-port must be another than the port of the service, 4000", ["a.js", "--port", "4000", "--metrics-port", "4000"]],
-    ['--wires takes prelude-v2, separated by a comma, not "prelude-v1"', ["a.js", "--wires", "prelude-v1"]],
+    ['--wires takes prelude-v2 and twilio-verify, separated by a comma, not "prelude-v1"', ["a.js", "--wires", "prelude-v1"]],
     ['--grace takes a whole number from 1 to 300, not "0"', ["a.js", "--grace", "0"]],
   ])("%s: exit code 2, with the usage", async (mend, args) => {
     const { code, stdout, stderr } = await runCommand(command.path, ["serve", ...args]);
