@@ -86,7 +86,7 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
         return [response.status, await response.json()];
       };
       expect(await ask("/v2/none")).toEqual([404, expect.objectContaining({ code: "not_found" })]);
-      for (const path of ["/v2/Services/none/none/none/none", "/v2/Attempts"])
+      for (const path of ["/v2/Services/none/none/none/none", "/v2/Attempts", "/v2/Templates", "/v2/SafeList/Numbers/1", "/v2/Forms/x"])
         expect(await ask(path)).toEqual([404, expect.objectContaining({ code: 20404, message: `The requested resource ${path.slice(3)} was not found` })]);
     });
   });
