@@ -48,6 +48,7 @@ export default defineConfig({
     fetch: "adapters/http/fetch.ts",
     node: "adapters/http/node.ts",
     "prelude-v2": "src/wires/prelude-v2/index.ts",
+    "twilio-verify": "src/wires/twilio-verify/index.ts",
     router: "src/routing/router.ts",
     otel: "adapters/otel/index.ts",
     webhooks: "clients/webhooks.ts",

@@ -53,6 +53,7 @@ export default defineConfig({
         items: [
           page("From Prelude v2", "migrate/prelude-v2"),
           page("From Prelude v1 or Ding", "migrate/prelude"),
+          page("From Twilio Verify, keeping your client", "migrate/twilio-verify"),
           page("From Twilio Verify", "migrate/twilio"),
           page("From hand-written codes", "migrate/hand-written"),
           page("From better-auth", "migrate/better-auth"),

@@ -6,7 +6,7 @@ import type { Account } from "../domain/account.js";
 import type { Policy } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import type { Outage } from "../observability/outages.js";
-import { apiKeyOf, isMistyped, longestKey } from "../options/api-key.js";
+import { apiKeyOf, isMistyped, keyNamed, longestKey } from "../options/api-key.js";
 import { readCustomer, readCustomerPolicy, type Settings } from "../options/options.js";
 import type { CustomerConfig } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
@@ -95,7 +95,7 @@ export function createAccounts(
       if (customers === undefined) throw new Error(noApiKeys);
       // Too long, or mistyped: do not hash it or ask the source.
       const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
-      const known = sound ? await ask("findByKeyDigest", sha256(apiKey), account) : undefined;
+      const known = sound ? await ask("findByKeyDigest", sha256(keyNamed(apiKey)), account) : undefined;
       if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
       return known;
     },
@@ -161,5 +161,5 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
 
 /** Returns the digest of a key, which may be given as `sha256:` and its digest. */
 export function digestOf(key: string): string {
-  return key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : sha256(key);
+  return key.startsWith("sha256:") ? key.slice("sha256:".length).toLowerCase() : sha256(keyNamed(key));
 }

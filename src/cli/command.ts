@@ -62,7 +62,7 @@ as \`verifier\` or by default, or that the function exported there makes: ({ sto
   --host ADDRESS            address to listen on (default ${defaultHost}, for this machine alone; 0.0.0.0 or :: for others, and in containers)
   --data FILE               where the store of such a function is kept: an SQLite file, or memory for none (default ${defaultData}).
                             Needs Node.js 22.13 or newer, or the package libsql
-  --wires NAMES             serve these beside /v1 (default: none), for clients of other APIs: prelude-v2
+  --wires NAMES             serve these beside /v1 (default: none), for clients of other APIs: prelude-v2, twilio-verify
   --metrics-port PORT       serve Prometheus' /metrics there, at the same address (default: nowhere)
   --drain SECONDS           on SIGTERM or SIGINT go on listening for so long, while /healthz says 503 (default ${defaultDrain}; load balancers take a moment)
   --grace SECONDS           then, for what is under way and the callbacks being delivered (default ${defaultGrace}); a second signal ends it at once

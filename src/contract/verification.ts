@@ -69,8 +69,14 @@ export interface Verifications {
   get(request: direct.VerificationTarget, options?: Pick<VerificationOptions, "scope">): Promise<VerificationAnswer | undefined>;
 }
 
+/** The latest messages of a verification. */
+interface Sent {
+  /** The last three messages that were not rejected, oldest first. `at`: `YYYY-MM-DDTHH:MM:SS.sssZ`. */
+  readonly sends: readonly { readonly attempt: number; readonly at: string }[];
+}
+
 /** Result of `verifications.start`. */
-export interface StartAnswer extends direct.Standing, direct.MessageFate, direct.Correlated {
+export interface StartAnswer extends direct.Standing, direct.MessageFate, direct.Correlated, Sent {
   /** The verification: the same id for each message in it, another one for the next. */
   readonly authentication_uuid: string;
   /** The number in canonical E.164 form. */
@@ -102,12 +108,14 @@ export type VerificationCheckAnswer =
         readonly authentication_uuid: string;
         /** The number in canonical E.164 form; bind what you unlock to it. */
         readonly phone_number: string;
+        /** When the verification started, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
+        readonly created_at: string;
       })
   /** No verification is open: none was started, or it was verified, canceled or has expired. */
   | { readonly status: "not_found" };
 
 /** A verification, as `get` and `cancel` return it. */
-export interface VerificationAnswer extends direct.Standing, direct.Correlated {
+export interface VerificationAnswer extends direct.Standing, direct.Correlated, Sent {
   readonly authentication_uuid: string;
   /** The number in canonical E.164 form; masked once the verification has ended, unless the request named it. */
   readonly phone_number: string;
@@ -119,6 +127,4 @@ export interface VerificationAnswer extends direct.Standing, direct.Correlated {
   readonly expires_at: string;
   /** Messages tried so far. */
   readonly attempts: number;
-  /** The last three messages that were not rejected, oldest first. `at`: `YYYY-MM-DDTHH:MM:SS.sssZ`. */
-  readonly sends: readonly { readonly attempt: number; readonly at: string }[];
 }

@@ -16,7 +16,7 @@ import type { Context } from "./context.js";
 import { type KeyedCheck, keyedCheck, type Repeat } from "./idempotency.js";
 
 /** The result of a check. */
-interface Verdict {
+export interface Verdict {
   readonly status: CheckStatus;
   /** The checked record; absent if an earlier check had the same key. */
   readonly auth?: Authentication;
@@ -26,13 +26,18 @@ interface Verdict {
   readonly attempt?: number | undefined;
 }
 
+export async function check(context: Context, account: Account, request: CheckRequest, key?: string): Promise<CheckAnswer> {
+  const { after, status } = await judge(context, account, request, key);
+  return toCheckAnswer(after, status, account.policy, context.clock.now());
+}
+
 /**
  * Checks a code in one commit that counts a wrong code or validates; "counted under any concurrency"
  * (docs/contract.md#checks).
  */
-export async function check(context: Context, account: Account, request: CheckRequest, key?: string, repeat?: Repeat): Promise<CheckAnswer> {
-  const { clock, records } = context;
-  const { customer, policy } = account;
+export async function judge(context: Context, account: Account, request: CheckRequest, key?: string, repeat?: Repeat): Promise<Verdict> {
+  const { records } = context;
+  const { customer } = account;
   const { authentication_uuid: id, check_code: code } = request;
   const keyed = keyedCheck(context, request, key, repeat);
   const deadline = context.newDeadline();
@@ -47,7 +52,7 @@ export async function check(context: Context, account: Account, request: CheckRe
   const { result, refused } = first.refused === undefined || isSpent ? first : await attempt(false);
   const verdict: Verdict = refused === undefined || result.auth === undefined ? result : { status: "rate_limited", auth: result.auth, after: result.auth };
   report(context, account, verdict);
-  return toCheckAnswer(verdict.after, verdict.status, policy, clock.now());
+  return verdict;
 }
 
 /**

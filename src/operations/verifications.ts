@@ -19,8 +19,8 @@ import { timestamp } from "../domain/time.js";
 import { stateOf } from "../domain/verification.js";
 import { VerifierError } from "../errors.js";
 import { ownNumber } from "../messages/number-windows.js";
-import { correlated, standingOf, toAuthenticationAnswer } from "./answers.js";
-import { check } from "./check.js";
+import { correlated, standingOf, toAuthenticationAnswer, toCheckAnswer } from "./answers.js";
+import { judge } from "./check.js";
 import type { Context } from "./context.js";
 import { begin } from "./create.js";
 import { keyedStart } from "./idempotency.js";
@@ -66,6 +66,7 @@ export async function start(context: Context, account: Account, request: StartRe
       status,
       attempt,
       is_open: stateOf(auth, now, policy) === "open",
+      sends: sendsOf(auth),
       ...standingOf(auth, policy, now),
       ...correlated(auth),
       ...(carrier_refused !== undefined && { carrier_refused }),
@@ -152,9 +153,11 @@ export async function checkVerification(
   const { customer } = account;
   const named = { customer_uuid: customer, check_code };
   const checkOne = async (id: string, number: string | undefined): Promise<VerificationCheckAnswer> => {
-    const answer = await check(context, account, { ...named, authentication_uuid: id }, idempotencyKey, repeat).catch(unknown);
-    if (answer === undefined || answer.status === "expired_auth" || answer.status === "already_validated") return { status: "not_found" };
-    return { ...answer, status: answer.status, phone_number: number ?? (answer.phone_number as string) };
+    const verdict = await judge(context, account, { ...named, authentication_uuid: id }, idempotencyKey, repeat).catch(unknown);
+    if (verdict === undefined || verdict.status === "expired_auth" || verdict.status === "already_validated") return { status: "not_found" };
+    const { status, after } = verdict;
+    const answer = toCheckAnswer(after, status, account.policy, context.clock.now());
+    return { ...answer, status, phone_number: number ?? (answer.phone_number as string), created_at: timestamp(after.createdAt) };
   };
   if (target.authentication_uuid !== undefined) return checkOne(target.authentication_uuid, undefined);
   const { number } = ownNumber(context, account, target.phone_number as string).phone;
@@ -209,11 +212,13 @@ function toVerificationAnswer({ clock }: Context, { policy }: Account, auth: Aut
     created_at: timestamp(auth.createdAt),
     expires_at: timestamp(auth.expiresAt),
     attempts: auth.attempts,
-    sends: auth.sends.map(({ attempt, at }) => ({ attempt, at: timestamp(at) })),
+    sends: sendsOf(auth),
     ...standingOf(auth, policy, now),
     ...correlated(auth),
   };
 }
+
+const sendsOf = ({ sends }: Authentication): StartAnswer["sends"] => sends.map(({ attempt, at }) => ({ attempt, at: timestamp(at) }));
 
 /** The stored verification that a request names. */
 async function targetOf(context: Context, account: Account, target: VerificationTarget, { scope }: VerificationOptions): Promise<Authentication | undefined> {

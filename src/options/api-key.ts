@@ -20,6 +20,15 @@ export function apiKeyOf(bytes: Uint8Array): string {
   return `pp_${drawn}${checksum(drawn)}`;
 }
 
+/**
+ * Returns the key itself: "accepted without its underscore" (docs/contract.md#api-keys). Keys of any other form
+ * are returned unchanged.
+ */
+export function keyNamed(given: string): string {
+  const whole = given.replace(/^pp(?=[0-9A-Za-z]{49}$)/, "pp_");
+  return isMistyped(whole) ? given : whole;
+}
+
 /** Longer than any key, in characters. Longer header values are not worth hashing. */
 export const longestKey = 512;
 

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import Prelude from "@prelude.so/sdk";
+import twilio from "twilio";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
@@ -268,15 +269,22 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
   });
 
   test("--wires: what it names is served beside /v1 and receipts, its routes are in the log, and nothing of it is served unasked", async () => {
-    const one = await start("--wires", "prelude-v2");
+    const one = await start("--wires", "prelude-v2,twilio-verify");
     const client = new Prelude({ apiToken: api_key, baseURL: one.url, maxRetries: 0 });
     const target = { type: "phone_number", value: number } as const;
     expect((await client.verification.create({ target })).status).toBe("success");
     expect((await client.verification.check({ target, code: messages()[0]?.code as string })).status).toBe("success");
     expect((await client.lookup.lookup(number)).country_code).toBe("FR");
     await expect(new Prelude({ apiToken: "pp_none", baseURL: one.url, maxRetries: 0 }).verification.create({ target })).rejects.toMatchObject({ status: 401 });
+    const digits = customer_uuid.replaceAll("-", "");
+    const verifyClient = twilio(`AC${digits}`, api_key);
+    verifyClient.verify.baseUrl = one.url;
+    expect((await verifyClient.verify.v2.services(`VA${digits}`).verifications.create({ to: number, channel: "sms" })).status).toBe("pending");
+    expect((await verifyClient.verify.v2.services(`VA${digits}`).verifications(number).fetch()).status).toBe("pending");
     expect((await post(one, "authentication", { phone_number: "+33612345679" })).status).toBe(200);
-    const routes = ["/v2/verification", "/v2/verification/check", "/v2/lookup/{phone_number}", "/v2/verification", "/v1/authentication"];
+    const ofPrelude = ["/v2/verification", "/v2/verification/check", "/v2/lookup/{phone_number}", "/v2/verification"];
+    const ofTwilio = ["/v2/Services/{Service}/Verifications", "/v2/Services/{Service}/Verifications/{Sid}"];
+    const routes = [...ofPrelude, ...ofTwilio, "/v1/authentication"];
     await expect.poll(() => requests(one).map(({ route }) => route)).toEqual(routes);
     expect(one.written()).not.toContain(number.slice(1));
     const without = await start();
@@ -373,7 +381,7 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
     ['--port takes a whole number from 0 to 65535, not "http"', ["a.js", "--port", "http"]],
     ["--host must not be empty", ["a.js", "--host", ""]],
     ["--metrics-port must be another than the port of the service, 4000", ["a.js", "--port", "4000", "--metrics-port", "4000"]],
-    ['--wires takes prelude-v2, separated by a comma, not "prelude-v1"', ["a.js", "--wires", "prelude-v1"]],
+    ['--wires takes prelude-v2 and twilio-verify, separated by a comma, not "prelude-v1"', ["a.js", "--wires", "prelude-v1"]],
     ['--grace takes a whole number from 1 to 300, not "0"', ["a.js", "--grace", "0"]],
   ])("%s: exit code 2, with the usage", async (mend, args) => {
     const { code, stdout, stderr } = await runCommand(command.path, ["serve", ...args]);

@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
-import { createAccounts, generateApiKey } from "../../src/access/accounts.js";
+import { configuredCustomers, createAccounts, generateApiKey } from "../../src/access/accounts.js";
 import { defaultPolicy } from "../../src/domain/policy.js";
 import { VerifierError } from "../../src/errors.js";
 import { readOptions } from "../../src/options/options.js";
@@ -8,7 +9,7 @@ import { neededOptions } from "../support/options.js";
 
 const settings = readOptions(neededOptions);
 const uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
-const { key } = generateApiKey();
+const { key, digest } = generateApiKey();
 const clock = fixedClock();
 let reported: string[] = [];
 
@@ -96,5 +97,26 @@ describe("what a customer source may answer", () => {
     const [one, two] = [await accounts.byKey(key), await accounts.byUuid(uuid)];
     expect(one.policy).toEqual({ ...defaultPolicy, checks: 2 });
     expect(two.policy).toBe(one.policy);
+  });
+});
+
+describe("a key without its underscore (docs/contract.md#api-keys)", () => {
+  const bare = key.replace("_", "");
+  const accounts = (keys: string[]) => {
+    const source = configuredCustomers([{ customer_uuid: uuid, keys }]);
+    return createAccounts(source, settings, clock, { on: false, failures: 0, failed() {}, worked() {} });
+  };
+
+  it("is the same key, in a request and in the configuration", async () => {
+    for (const configured of [key, bare, digest]) for (const sent of [key, bare]) expect((await accounts([configured]).byKey(sent)).customer).toBe(uuid);
+    await expect(accounts([generateApiKey().key]).byKey(bare)).rejects.toThrow("no valid API key");
+  });
+
+  it("with another checksum, or of another form, is not read as one", async () => {
+    const wrong = bare.slice(0, -1) + (bare.endsWith("0") ? "1" : "0");
+    const own = [`pp${"k".repeat(49)}`, `pp${"k".repeat(48)}`, `PP${bare.slice(2)}`];
+    for (const one of [wrong, ...own]) await expect(accounts([key]).byKey(one)).rejects.toThrow("no valid API key");
+    const digestOf = (one: string) => `sha256:${createHash("sha256").update(one).digest("hex")}`;
+    for (const one of own) for (const configured of [one, digestOf(one)]) expect((await accounts([configured]).byKey(one)).customer).toBe(uuid);
   });
 });

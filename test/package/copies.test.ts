@@ -22,7 +22,7 @@ test("the ESM and the CommonJS copy share the memory stores that have a name", a
 });
 
 /** They export no VerifierError, and know those of others by their mark. */
-const wires = ["./dist/prelude-v2.cjs"];
+const wires = ["./dist/prelude-v2.cjs", "./dist/twilio-verify.cjs"];
 
 test("VerifierError is one class, whichever CommonJS subpath it comes from: chunks are shared in ESM alone", () => {
   const files = modules.map((subpath) => (manifest.exports[subpath] as { readonly require: { readonly default: string } }).require.default);
@@ -58,18 +58,23 @@ test.each(["module", "commonjs"] as const)("a wire knows the errors of a verifie
       (await handler(new Request("http://localhost" + path, { method: "POST", headers: { authorization, ...init.headers }, body: init.body }))).status;
     const prelude = { headers: { "content-type": "application/json" }, body: JSON.stringify({ target: { type: "phone_number", value: "+447400123456" } }) };
     (async () => {
-      const handler = fetchHandler(preludeV2(verifier));
-      console.log(await ask(handler, "/v2/verification", "Bearer " + key, prelude), await ask(handler, "/v2/verification", "Bearer no", prelude));
+      const handler = fetchHandler([preludeV2(verifier), twilioVerify(verifier)]);
+      const twilio = { headers: { "content-type": "application/x-www-form-urlencoded" }, body: "To=%2B447400123456&Channel=sms" };
+      const path = "/v2/Services/VA6f1e7d2c8a4b4c3d9e5f0a1b2c3d4e5f/Verifications";
+      const basic = (key) => "Basic " + btoa("AC6f1e7d2c8a4b4c3d9e5f0a1b2c3d4e5f:" + key);
+      console.log(await ask(handler, "/v2/verification", "Bearer " + key, prelude), await ask(handler, "/v2/verification", "Bearer no", prelude),
+        await ask(handler, path, basic(key), twilio), await ask(handler, path, basic("no"), twilio));
     })();`;
   const names = {
     phoneproof: "createVerifier, generateApiKey",
     "phoneproof/memory": "memoryStore",
     "phoneproof/fetch": "fetchHandler",
     "phoneproof/prelude-v2": "preludeV2",
+    "phoneproof/twilio-verify": "twilioVerify",
   };
   const load = (from: string) => (format === "module" ? `await import("${from}")` : `require("${from}")`);
   const imports = Object.entries(names).map(([from, what]) => `const { ${what} } = ${load(from)};`);
-  expect(await run(format, imports.join("\n") + program)).toBe("400 401\n");
+  expect(await run(format, imports.join("\n") + program)).toBe("400 401 403 401\n");
 });
 
 test("who imports no wire loads none: their code is in no file that another subpath loads", () => {
@@ -87,8 +92,11 @@ test("who imports no wire loads none: their code is in no file that another subp
       return [...loadedBy(file)].some((one) => /\bWireError\b/.test(readFileSync(one, "utf8")));
     });
   const having = modules.filter((subpath) => hasWires(subpath).includes(true));
-  expect(having).toEqual(["./prelude-v2"]);
-  expect(having.map(hasWires)).toEqual([[true, true]]);
+  expect(having).toEqual(["./prelude-v2", "./twilio-verify"]);
+  expect(having.map(hasWires)).toEqual([
+    [true, true],
+    [true, true],
+  ]);
   expect(loadedBy(join(dist, "index.js")).size).toBeGreaterThan(1);
 });
 

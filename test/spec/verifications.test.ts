@@ -57,8 +57,14 @@ describe("start", () => {
     set.clock.advance(30_000);
     const again = await set.start();
     expect(again).toMatchObject({ status: "pending", attempt: 2, authentication_uuid: first.authentication_uuid, created_at: first.created_at });
+    const sends = [
+      { attempt: 1, at: first.created_at },
+      { attempt: 2, at: new Date(set.clock.now()).toISOString() },
+    ];
+    expect([first.sends, again.sends]).toEqual([sends.slice(0, 1), sends]);
     expect(set.box.messages).toHaveLength(2);
-    expect(await set.check(set.box.code(0))).toMatchObject({ status: "valid", phone_number: number, authentication_uuid: first.authentication_uuid });
+    const { authentication_uuid, created_at } = first;
+    expect(await set.check(set.box.code(0))).toMatchObject({ status: "valid", phone_number: number, authentication_uuid, created_at });
   });
 
   it("round trips: start 1, again 1 or 2 elsewhere, check 1 or 2 elsewhere (docs/contract.md#start)", async () => {

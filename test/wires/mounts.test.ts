@@ -1,4 +1,5 @@
 import { preludeV2 } from "../../src/wires/prelude-v2/index.js";
+import { twilioVerify } from "../../src/wires/twilio-verify/index.js";
 import { mountings } from "../http/hosts.js";
 import { createService } from "../http/service.js";
 import { wiresSuite } from "./mounts.js";
@@ -8,5 +9,5 @@ for (const { name, start } of mountings.filter(({ direct }) => !direct))
   wiresSuite(name, async () => {
     const service = createService();
     const { verifier } = service;
-    return { host: await start([preludeV2(verifier), verifier, verifier.receipts]), service };
+    return { host: await start([preludeV2(verifier), twilioVerify(verifier), verifier, verifier.receipts]), service };
   });

@@ -1,4 +1,5 @@
 import Prelude from "@prelude.so/sdk";
+import twilio from "twilio";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Host } from "../http/hosts.js";
 import type { Service } from "../http/service.js";
@@ -28,6 +29,13 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
 
     const codeTo = async (number: string) => (await service.sent()).findLast(({ to }) => to === number)?.code ?? "no message";
     const preludeOf = (apiToken: string) => new Prelude({ apiToken, baseURL: base, maxRetries: 0 });
+    const twilioOf = (key: string) => {
+      const digits = service.customer.customer_uuid.replaceAll("-", "");
+      const client = twilio(`AC${digits}`, key);
+      client.verify.baseUrl = base;
+      return client.verify.v2.services(`VA${digits}`);
+    };
+
     test("@prelude.so/sdk: create and check, and a key that is none", async () => {
       const client = preludeOf(service.customer.key);
       const target = { type: "phone_number", value: nextNumber() } as const;
@@ -38,6 +46,19 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
       expect(await client.verification.check({ target, code })).toMatchObject({ id: created.id, status: "success" });
       await expect(preludeOf("pp_none").verification.create({ target })).rejects.toMatchObject({ status: 401, error: { code: "invalid_api_key" } });
       expect((await client.lookup.lookup("+33612345678")).country_code).toBe("FR");
+    });
+
+    test("twilio: create, fetch and check, and a key that is none", async () => {
+      const verify = twilioOf(service.customer.key);
+      const to = nextNumber();
+      const created = await verify.verifications.create({ to, channel: "sms" });
+      expect(created).toMatchObject({ sid: expect.stringMatching(/^VE[0-9a-f]{32}$/), status: "pending" });
+      expect((await verify.verifications(to).fetch()).sid).toBe(created.sid);
+      const code = await codeTo(to);
+      expect(await verify.verificationChecks.create({ to, code: code === "000000" ? "000001" : "000000" })).toMatchObject({ status: "pending", valid: false });
+      expect(await verify.verificationChecks.create({ to, code })).toMatchObject({ status: "approved", valid: true });
+      await expect(twilioOf("pp_none").verifications.create({ to, channel: "sms" })).rejects.toMatchObject({ status: 401, code: 20003 });
+      expect((await verify.fetch()).codeLength).toBe(6);
     });
 
     test("/v1 and the wires verify one number each on its own", async () => {
@@ -52,8 +73,11 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
       const ofV1 = await codeTo(number);
       await preludeOf(key).verification.create({ target: { type: "phone_number", value: number } });
       const ofPrelude = await codeTo(number);
+      await twilioOf(key).verifications.create({ to: number, channel: "sms" });
+      const ofTwilio = await codeTo(number);
       expect((await post("check", { authentication_uuid, check_code: ofV1 })).status).toBe("valid");
       expect((await preludeOf(key).verification.check({ target: { type: "phone_number", value: number }, code: ofPrelude })).status).toBe("success");
+      expect((await twilioOf(key).verificationChecks.create({ to: number, code: ofTwilio })).status).toBe("approved");
     });
 
     test("what no wire has is answered 404 in its own words", async () => {
@@ -62,6 +86,8 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
         return [response.status, await response.json()];
       };
       expect(await ask("/v2/none")).toEqual([404, expect.objectContaining({ code: "not_found" })]);
+      for (const path of ["/v2/Services/none/none/none/none", "/v2/Attempts", "/v2/Templates", "/v2/SafeList/Numbers/1", "/v2/Forms/x"])
+        expect(await ask(path)).toEqual([404, expect.objectContaining({ code: 20404, message: `The requested resource ${path.slice(3)} was not found` })]);
     });
   });
 }

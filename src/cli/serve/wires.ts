@@ -1,9 +1,11 @@
 import type { Verifier } from "../../create-verifier.js";
 import type { HttpHandler } from "../../http/message.js";
 import { preludeV2 } from "../../wires/prelude-v2/index.js";
+import { twilioVerify } from "../../wires/twilio-verify/index.js";
 
 const wires = {
   "prelude-v2": preludeV2,
+  "twilio-verify": twilioVerify,
 } as const satisfies Record<string, (verifier: Verifier) => HttpHandler>;
 
 /** A wire that can be served beside `/v1`. */

@@ -11,6 +11,7 @@ import mongo = require("phoneproof/mongo");
 import postgres = require("phoneproof/postgres");
 import next = require("phoneproof/next");
 import preludeV2 = require("phoneproof/prelude-v2");
+import twilioVerify = require("phoneproof/twilio-verify");
 import node = require("phoneproof/node");
 import otpInput = require("phoneproof/otp-input");
 import redis = require("phoneproof/redis");
@@ -50,7 +51,7 @@ node.nodeHandler(verifier);
 next.nextHandlers(verifier);
 express.expressHandlers(verifier);
 fastify.fastifyPlugin(verifier);
-fetch.fetchHandler([verifier, preludeV2.preludeV2(verifier)]);
+fetch.fetchHandler([verifier, preludeV2.preludeV2(verifier), twilioVerify.twilioVerify(verifier)]);
 testing.storeContract();
 export const others = [
   client.createClient,

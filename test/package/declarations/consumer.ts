@@ -52,6 +52,7 @@ import { twilioSender } from "phoneproof/senders/twilio";
 import { vonageSender } from "phoneproof/senders/vonage";
 import { sqliteStore } from "phoneproof/sqlite";
 import { fixedClock, senderContract, storeContract } from "phoneproof/testing";
+import { twilioVerify } from "phoneproof/twilio-verify";
 import { verifyWebhook } from "phoneproof/webhooks";
 
 const store: Store = memoryStore({} satisfies MemoryStoreOptions);
@@ -92,7 +93,10 @@ export const verifier: Verifier = createVerifier(options);
 
 /** A wire of one's own has what a verifier's own has. */
 const own: HttpHandler = { ...verifier.http, root: "/otp", handle: async () => ({ status: 200, headers: {}, body: "" }) };
-export const mounts = [expressHandlers(verifier), fetchHandler([verifier, verifier.receipts, preludeV2(verifier), own])];
+export const mounts = [
+  expressHandlers(verifier),
+  fetchHandler([verifier, verifier.receipts, preludeV2(verifier), twilioVerify(verifier, { autoChannel: "sms" }), own]),
+];
 
 export async function verify(customer_uuid: string, phone_number: string, typed: string): Promise<"valid" | "no"> {
   const { authentication_uuid, status } = await verifier.createAuthentication({ customer_uuid, phone_number, device_type: "WEB" });

@@ -1,0 +1,117 @@
+import type * as z from "zod";
+import { type Json, jsonContent, reference, schemaOf, stringHeader } from "../../http/openapi.js";
+import { CheckRequest, CreateRequest, ServiceRequest, UpdateRequest } from "./requests.js";
+import { ErrorResponse, Service, ServiceList, Verification, VerificationCheck } from "./responses.js";
+
+const requests: Readonly<Record<string, z.ZodType>> = { CreateRequest, UpdateRequest, CheckRequest, ServiceRequest };
+const responses: Readonly<Record<string, z.ZodType>> = { Verification, VerificationCheck, Service, ServiceList, Error: ErrorResponse };
+
+const error = (description: string, headers?: Json): Json => ({
+  description,
+  ...(headers !== undefined && { headers }),
+  content: jsonContent(reference("Error")),
+});
+
+const errors: Readonly<Record<string, Json>> = {
+  "400": error("60200 or 60221: a field is wrong."),
+  "401": error("20003: the credentials are wrong."),
+  "403": error("60205, 60410 or 60605: no message is sent to this number."),
+  "404": error("20404: there is no such service or verification, or it was approved or has expired."),
+  "413": error("60200: the body is over 16 KiB."),
+  "429": error("60202, 60203 or 60212: the checks or messages are used up, or the next message comes too early."),
+  "500": error("20500."),
+  "503": error("20503: the store cannot answer.", { "Retry-After": stringHeader("Seconds to wait.") }),
+};
+
+const form = (schema: string): Json => ({ requestBody: { required: true, content: { "application/x-www-form-urlencoded": { schema: reference(schema) } } } });
+
+/** `failures`: HTTP statuses of the operation's errors, besides 401, 500 and 503. */
+function operation(
+  operationId: string,
+  summary: string,
+  success: readonly [status: string, schema: string],
+  failures: readonly string[],
+  more: Json = {},
+): Json {
+  const [status, schema] = success;
+  const failing = Object.entries(errors).filter(([one]) => ["401", "500", "503", ...failures].includes(one));
+  return {
+    operationId,
+    summary,
+    ...more,
+    responses: { [status]: { description: summary, content: jsonContent(reference(schema)) }, ...Object.fromEntries(failing) },
+  };
+}
+
+const inPath = (name: string, description: string): Json => ({ name, in: "path", required: true, description, schema: { type: "string" } });
+const service = inPath("Service", "SID of the caller's service: VA and the 32 hexadecimal digits of the customer's UUID.");
+const verification = inPath("Sid", "SID of a verification (VE…), or the number of the open one.");
+const idempotencyKey: Json = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "The same key and body return the same result without a second message or a second count.",
+  schema: { type: "string", minLength: 1, maxLength: 255 },
+};
+
+/** Returns the OpenAPI 3.1 document of this wire, generated from the schemas that parse its requests. `version`: the package's. */
+export function twilioVerifyDocument(version: string): Json {
+  const schemas = {
+    ...Object.fromEntries(Object.entries(requests).map(([name, schema]) => [name, schemaOf(schema, "input")])),
+    ...Object.fromEntries(Object.entries(responses).map(([name, schema]) => [name, schemaOf(schema, "output")])),
+  };
+  const page = ["Page", "PageSize"].map((name) => ({ name, in: "query", required: false, schema: { type: "integer" } }));
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "phoneproof, Twilio Verify v2",
+      version,
+      description: "What phoneproof serves of the Twilio Verify v2 API. Other routes return 404 with 20404, wrong methods 405 with 20004.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    security: [{ basic: [] }],
+    paths: {
+      "/v2/Services": {
+        get: operation("listServices", "The caller's one service", ["200", "ServiceList"], [], { parameters: page }),
+        post: operation("createService", "The existing service; nothing is created", ["201", "Service"], ["400", "413"], form("ServiceRequest")),
+      },
+      "/v2/Services/{Service}": {
+        parameters: [service],
+        get: operation("fetchService", "The service", ["200", "Service"], ["404"]),
+        post: operation(
+          "updateService",
+          "The service, if nothing is to change; otherwise 400",
+          ["200", "Service"],
+          ["400", "404", "413"],
+          form("ServiceRequest"),
+        ),
+      },
+      "/v2/Services/{Service}/Verifications": {
+        parameters: [service],
+        post: operation(
+          "createVerification",
+          "A code is being sent, in a new verification or in the open one",
+          ["201", "Verification"],
+          ["400", "403", "404", "413", "429"],
+          {
+            parameters: [idempotencyKey],
+            ...form("CreateRequest"),
+          },
+        ),
+      },
+      "/v2/Services/{Service}/Verifications/{Sid}": {
+        parameters: [service, verification],
+        get: operation("fetchVerification", "The verification", ["200", "Verification"], ["404"]),
+        post: operation("updateVerification", "The verification was canceled", ["200", "Verification"], ["400", "404", "413"], form("UpdateRequest")),
+      },
+      "/v2/Services/{Service}/VerificationCheck": {
+        parameters: [service],
+        post: operation("checkVerification", "The code was checked; the outcome is in `status`", ["200", "VerificationCheck"], ["400", "404", "413", "429"], {
+          parameters: [idempotencyKey],
+          ...form("CheckRequest"),
+        }),
+      },
+    },
+    components: { securitySchemes: { basic: { type: "http", scheme: "basic" } }, schemas },
+  };
+}
