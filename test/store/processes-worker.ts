@@ -44,7 +44,7 @@ export async function serveBatches(open: (url: string) => Promise<Store>): Promi
       return () => clearTimeout(timer);
     },
   };
-  const service = serviceOn(await open(url), { clock, storeTimeout: 30, policy }, customer);
+  const service = serviceOn(await open(url), { clock, storeTimeout: 120, policy }, customer);
   const answer = (ask: Ask): Promise<Answer> => {
     if (ask.operation === "create") return service.create(ask.number, {}, ask.key);
     return ask.operation === "retry" ? service.retry(ask.id) : service.check(ask.id, ask.code);
