@@ -70,10 +70,11 @@ function written({ keyring, settings }: Messages, commit: MessageCommit, auth: A
 }
 
 /**
- * Whether the record holds the message that was tried. A later message of the same attempt has another code; an ended
- * record has no code.
+ * Whether the record holds the message that was tried. A slot may hold another verification by now. A later message of
+ * the same attempt has another code; an ended record has no code.
  */
 function holdsMessage(auth: Authentication, next: Authentication): boolean {
+  if (auth.id !== next.id) return false;
   const tried = next.sends.at(-1);
   return auth.sends.some(({ attempt, digest, at }) => attempt === next.attempts && at === next.lastSendAt && (digest === tried?.digest || digest === ""));
 }
