@@ -229,7 +229,12 @@ export function isVoid(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts === 0;
 }
 
-/** Whether an erasure in progress has emptied it, so that it can no longer be found (docs/contract.md#erase). */
+/** A record that only occupies its id: nothing of its request is left, and retry and check do not find it. */
+export function emptyOf(auth: Authentication): Authentication {
+  return { ...blankOf(auth), status: "pending", number: "*", sealed: undefined, callbackUrl: undefined, decisions: [], checks: [] };
+}
+
+/** Whether it only occupies its id: it is being erased, or it keeps a late write out (docs/contract.md#take-back). */
 export function isErased(auth: Authentication): boolean {
   return isVoid(auth) && !hasNumber(auth);
 }

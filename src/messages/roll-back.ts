@@ -1,7 +1,7 @@
 import type { Held } from "../core/records/records.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
-import { type Authentication, blankOf, hasNumber, isVoid, withoutTriedSend } from "../domain/authentication.js";
+import { type Authentication, blankOf, emptyOf, hasNumber, isVoid, withoutTriedSend } from "../domain/authentication.js";
 import type { Claim } from "../domain/claim.js";
 import { listedClaims } from "../domain/quota.js";
 import { slotOf } from "../domain/slot.js";
@@ -36,7 +36,8 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
   const decide = (held: Held | undefined): Decided<"revoked" | "lost"> => {
     // Erased in the meantime.
     if (held === undefined && before !== undefined) return { result: "lost" };
-    if (held === undefined) return written(messages, commit, blankOf(next), claims, token);
+    // Nothing has landed, or what landed was erased: only a late write has to be kept out.
+    if (held === undefined) return written(messages, commit, emptyOf(next), claims, token);
     // Others have written since: the commit did not land and no longer can. Its claims may still have been made, in
     // stores where they are a separate step.
     const isLost = ![commit.token, token].some((one) => held.tokens.includes(one)) && held.tokens[0] !== before?.tokens[0];
@@ -69,8 +70,8 @@ function written({ keyring, settings }: Messages, commit: MessageCommit, auth: A
 }
 
 /**
- * Whether the record holds the message that was tried. A later message of the same attempt has another code; an ended
- * record has no code. The record of a slot may hold another verification.
+ * Whether the record holds the message that was tried. A slot may hold another verification by now. A later message of
+ * the same attempt has another code; an ended record has no code.
  */
 function holdsMessage(auth: Authentication, next: Authentication): boolean {
   if (auth.id !== next.id) return false;

@@ -5,7 +5,7 @@ import type { NumberRequest } from "../contract/operator.js";
 import { CorruptRecord } from "../core/records/codec.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
-import { type Authentication, blankOf, withoutNumber } from "../domain/authentication.js";
+import { type Authentication, emptyOf } from "../domain/authentication.js";
 import type { Claim } from "../domain/claim.js";
 import { milliseconds, type Policy } from "../domain/policy.js";
 import { movedClaims, nobody, readMember, takenOut } from "../domain/quota.js";
@@ -82,8 +82,7 @@ async function emptyRecord(parts: Context, customer: string, id: string): Promis
   try {
     return await update(parts.records, parts.newDeadline(), customer, id, (auth): Decided<Authentication> => {
       const letters = auth.outbox.flatMap((event): Claim[] => (event.dead === undefined ? [] : [{ ...listing(auth, event), out: true }]));
-      const empty: Authentication = { ...blankOf(auth), status: "pending", decisions: [], checks: [], keepUntil: auth.keepUntil };
-      return { result: auth, next: withoutNumber(empty), claims: letters };
+      return { result: auth, next: { ...emptyOf(auth), keepUntil: auth.keepUntil }, claims: letters };
     });
   } catch (err) {
     if ((err as Error).cause instanceof CorruptRecord) return undefined;

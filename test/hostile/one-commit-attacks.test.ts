@@ -1091,6 +1091,26 @@ describe("an erasure, and a create that is taken back (docs/contract.md#erase)",
     "%s it is taken back, of a create whose commit was %s: what was under way is erased by the next erasure, and ends with its lifetime (docs/contract.md#erase)",
     erased,
   );
+
+  it("after its twin was sent and erased: what takes a commit back that never landed leaves nothing, and its id stays unknown (docs/contract.md#take-back)", async () => {
+    const plain = new PlainStore();
+    const store = rigged(plain);
+    const one = service({ store, policy: roomy });
+    const keyed = () => one.create(number, {}, { idempotencyKey: "k" });
+    let commits = 0;
+    store.fate = (method) => (method === "commit" && ++commits <= 2 ? "refused" : "done");
+    expect(await ending(keyed())).toBe("unavailable");
+    await settled();
+    expect(commits, "the first try to take it back was refused too").toBe(2);
+    const { authentication_uuid: id } = await keyed();
+    expect(one.sender.messages).toHaveLength(1);
+    const named = { customer_uuid: one.customer, phone_number: number };
+    await one.verifier.erase(named);
+    await pass(one.clock, 60_000);
+    expect(traces(plain)).toEqual([]);
+    expect(await one.verifier.history(named)).toEqual([]);
+    expect([await ending(one.check(id, one.sender.codeOf(id))), await ending(one.retry(id))]).toEqual(["invalid_auth_uuid", "invalid_auth_uuid"]);
+  });
 });
 
 describe("a process that stands still again and again (docs/contract.md#late-hand-over)", () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Pool } from "pg";
-import { afterAll, describe } from "vitest";
+import { afterAll, afterEach, describe } from "vitest";
 import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { newStore, poolOf, postgresServer } from "../support/postgres.js";
@@ -12,10 +12,11 @@ const server = await postgresServer("the hostile tests of the anti-spam rules on
 
 describe.runIf(server)("on PostgreSQL", () => {
   const pools: Pool[] = [];
-  afterAll(async () => {
-    await Promise.all(pools.map((one) => one.end()));
-    await server?.stop();
+  // A pool keeps its connections for ten seconds, and those of all tests are more than the server has.
+  afterEach(async () => {
+    await Promise.all(pools.splice(0).map((one) => one.end()));
   });
+  afterAll(() => server?.stop());
 
   oneCommitCases(async (count, options) => {
     const shared = { clock: fixedClock(start), sender: sender(options?.price), customer: randomUUID(), storeTimeout: 60, ...options };

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { french } from "./one-commit-kit.js";
-import { type Ask, ceiling, type Entry, type History, hour, invariants, type Message, minute, second, violations } from "./soak-model.js";
+import { type Ask, ceiling, type Entry, type History, hour, invariants, type Message, minute, second, storyOf, violations } from "./soak-model.js";
 
 const start = Date.UTC(2026, 0, 1);
 const one = french(1);
@@ -63,6 +63,16 @@ const good: Readonly<Record<string, History>> = {
   "a refusal by what the killed left": join(
     sends(4, apart),
     history([entry(minute, "create", { lost: true }), entry(2 * minute, "create", { result: "rate_limited", quiet: true })]),
+  ),
+  "an erased one whose key is refused": history(
+    [
+      created(0, "a", { key: "k" }),
+      entry(50, "erase", { result: "erased" }),
+      entry(70, "create", { key: "k", result: "spam_detected", of: "a" }),
+      entry(90, "retry", { id: "a", result: "no_attempt" }),
+      right(99, "a", "without_attempt"),
+    ],
+    [message(0)],
   ),
   "an erasure": history([created(0, "a"), entry(50, "erase", { result: "erased" }), entry(99, "history", { result: "0", quiet: true })], [message(0)]),
 };
@@ -188,6 +198,11 @@ const bad: readonly (readonly [keyof typeof invariants, string, History])[] = [
     history([created(0, "a"), entry(minute, "retry", { id: "a", result: "no_attempt" })], [message(0)]),
   ],
   [
+    "whatWasSentIsNeverSaidToBeUnsent",
+    "without_attempt after an erasure",
+    history([created(0, "a"), entry(50, "erase", { result: "erased" }), right(99, "a", "without_attempt")], [message(0)]),
+  ],
+  [
     "anErasedNumberIsGone",
     "a history after an erasure",
     history([created(0, "a"), entry(50, "erase", { result: "erased" }), entry(99, "history", { result: "1", quiet: true })], [message(0)]),
@@ -203,4 +218,29 @@ it.each(bad)("%s fires on %s", (name, _, story) => {
 
 it("every invariant is seen to fire", () => {
   expect(new Set(bad.map(([name]) => name))).toEqual(new Set(Object.keys(invariants)));
+});
+
+it("the story of a violation has what was asked and sent about the authentication that it names, in order, and what else about its number", () => {
+  const [id, other] = ["a0000000-0000-4000-8000-000000000000", "b0000000-0000-4000-8000-000000000000"];
+  const story = history(
+    [
+      created(0, id),
+      entry(50, "erase", { result: "erased" }),
+      created(60, other),
+      wrong(70, other),
+      created(80, other, { number: french(2) }),
+      right(99, id, "without_attempt"),
+    ],
+    [message(0, { id }), message(60, { id: other })],
+  );
+  const lines = violations(story).map((violation) => storyOf(story, violation));
+  const told = lines[0]?.map((line) =>
+    line
+      .split(" ")
+      .slice(1, 5)
+      .join(" ")
+      .replace(/to \S+ /, "")
+      .replace(/ \{.*/, ""),
+  );
+  expect(told).toEqual(["create: 200", "message", "erase: 200", "create: 200", "check: 200"]);
 });

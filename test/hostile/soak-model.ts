@@ -125,7 +125,9 @@ const unlocksOf = (entries: readonly Entry[]) =>
     entries.filter((one) => one.ask.operation === "unlock" && may(one, "unlocked")),
     ({ ask }) => owner(ask),
   );
-/** Erasures of each number. One whose answer leaves it open may land for as long as a server stands still. */
+/** What was answered 503 may land for as long as a server stands still. */
+const landing = (entry: Entry) => (open(entry) ? 6 * second : 0);
+const erasure = (one: Entry): Span => ({ from: one.asked, to: one.answered + landing(one) });
 const erasuresOf = (entries: readonly Entry[]): Map<string, Span[]> =>
   new Map(
     [
@@ -133,7 +135,7 @@ const erasuresOf = (entries: readonly Entry[]): Map<string, Span[]> =>
         entries.filter(({ ask }) => ask.operation === "erase"),
         ({ ask }) => owner(ask),
       ),
-    ].map(([name, all]) => [name, all.map((one) => ({ from: one.asked, to: one.answered + (open(one) ? 6 * second : 0) }))]),
+    ].map(([name, all]) => [name, all.map(erasure)]),
   );
 const beside = (spans: readonly Span[] = [], from: number, to: number) => spans.filter((one) => one.from <= to && one.to >= from).length;
 const checksOf = ({ entries }: History) => entries.filter(({ ask }) => ask.operation === "check");
@@ -350,6 +352,11 @@ export function nothingIsCountedWithoutAMessage({ entries, messages, keepsCutSho
   });
 }
 
+/** Whether a create that came before was refused under the id of a retry or check: the key of an erased one makes its id once more (docs/contract.md#keyed-id). */
+function isRefusedAgain(ofNumber: readonly Entry[] = [], { ask: { id }, answered }: Entry): boolean {
+  return ofNumber.some((one) => one.answer?.id === id && one.answer?.result !== "pending" && one.asked < answered);
+}
+
 /** docs/contract.md#live-codes, docs/contract.md#check-order: what a check with the code of the newest message may answer, and why. */
 export function theNewestCodeIsNeverWrong(history: History): string[] {
   const { entries } = history;
@@ -371,8 +378,7 @@ export function theNewestCodeIsNeverWrong(history: History): string[] {
     const guessed =
       ofNumber.get(owner(ask))?.filter((one) => one.ask.operation === "check" && one.asked > asked - 36 * hour - skewed && may(one, "invalid")).length ?? 0;
     const erased = beside(erasures.get(owner(ask)), first.at, answered) > 0;
-    // The same key makes the id of an erased one once more (docs/contract.md#keyed-id), and that create may be refused.
-    const refused = erased && ofNumber.get(owner(ask))?.some((one) => one.answer?.id === ask.id && one.answer?.result !== "pending" && one.asked < answered);
+    const refused = erased && isRefusedAgain(ofNumber.get(owner(ask)), entry);
     const reasons: Readonly<Record<string, boolean | undefined>> = {
       valid: true,
       already_validated: others.some((one) => right(one) && may(one, "valid")),
@@ -380,6 +386,7 @@ export function theNewestCodeIsNeverWrong(history: History): string[] {
       expired_auth: answered >= first.at + lifetime - skewed,
       invalid_auth_uuid: erased || answered >= first.at + lifetime + tombstone - skewed,
       invalid: hidden >= 2,
+      without_attempt: refused,
     };
     return reasons[answer.result]
       ? []
@@ -390,19 +397,22 @@ export function theNewestCodeIsNeverWrong(history: History): string[] {
 /** docs/contract.md#send-under-way */
 export function whatWasSentIsNeverSaidToBeUnsent({ entries, messages }: History): string[] {
   const sent = groups(messages, ({ id }) => id);
+  const ofNumber = groups(entries, ({ ask }) => owner(ask));
+  const erasures = erasuresOf(entries);
   const wrong = entries.filter((one) => {
     const first = sent.get(one.ask.id ?? "")?.[0]?.at ?? Number.POSITIVE_INFINITY;
-    return ["without_attempt", "no_attempt"].includes(result(one) as string) && first <= one.asked;
+    if (!["without_attempt", "no_attempt"].includes(result(one) as string) || first > one.asked) return false;
+    return beside(erasures.get(owner(one.ask)), first, one.answered) === 0 || !isRefusedAgain(ofNumber.get(owner(one.ask)), one);
   });
   return wrong.map(({ ask, asked, process, answer }) => `${ask.id} of ${owner(ask)}: ${answer?.result} by ${process} at ${told(asked)}`);
 }
 
-/** The numbers of a customer that are erased: nothing was asked about them after that, nor beside it. */
+/** The numbers of a customer that are erased: nothing was asked about them after that, nor beside it, and what was answered 503 can no longer land. */
 export function erasedNumbers(entries: readonly Entry[]): Pick<Ask, "customer" | "number">[] {
   return [...groups(entries, ({ ask }) => owner(ask)).values()].flatMap((all) => {
     const last = all.filter((one) => one.ask.operation === "erase" && result(one) === "erased").at(-1);
     const rest = all.filter(({ ask }) => ask.operation !== "erase" && ask.operation !== "history");
-    return last && rest.every(({ answered }) => answered < last.asked) ? [last.ask] : [];
+    return last && rest.every((one) => one.answered + landing(one) < last.asked) ? [last.ask] : [];
   });
 }
 
@@ -446,4 +456,28 @@ export const invariants = {
 /** What a history breaks, each under the name of its invariant. */
 export function violations(history: History): string[] {
   return Object.entries(invariants).flatMap(([name, broken]) => broken(history).map((how) => `${name}: ${how}`));
+}
+
+/** What was asked and sent about the authentications, or else the number, that a violation names, and about their numbers meanwhile: a line each, in order. */
+export function storyOf({ entries, messages }: History, violation: string): string[] {
+  const ids = new Set(violation.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g));
+  const number = /(?:guarded|open) \+\d+/.exec(violation)?.[0];
+  const isNamed = ({ ask, answer }: Entry) => (ids.size === 0 ? owner(ask) === number : ids.has(ask.id ?? "") || ids.has(answer?.id ?? ""));
+  const named = entries.filter(isNamed);
+  const owners = new Set(named.map(({ ask }) => owner(ask)));
+  const [from, to] = [Math.min(...named.map(({ asked }) => asked)), Math.max(...named.map(({ answered }) => answered))];
+  const isBeside = ({ ask, asked, answered }: Entry) => ask.id === undefined && owners.has(owner(ask)) && asked <= to && answered >= from;
+  const lines = [
+    ...entries
+      .filter((one) => isNamed(one) || isBeside(one))
+      .map(({ ask, answer, asked, answered, process, lost, faulty }) => {
+        const rest = JSON.stringify({ process, id: ask.id ?? answer?.id, code: ask.code, key: ask.key, lost, faulty });
+        const how = answer === undefined ? "unanswered" : `${answer.status} ${answer.result}`;
+        return { at: asked, line: `${told(asked)} to ${told(answered)} ${ask.operation}: ${how} ${rest}` };
+      }),
+    ...messages
+      .filter((one) => (ids.size === 0 ? ownerOf(one) === number : ids.has(one.id)))
+      .map((one) => ({ at: one.at, line: `${told(one.at)} message ${JSON.stringify(one)}` })),
+  ];
+  return lines.sort((one, other) => one.at - other.at).map(({ line }) => line);
 }

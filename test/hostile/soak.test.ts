@@ -18,7 +18,7 @@ import { redisIsInstalled, startCluster, startRedis } from "../support/redis.js"
 import { newFolder, openSqlite } from "../support/sqlite.js";
 import { tallied } from "./kit.js";
 import { french } from "./one-commit-kit.js";
-import { type Answer, type Ask, day, type Entry, erasedNumbers, hour, type Message, minute, second, violations } from "./soak-model.js";
+import { type Answer, type Ask, day, type Entry, erasedNumbers, hour, type Message, minute, second, storyOf, violations } from "./soak-model.js";
 import type { Reply, Setup, Told } from "./soak-process.js";
 
 /** A long run: `SOAK_MINUTES=10 SOAK_SEED=7 npm run test:soak`, for each store. The seed decides what is asked and what fails; codes, and who wins a race, it does not. */
@@ -299,16 +299,15 @@ class Soak {
         spellingsOf(number, number).filter((one) => one.length > 9),
       ).map((one) => `${number}: ${one.slice(0, 300)}`),
     );
-    const broken = [
-      ...violations({ entries: this.entries, messages: this.messages, traces: found, keepsCutShort: this.server.store === "mongo" }),
-      ...this.ended,
-    ];
+    const history = { entries: this.entries, messages: this.messages, traces: found, keepsCutShort: this.server.store === "mongo" };
+    const broken = [...violations(history), ...this.ended];
     const { store } = this.server;
     const results = tallied(this.entries.map(({ ask, answer }) => `${ask.operation} ${answer?.result ?? "unanswered"}`));
     const days = ((Date.now() + this.ahead - began) / day).toFixed(1);
     console.log(
       `soak of ${store}, seed ${seed}: ${this.entries.length} requests, ${this.messages.length} messages, ${days} days, ${JSON.stringify(this.figures)}, ${erased.length} erased, ${dump.length} texts, ${broken.length} violations\n${JSON.stringify(results)}`,
     );
+    for (const one of broken) console.log([one, ...storyOf(history, one)].join("\n"));
     const file = process.env["SOAK_HISTORY"];
     if (file !== undefined)
       writeFileSync(`${file}-${store}.json`, JSON.stringify({ entries: this.entries, messages: this.messages, skews: this.skews, broken }));

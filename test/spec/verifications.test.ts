@@ -34,18 +34,18 @@ function byNumber(options: Options = {}, share?: Store) {
   };
 }
 
+/** Makes the store's commits in another way. `turn` counts them from 1. */
+function eachCommit(store: Store, commit: (change: Change, turn: number) => Promise<CommitResult>): Store {
+  let turn = 0;
+  return new Proxy(store, {
+    get: (_target, name: keyof Store) =>
+      name === "commit" ? (change: Change) => commit(change, ++turn) : (store[name] as { bind?: (to: Store) => unknown } | undefined)?.bind?.(store),
+  });
+}
+
 /** Ends the store's next commit in another way. */
 function nextCommit(store: Store, commit: (change: Change, own: Store) => Promise<CommitResult>): Store {
-  let isDone = false;
-  return new Proxy(store, {
-    get: (_target, name: keyof Store) => {
-      if (name !== "commit" || isDone) return (store[name] as { bind?: (to: Store) => unknown } | undefined)?.bind?.(store);
-      return (change: Change) => {
-        isDone = true;
-        return commit(change, store);
-      };
-    },
-  });
+  return eachCommit(store, (change, turn) => (turn === 1 ? commit(change, store) : store.commit(change)));
 }
 
 describe("start", () => {
@@ -244,6 +244,62 @@ describe("start", () => {
     set.clock.advance(30_000);
     await set.another().start();
     expect(asked).toEqual([1, 2]);
+  });
+
+  it("a refused send whose verification is replaced at that moment holds up no later call (docs/contract.md#start)", async () => {
+    const set = byNumber();
+    await set.start();
+    set.clock.advance(30_000);
+    const there = set.another();
+    const refusing = set.another({
+      spamRules: [{ name: "never", judge: ({ attempt }) => (attempt > 1 ? { reason: "never" } : undefined) }],
+      store: nextCommit(set.own, async (change, own) => {
+        await there.cancel();
+        await there.start();
+        return own.commit(change);
+      }),
+    } as Options);
+    expect(await refusing.start()).toMatchObject({ status: "rate_limited" });
+    await expect.poll(() => there.box.messages.length).toBe(1);
+    expect(await refusing.get()).toMatchObject({ status: "open", attempts: 1 });
+  });
+
+  it("an ended verification that cannot be kept yet holds up no call about the next one (docs/contract.md#slot)", async () => {
+    const set = byNumber();
+    const first = await set.start();
+    await set.check(set.box.code());
+    let kept = false;
+    // The first finds the slot taken, and the second takes it.
+    const store = eachCommit(set.own, async (change, turn) => {
+      if (turn === 3) throw new Error("away");
+      kept = turn > 3;
+      return set.own.commit(change);
+    });
+    const there = set.another({ store } as Options);
+    const second = await there.start();
+    expect(await there.get()).toMatchObject({ authentication_uuid: second.authentication_uuid, status: "open" });
+    expect(await faultOf(there.verifier.explain({ authentication_uuid: first.authentication_uuid }))).toBe("invalid_auth_uuid");
+    set.clock.advance(1_000);
+    await expect.poll(() => kept).toBe(true);
+    expect(await set.another().verifier.explain({ authentication_uuid: first.authentication_uuid })).toMatchObject({ validated: true });
+  });
+
+  it("what takes a lost start back leaves the next verification in its place as it is, even of the same moment (docs/contract.md#take-back)", async () => {
+    const set = byNumber();
+    const there = set.another();
+    let isTakenBack = false;
+    const store = eachCommit(set.own, async (change, turn) => {
+      const result = await set.own.commit(change);
+      isTakenBack = result.done && turn > 1;
+      if (turn > 1) return result;
+      await there.cancel();
+      await there.start();
+      await there.check(there.box.code());
+      throw new Error("the reply is lost");
+    });
+    expect(await faultOf(set.another({ store } as Options).start())).toBe("unavailable");
+    await expect.poll(() => isTakenBack).toBe(true);
+    expect(await set.get()).toMatchObject({ status: "verified", attempts: 1, sends: [{ attempt: 1 }] });
   });
 
   it("a lost answer: nothing is sent, the one before is in its place again, and the next start sends (docs/contract.md#take-back)", async () => {

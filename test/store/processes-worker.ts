@@ -46,7 +46,7 @@ export async function serveBatches(open: (url: string) => Promise<Store>): Promi
       return () => clearTimeout(timer);
     },
   };
-  const service = serviceOn(await open(url), { clock, storeTimeout: 30, policy }, customer);
+  const service = serviceOn(await open(url), { clock, storeTimeout: 120, policy }, customer);
   const answer = (ask: Ask): Promise<Answer> => {
     switch (ask.operation) {
       case "create":

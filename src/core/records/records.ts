@@ -149,9 +149,9 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     return undefined;
   };
 
-  const find = async (deadline: StoreDeadline, customer: string, id: string): Promise<Held | undefined> => {
+  /** Waits for no write: one that continues after its response may call it. */
+  const look = async (deadline: StoreDeadline, customer: string, id: string): Promise<Held | undefined> => {
     const slot = slotOf(id);
-    await pending.get(slot);
     const held = await read(deadline, customer, slot);
     return slot === id || (held !== undefined && isIt(held, id)) ? held : read(deadline, customer, id);
   };
@@ -182,7 +182,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
       const { current } = result;
       if (current !== undefined && !isForgotten(current, now())) {
         const held = heldOf(current);
-        return { done: false, held: isIt(held, id) ? held : await find(deadline, customer, id) };
+        return { done: false, held: isIt(held, id) ? held : await look(deadline, customer, id) };
       }
       if (before !== undefined || round === maxRounds) return { done: false };
       // A record past its end that the store has not deleted yet is treated as absent, so the new one replaces it.
@@ -197,14 +197,19 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
   };
 
   const keepLater = (auth: Authentication): void => {
-    const kept = retryInBackground(clock, () => keepApart(newDeadline(), auth));
+    const keep = () => keepApart(newDeadline(), auth);
+    const kept = keep();
     records.pending(auth.id, kept);
     const failed = (err: unknown) => logger.warn({ err, authentication_uuid: auth.id }, "an ended verification could not be kept beside the number's next one");
-    inBackground(kept.catch(failed));
+    inBackground(kept.catch(() => retryInBackground(clock, keep, 1)).catch(failed));
   };
 
   const records: Records = {
-    find,
+    async find(deadline, customer, id) {
+      await pending.get(id);
+      return look(deadline, customer, id);
+    },
+
     commit,
 
     async lease(deadline, until, limit, leaseUntil) {
@@ -218,9 +223,8 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     },
 
     pending(id, write) {
-      const slot = slotOf(id);
-      const ended = write.catch(() => undefined).finally(() => pending.delete(slot));
-      pending.set(slot, ended);
+      const ended = write.catch(() => undefined).finally(() => pending.get(id) === ended && pending.delete(id));
+      pending.set(id, ended);
     },
 
     written: () => Promise.all(pending.values()),
