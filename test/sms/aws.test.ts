@@ -281,6 +281,19 @@ it("a made-up name that waits in many envelopes is fetched once (E3)", async () 
   expect(seen).toHaveLength(6);
 });
 
+it("sends and takes events in the European sovereign cloud, whose domain is its own", async () => {
+  const asked: string[] = [];
+  const fetch: Fetch = async (url) => {
+    asked.push(url);
+    return new Response('{"MessageId":"m1"}');
+  };
+  await awsSender({ ...awsOptions, region: "eusc-de-east-1", fetch }).send(aMessage(), inTime());
+  const arn = "arn:aws-eusc:sns:eusc-de-east-1:123456789012:sms-events";
+  const SigningCertURL = "https://sns.eusc-de-east-1.amazonaws.eu/SimpleNotificationService-0123.pem";
+  await awsReceipts({ topicArn: arn, fetch }).read(signSns({ Message: event, TopicArn: arn, SigningCertURL }, { at: now }), now);
+  expect(asked).toEqual(["https://sms-voice.eusc-de-east-1.amazonaws.eu/", SigningCertURL]);
+});
+
 it("keeps a bounded number of certificates", async () => {
   const { seen, source } = sns(() => new Response(snsCertificate));
   const read = (i: number) =>
