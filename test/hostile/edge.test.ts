@@ -101,15 +101,16 @@ describe("the edge", () => {
     expect([calls, getEventListeners(signal, "abort")]).toEqual([4, []]);
   });
 
-  it.each([
+  it.each<[string, string, boolean?]>([
     ["RCS_QUEUED", "submitted"],
+    ["RCS_UNREACHABLE", "in_transit"],
     ["RCS_SENT", "in_transit"],
     ["RCS_DELIVERED", "delivered"],
     ["RCS_READ", "delivered"],
-    ["RCS_BLOCKED", "undeliverable"],
+    ["RCS_BLOCKED", "undeliverable", true],
     ["RCS_SMS_FALLBACK", "in_transit"],
-  ])("AWS' %s is %s (E1)", async (eventType, status) => {
-    const asked = await signAws({ eventType, isFinal: false, messageId: "m1", eventTimestamp: noon, context: { phoneproof: "reference" } }, { at: noon });
+  ])("AWS' %s is %s (E1)", async (eventType, status, isFinal = false) => {
+    const asked = await signAws({ eventType, isFinal, messageId: "m1", eventTimestamp: noon, context: { phoneproof: "reference" } }, { at: noon });
     const reading = await awsReceipts({ topicArn, fetch: async () => new Response(snsCertificate) }).read(asked, noon);
     expect(reading).toMatchObject({ receipts: [{ status }] });
   });
