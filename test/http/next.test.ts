@@ -75,7 +75,7 @@ describe("Next.js: mounting, and what Next decides before a route is asked", () 
     expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
   });
 
-  test.each([300_000, 3_000_000])("E16: a body of %i bytes: its 413 closes the connection, or the next request on it is answered", async (length) => {
+  test.each([300_000, 3_000_000])("a body of %i bytes: its 413 closes the connection, or the next request on it is answered (E16)", async (length) => {
     const head = (size: number) =>
       `POST /v1/check HTTP/1.1\r\nhost: a\r\nx-api-key: ${service.customer.key}\r\ncontent-type: application/json\r\ncontent-length: ${size}\r\n\r\n`;
     const closes = /^connection: close\r$/im;

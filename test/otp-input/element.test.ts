@@ -486,7 +486,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["status=valid", "sv", "Your number is verified."],
     ];
     test.each(["constructor", "toString", "__proto__"])(
-      "E15: the status %s is an error like any unknown one, and nothing of an object's is printed",
+      "the status %s is an error like any unknown one, and nothing of an object's is printed (E15)",
       (status) =>
         pages.on(`<otp-input status="${status}"></otp-input>`, async (page) => {
           expect(await message(page).getAttribute("class")).toBe("message error");
