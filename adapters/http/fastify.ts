@@ -48,8 +48,10 @@ export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, option
   return (scope, _options, done) => {
     const fault = doubledRoot("prefix", scope.prefix.replace(/\/$/, ""), roots);
     if (fault !== undefined) return done(new TypeError(fault));
-    const prefix = new RegExp(`^${scope.prefix.split("/").filter(Boolean).map(segmentOf).join("")}(?=/|$)`);
-    const asSent = takeWhatTheRouterRejects(scope, roots, prefix);
+    const segments = scope.prefix.split("/").filter(Boolean);
+    // The router may have matched another spelling of the prefix: other case, percent escapes.
+    const prefix = new RegExp(`^(?:/[^/]*){${segments.length}}`);
+    const asSent = takeWhatTheRouterRejects(scope, roots, new RegExp(`^${segments.map(segmentOf).join("")}(?=/|$)`));
 
     async function answer(request: FastifyRequestLike, reply: FastifyReplyLike): Promise<unknown> {
       const { raw, body } = request;

@@ -26,6 +26,8 @@ export interface NodeResponse {
   readonly destroyed: boolean;
   /** Only in http2: emits `finish` when the response is written. */
   readonly stream?: { once(event: "finish", listener: () => void): unknown };
+  /** Not in http2, and not without a connection. */
+  readonly socket?: { destroySoon?(): void; end(): unknown; destroy(): unknown; readonly writableEnded: boolean } | null;
   statusCode: number;
   setHeader(name: string, value: string | number): unknown;
   end(body: string): unknown;
@@ -70,19 +72,27 @@ const restTime = 5_000;
  * be longer, or its length is unknown, the response says so. Call it before the response is written.
  */
 export function letRestPast({ clock }: HttpHandler, request: NodeRequest, response: NodeResponse): void {
-  if (request.complete !== false && !request.isPaused()) return;
-  if (response.stream === undefined && !(Number(request.headers["content-length"]) <= restLimit)) response.setHeader("connection", "close");
+  if (response.headersSent || (request.complete !== false && !request.isPaused())) return;
+  const { stream, socket } = response;
+  if (stream === undefined && !(Number(request.headers["content-length"]) <= restLimit)) response.setHeader("connection", "close");
   let size = 0;
   request.on("data", (chunk: Uint8Array | string) => {
     size += chunk.length;
     if (size > restLimit) request.pause();
   });
   request.resume();
-  (response.stream ?? response).once("finish", () => {
+  // Node closes the whole connection after the response: only our side, for now.
+  if (stream === undefined && socket) socket.destroySoon = () => socket.end();
+  (stream ?? response).once("finish", () => {
     if (request.destroyed) return;
     const { stream } = request;
     const stop = clock.after(restTime, () => (stream === undefined ? request.destroy() : stream.close()));
     request.once("close", stop);
+  });
+  request.once("close", () => {
+    if (stream !== undefined || !socket) return;
+    delete socket.destroySoon;
+    if (socket.writableEnded) socket.destroy();
   });
 }
 

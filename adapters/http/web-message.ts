@@ -11,9 +11,9 @@ export async function answerRequest(handler: HttpHandler, request: Request, path
     header: (name) => request.headers.get(name) ?? undefined,
     body: body.read,
   });
-  body.stop();
+  const closes = body.stop();
   const bytes = new TextEncoder().encode(answered.body);
-  const headers = { ...answered.headers, "content-length": String(bytes.length) };
+  const headers = { ...answered.headers, "content-length": String(bytes.length), ...(closes && { connection: "close" }) };
   return new Response(request.method === "HEAD" ? null : bytes, { status: answered.status, headers });
 }
 
@@ -21,14 +21,15 @@ interface RequestBody {
   /** Reads up to `limit` bytes plus one chunk. Rejects, and logs, if the body was already read. */
   read(limit: number): Promise<HttpBody>;
   /**
-   * Call it after the response: up to 1 MiB of the rest is read and discarded, so that the next request on the
-   * connection is not lost. Then the platform decides what happens to it.
+   * Call it once the response is known: up to 1 MiB of the rest is read and discarded, so that the next request on the
+   * connection is not lost. Returns whether there may be more: the connection must close then.
    */
-  stop(): void;
+  stop(): boolean;
 }
 
 function bodyOf(handler: HttpHandler, request: Request): RequestBody {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let isRead = false;
   return {
     async read(limit) {
       if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
@@ -39,7 +40,10 @@ function bodyOf(handler: HttpHandler, request: Request): RequestBody {
         throw new Error(message);
       }
       reader = request.body?.getReader();
-      return reader === undefined ? { kind: "bytes", bytes: new Uint8Array(0) } : readAll(reader, limit);
+      if (reader === undefined) return { kind: "bytes", bytes: new Uint8Array(0) };
+      const body = await readAll(reader, limit);
+      isRead = body.kind !== "refused";
+      return body;
     },
     stop() {
       // Some platforms (Next.js) read an untouched body to its end, but not one whose reading was started and
@@ -47,7 +51,9 @@ function bodyOf(handler: HttpHandler, request: Request): RequestBody {
       if (request.method !== "GET" && request.method !== "HEAD" && !request.bodyUsed && !request.body?.locked) {
         reader = request.body?.getReader();
       }
-      if (reader !== undefined) void discard(reader).catch(() => undefined);
+      if (reader === undefined || isRead) return false;
+      void discard(reader).catch(() => undefined);
+      return request.headers.has("transfer-encoding") || Number(request.headers.get("content-length")) > restLimit;
     },
   };
 }

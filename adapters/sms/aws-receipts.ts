@@ -26,12 +26,11 @@ const textWords = [
   ["text_unknown", "unknown"],
 ] as const;
 
-/** RCS uses the same words, and more: a message that was read arrived, and one that falls back goes on as a text. */
+/** RCS uses the same words, and more: a message that was read arrived. */
 const words: StatusWords = new Map([
   ...textWords,
   ...textWords.map(([word, status]) => [word.replace("text_", "rcs_"), status] as const),
   ["rcs_read", "delivered"],
-  ["rcs_fallback", "in_transit"],
 ]);
 
 /**
@@ -81,15 +80,18 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
       const eventType = pick(event, "eventType");
       // Voice and media events may use the same topic.
       if (typeof eventType === "string" && !/^(TEXT|RCS)_/.test(eventType)) return { receipts: [] };
-      const word = typeof eventType === "string" && /^RCS_\w*FALLBACK/.test(eventType) ? "RCS_FALLBACK" : eventType;
+      const isFinal = pick(event, "isFinal") === true;
+      const said = words.get(String(eventType).toLowerCase());
+      // RCS that fails goes on as a text, unless that was final.
+      const goesOn = /^RCS_\w*FALLBACK/.test(String(eventType)) || (!isFinal && said === "undeliverable" && /^RCS_/.test(String(eventType)));
+      const isDelivered = isFinal && /^(TEXT|RCS)_SUCCESSFUL$/.test(String(eventType));
       const at = pick(event, "eventTimestamp");
-      const undelivered = typeof word === "string" && words.get(word.toLowerCase()) === "undeliverable";
       return readReport(
         {
           messageId: pick(event, "messageId"),
-          status: /^(TEXT|RCS)_SUCCESSFUL$/.test(String(word)) && pick(event, "isFinal") === true ? "TEXT_DELIVERED" : word,
+          status: isDelivered ? "TEXT_DELIVERED" : goesOn ? "TEXT_PENDING" : eventType,
           at: typeof at === "number" ? at : undefined,
-          error: undelivered ? pick(event, "messageStatus") : undefined,
+          error: said === "undeliverable" && !goesOn ? pick(event, "messageStatus") : undefined,
           reference: pick(event, "context", contextKey),
         },
         words,

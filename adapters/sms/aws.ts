@@ -81,7 +81,7 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
   onlyOptions(name, options, { region: true, credentials: true, configurationSet: true, ...carrierOptions });
   const { credentials, configurationSet } = options;
   const region = requireText(name, "region", options.region, 'Pass the region, for example "eu-west-1"; or client and command of the AWS SDK.');
-  if (!/^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) throw optionFault(name, "region", "is not a region", 'Pass for example "eu-west-1".');
+  if (!/^[a-z]{2,4}(-[a-z]+)+-\d$/.test(region)) throw optionFault(name, "region", "is not a region", 'Pass for example "eu-west-1".');
   if (typeof credentials !== "function") checkCredentials(name, credentials);
   const signed = async (baseUrl: string, operation: string, input: object): Promise<CarrierRequest> => {
     const keys = typeof credentials === "function" ? checkCredentials(name, await credentials()) : credentials;

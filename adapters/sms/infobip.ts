@@ -28,7 +28,8 @@ export const infobipVariables: Variables = {
  * rejection as duplicate means that the first one was accepted.
  * The receipt URL is sent as `webhooks.delivery.url`, our reference as `webhooks.callbackData` (every report repeats
  * it), the expiry as `options.validityPeriod`, the ids of a registered text as `options.regional.indiaDlt`. With
- * `conversions`, entered codes are reported ("Confirm conversion").
+ * `conversions`, the request asks for `options.conversionTracking`, and entered codes are reported ("Confirm
+ * conversion").
  *
  * @throws TypeError for a missing base URL, key or sender, and for invalid options.
  */
@@ -49,7 +50,6 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
             ...extra,
             options: {
               validityPeriod: { amount: ttl, timeUnit: "SECONDS" },
-              ...(options.conversions === true && { conversionTracking: { useConversionTracking: true } }),
               ...(message.registered?.entity !== undefined && {
                 regional: { indiaDlt: { principalEntityId: message.registered.entity, contentTemplateId: message.registered.template } },
               }),
@@ -67,6 +67,7 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
             }),
           },
         ],
+        ...(options.conversions === true && { options: { conversionTracking: { useConversionTracking: true } } }),
       },
     }),
     accepted({ json }) {

@@ -32,7 +32,9 @@ const longestExpiry = 10_799;
  * Sends through Plivo's Message API ("Send a message" and "API responses", plivo.com/docs/messaging/api): `POST
  * /v1/Account/{auth id}/Message/`, JSON, basic authentication.
  * The receipt URL is sent as `url`, the expiry as `message_expiry`, the ids of a registered text as `dlt_entity_id` and
- * `dlt_template_id`. There is no idempotency key.
+ * `dlt_template_id`. There is no idempotency key. With `conversions`, messages are `trackable`, and entered codes are
+ * reported ("Conversion Feedback", plivo.com/docs/messaging/concepts/conversion-feedback); Plivo treats trackable
+ * messages without a report as not converted.
  *
  * @throws TypeError for missing credentials or senders, and for invalid options.
  */
@@ -51,6 +53,7 @@ export function plivoSender(options: PlivoSenderOptions): SmsSender {
       url: `${baseUrl}/v1/Account/${encodeURIComponent(id)}/Message/`,
       headers: { authorization },
       json: {
+        ...(options.conversions === true && { trackable: true }),
         message_expiry: Math.min(Math.max(ttl, shortestExpiry), longestExpiry),
         ...(message.registered?.entity !== undefined && { dlt_entity_id: message.registered.entity }),
         ...(message.registered?.template !== undefined && { dlt_template_id: message.registered.template }),
@@ -68,6 +71,11 @@ export function plivoSender(options: PlivoSenderOptions): SmsSender {
     },
     // Plivo's error is a sentence; it is passed on only if it is a word, such as "authentication_failed".
     errorCode: ({ json }) => pick(json, "error"),
+    conversion: (messageId, { baseUrl, now }) => ({
+      url: `${baseUrl}/v1/account/${encodeURIComponent(id)}/message/${encodeURIComponent(messageId)}/conversion/`,
+      headers: { authorization },
+      json: { status: "CONVERTED", timestamp: new Date(now).toISOString().replace(/\.\d+/, "") },
+    }),
     // "Retrieve account details", plivo.com/docs/account/api/account.
     credentials: ({ baseUrl }) => ({ url: `${baseUrl}/v1/Account/${encodeURIComponent(id)}/`, method: "GET", headers: { authorization } }),
   });

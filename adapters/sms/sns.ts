@@ -87,15 +87,23 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
     else first(true);
   };
 
-  const certificateAt = async (url: string, now: number): Promise<X509Certificate | SnsRefusal> => {
-    const kept = certificates.get(url);
-    if (kept !== undefined) return kept;
+  const known = (url: string, now: number): Promise<X509Certificate | SnsRefusal> | SnsRefusal | undefined => {
     const failure = failures.get(url);
-    if (failure !== undefined && failure.until > now) return failure.refusal;
+    return certificates.get(url) ?? (failure !== undefined && failure.until > now ? failure.refusal : undefined);
+  };
+
+  const certificateAt = async (url: string, now: number): Promise<X509Certificate | SnsRefusal> => {
+    const kept = known(url, now);
+    if (kept !== undefined) return kept;
     const isTurn = turn();
     if (isTurn !== true && !(await isTurn)) return { refused: "unreachable", reason: "too many certificates are being fetched" };
-    const known = certificates.get(url);
-    const fetched = known ?? fetchCertificate(url, fetch);
+    // Others of its name may have waited before it.
+    const found = known(url, now);
+    if (found !== undefined) {
+      next();
+      return found;
+    }
+    const fetched = fetchCertificate(url, fetch);
     certificates.set(url, fetched);
     const certificate = await fetched;
     next();

@@ -75,8 +75,16 @@ async function settled<T>(promise: Promise<T>, whose: string): Promise<T> {
   return Promise.race([promise, never]).finally(() => process.off("beforeExit", idle));
 }
 
+/** The stack of an error. Of a syntax error, Node's and V8's words quote the source or JSON, which may hold a secret. */
 function wordsOf(error: unknown): string {
-  return String((error as Error | undefined)?.stack ?? error);
+  const { name, message = "", stack = String(error) } = (error ?? {}) as Partial<Error>;
+  if (name !== "SyntaxError") return stack;
+  const lines = stack.split("\n");
+  const frames = lines.slice(lines.findLastIndex((line) => line.startsWith(name))).filter((line) => /^ +at /.test(line));
+  const [place] = /^(?!SyntaxError).*:\d+$/.exec(lines[0] ?? "") ?? [];
+  const [words] = /^The requested module '[^']*' does not provide an export named '[^']*'$/.exec(message) ?? [];
+  const what = words ?? "its message is left out, since it may quote a secret; run the file with node to see it";
+  return [`${name}: ${what}`, ...(place === undefined ? [] : [`    in ${place}`]), ...frames].join("\n");
 }
 
 function isVerifier(value: unknown): value is ExportedVerifier {

@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -67,6 +68,25 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     expect(findings.find(({ about }) => about === "countries")?.fix).toContain('countries: ["FR", "GB"]');
     const trying = await examine("tried out", "--development");
     expect(trying.findings.filter(({ level }) => level === "fault").map(({ about }) => about)).toEqual(["countries"]);
+  });
+
+  it.each([
+    ["unclosed.mjs", 'export const key = "hunter2;'],
+    ["quoted.mjs", "export const key = 'it's_hunter2';"],
+    ["quoted.cjs", "exports.key = 'it's_hunter2';"],
+    ["one-line.mjs", "const key = 'hunter2'; import { none } from 'node:fs';"],
+    ["json.mjs", "export const key = JSON.parse('hunter2');"],
+  ])("a syntax error in %s is reported without its source, which may hold a secret", async (name, text) => {
+    const file = join(command.folder, name);
+    await writeFile(file, text);
+    for (const more of [[], ["--json"]]) {
+      const { code, stdout, stderr } = await runCommand(command.path, ["doctor", file, ...more], {});
+      expect(code).toBe(1);
+      expect(stdout).toContain(`importing ${file} failed; correct the error there: SyntaxError: `);
+      expect(stdout + stderr).not.toContain("hunter2");
+      if (name === "one-line.mjs") expect(stdout).toContain("does not provide an export named 'none'");
+      if (name === "json.mjs") expect(stdout).toContain("json.mjs:1:");
+    }
   });
 
   it("a Redis that evicts, and keeps no file", async () => {

@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { createServer } from "node:http";
+import { Agent, createServer, request } from "node:http";
 import { connect } from "node:net";
 import express from "express";
 import fastify from "fastify";
@@ -101,15 +101,16 @@ describe("the edge", () => {
     expect([calls, getEventListeners(signal, "abort")]).toEqual([4, []]);
   });
 
-  it.each([
+  it.each<[string, string, boolean?]>([
     ["RCS_QUEUED", "submitted"],
+    ["RCS_UNREACHABLE", "in_transit"],
     ["RCS_SENT", "in_transit"],
     ["RCS_DELIVERED", "delivered"],
     ["RCS_READ", "delivered"],
-    ["RCS_BLOCKED", "undeliverable"],
+    ["RCS_BLOCKED", "undeliverable", true],
     ["RCS_SMS_FALLBACK", "in_transit"],
-  ])("AWS' %s is %s (E1)", async (eventType, status) => {
-    const asked = await signAws({ eventType, isFinal: false, messageId: "m1", eventTimestamp: noon, context: { phoneproof: "reference" } }, { at: noon });
+  ])("AWS' %s is %s (E1)", async (eventType, status, isFinal = false) => {
+    const asked = await signAws({ eventType, isFinal, messageId: "m1", eventTimestamp: noon, context: { phoneproof: "reference" } }, { at: noon });
     const reading = await awsReceipts({ topicArn, fetch: async () => new Response(snsCertificate) }).read(asked, noon);
     expect(reading).toMatchObject({ receipts: [{ status }] });
   });
@@ -142,6 +143,15 @@ describe("the edge", () => {
     expect(urls).toEqual(["/shop/v1/%zz", "/api/v1/%25zz"]);
   });
 
+  it.each(["/API/v1/check", "/%61pi/v1/check"])("Fastify under a prefix in another spelling that its router takes: %s (E10)", async (url) => {
+    const one = listening();
+    const app = fastify({ routerOptions: { caseSensitive: false } });
+    app.register(fastifyPlugin(one.verifier), { prefix: "/api" });
+    const answer = await app.inject({ method: "POST", url, headers: { "x-api-key": keyOf(one.customer) }, payload: {} });
+    expect([answer.statusCode, answer.json().code]).toEqual([400, "bad_request"]);
+    await app.close();
+  });
+
   it.each(["PROPFIND", "MKCOL", "PURGE", "REPORT"])("Fastify answers %s under /v1 with 405 (E11)", async (method) => {
     const app = fastify();
     app.register(fastifyPlugin(listening().verifier));
@@ -157,7 +167,7 @@ describe("the edge", () => {
     [
       "Fastify",
       async (verifier) => {
-        const app = fastify();
+        const app = fastify({ forceCloseConnections: true });
         app.register(fastifyPlugin(verifier));
         await app.listen({ port: 0, host: "127.0.0.1" });
         ended.push(() => app.close());
@@ -177,6 +187,25 @@ describe("the edge", () => {
       expect(answer).toMatch(/connection: close|HTTP\/1\.1 400 /i);
     },
   );
+
+  it.each(hosts)("%s: its 413 reaches a client that is still sending 20 MB, piece by piece (E16)", async (_, start) => {
+    const one = listening();
+    const asking = request({
+      port: await start(one.verifier),
+      method: "POST",
+      path: "/v1/check",
+      headers: { "x-api-key": keyOf(one.customer), "content-length": 20 * 1024 * 1024 },
+      agent: new Agent({ keepAlive: true }),
+    });
+    const piece = Buffer.alloc(64 * 1024);
+    const statuses = new Promise((resolve, reject) => asking.on("response", ({ statusCode }) => resolve(statusCode)).on("error", reject));
+    for (let i = 0; i < 320; i++) {
+      asking.write(piece);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await statuses).toBe(413);
+    asking.destroy();
+  });
 });
 
 async function portOf(server: ReturnType<typeof createServer>): Promise<number> {

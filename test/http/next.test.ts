@@ -75,6 +75,16 @@ describe("Next.js: mounting, and what Next decides before a route is asked", () 
     expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
   });
 
+  test.each([300_000, 3_000_000])("a body of %i bytes: its 413 closes the connection, or the next request on it is answered (E16)", async (length) => {
+    const head = (size: number) =>
+      `POST /v1/check HTTP/1.1\r\nhost: a\r\nx-api-key: ${service.customer.key}\r\ncontent-type: application/json\r\ncontent-length: ${size}\r\n\r\n`;
+    const closes = /^connection: close\r$/im;
+    const bytes = `${head(length)}${" ".repeat(length)}${head(2)}{}`;
+    const answers = await exchange(host.port as number, bytes, (text) => closes.test(text) || text.includes("HTTP/1.1 400 "));
+    expect(answers).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answers).toMatch(length > 1024 * 1024 ? closes : /HTTP\/1\.1 400 /);
+  });
+
   test("`Upgrade: h2c` is not answered: Next takes upgrades for itself and closes the connection; nothing is sent and Next stays up", async () => {
     const body = JSON.stringify({ customer_uuid: service.customer.customer_uuid, phone_number: "+33612345678" });
     const lines = [

@@ -485,6 +485,15 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["status=unavailable", "es", "Algo ha ido mal. Inténtalo de nuevo."],
       ["status=valid", "sv", "Your number is verified."],
     ];
+    test.each(["constructor", "toString", "__proto__"])(
+      "the status %s is an error like any unknown one, and nothing of an object's is printed (E15)",
+      (status) =>
+        pages.on(`<otp-input status="${status}"></otp-input>`, async (page) => {
+          expect(await message(page).getAttribute("class")).toBe("message error");
+          expect(await message(page).textContent()).not.toMatch(/function|native|object/);
+        }),
+    );
+
     test.each(rows)("%s in %s: %s", (attributes, lang, text) =>
       pages.on(
         `<otp-input ${attributes}></otp-input>`,

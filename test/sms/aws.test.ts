@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { Fetch } from "../../adapters/kit/transport.js";
 import { type AwsTextMessage, awsReceipts, awsSender } from "../../adapters/sms/aws.js";
 import { signV4 } from "../../adapters/sms/sigv4.js";
@@ -232,6 +232,66 @@ it("made-up certificate names do not starve the genuine one: 2,000 one after the
   expect(await genuine).toEqual(delivered);
   await Promise.all(many);
   clearInterval(more);
+});
+
+it("nor does a flood ten times as fast as the fetches: of SNS' fifty tries, one is drawn (E3)", async () => {
+  let state = 1;
+  const random = vi.spyOn(Math, "random").mockImplementation(() => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  });
+  const waiting: (() => void)[] = [];
+  const { source } = sns(async (url) => {
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return url === certificateUrl ? new Response(snsCertificate) : new Response(null, { status: 404 });
+  });
+  let names = 0;
+  const flood = () => {
+    const SigningCertURL = `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${names++}.pem`;
+    void source.read(signSns({ Message: event, SigningCertURL }, { at: now, secret: "another" }), now);
+  };
+  const tries: unknown[] = [];
+  const genuine = () => void source.read(signSns({ Message: event }, { at: now }), now).then((reading) => tries.push(reading));
+  for (let round = 0; round < 500 && !tries.some((reading) => "receipts" in (reading as object) && !("reply" in (reading as object))); round++) {
+    for (let i = 0; i < 50; i++) flood();
+    if (round % 10 === 0) genuine();
+    for (const answer of waiting.splice(0)) answer();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(tries).toContainEqual(delivered);
+  random.mockRestore();
+});
+
+it("a made-up name that waits in many envelopes is fetched once (E3)", async () => {
+  const hung: (() => void)[] = [];
+  const { seen, source } = sns(async () => {
+    await new Promise<void>((resolve) => hung.push(resolve));
+    return new Response(null, { status: 404 });
+  });
+  const post = (name: string) => {
+    const SigningCertURL = `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${name}.pem`;
+    return source.read(signSns({ Message: event, SigningCertURL }, { at: now, secret: "another" }), now);
+  };
+  const all = [...Array.from({ length: 5 }, (_, i) => post(`${i}`)), ...Array.from({ length: 50 }, () => post("one"))];
+  const more = setInterval(() => {
+    for (const resolve of hung.splice(0)) resolve();
+  }, 1);
+  await Promise.all(all);
+  clearInterval(more);
+  expect(seen).toHaveLength(6);
+});
+
+it("sends and takes events in the European sovereign cloud, whose domain is its own", async () => {
+  const asked: string[] = [];
+  const fetch: Fetch = async (url) => {
+    asked.push(url);
+    return new Response('{"MessageId":"m1"}');
+  };
+  await awsSender({ ...awsOptions, region: "eusc-de-east-1", fetch }).send(aMessage(), inTime());
+  const arn = "arn:aws-eusc:sns:eusc-de-east-1:123456789012:sms-events";
+  const SigningCertURL = "https://sns.eusc-de-east-1.amazonaws.eu/SimpleNotificationService-0123.pem";
+  await awsReceipts({ topicArn: arn, fetch }).read(signSns({ Message: event, TopicArn: arn, SigningCertURL }, { at: now }), now);
+  expect(asked).toEqual(["https://sms-voice.eusc-de-east-1.amazonaws.eu/", SigningCertURL]);
 });
 
 it("keeps a bounded number of certificates", async () => {

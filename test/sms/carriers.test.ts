@@ -236,6 +236,7 @@ describe("conversion told back to carriers that ask for it, off the request path
     ["vonage", {}, "uuid-1", /^POST \/conversions\/sms\?message-id=uuid-1&delivered=true&timestamp=\d{4}-\d\d-\d\d\+\d\d%3A\d\d%3A\d\d $/],
     ["infobip", {}, "a/b/1", /^POST \/ct\/1\/log\/end\/a%2Fb%2F1 \{\}$/],
     ["sinch", {}, "01BATCH", /^POST \/xms\/v1\/[\w%-]+\/batches\/01BATCH\/delivery_feedback \{"recipients":\[\]\}$/],
+    ["plivo", {}, "db3c/1", /^POST \/v1\/account\/MAX+\/message\/db3c%2F1\/conversion\/ \{"status":"CONVERTED","timestamp":"\d{4}-\d\d-\d\dT[\d:]{8}Z"\}$/],
     ["aws", {}, "m-1", /^POST \/ \{"MessageId":"m-1","MessageFeedbackStatus":"RECEIVED"\}$/],
   ])("%s: a code that was typed, and nothing else", async (name, more, messageId, expected) => {
     const script: CarrierScript = { ...scriptOf(name), take: () => ({ reply: ok }) };
@@ -250,8 +251,8 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect(carrier.requests[0]?.headers["authorization"]).toMatch(/^(AWS4-HMAC-SHA256|Basic|App|Bearer) /);
   });
 
-  it.each(["twilio", "vonage", "aws", "infobip", "sinch"])("%s: asks for it at the send, and has the id kept; else neither (E12)", async (name) => {
-    const asks = /"MessageFeedbackEnabled":true|ProvideFeedback|"useConversionTracking":true|"feedback_enabled":true/;
+  it.each(["twilio", "vonage", "aws", "infobip", "sinch", "plivo"])("%s: asks for it at the send, and has the id kept; else neither (E12)", async (name) => {
+    const asks = /"MessageFeedbackEnabled":true|ProvideFeedback|"useConversionTracking":true|"(feedback_enabled|trackable)":true/;
     const [on, off] = [await asked(name, { conversions: true }), await asked(name)];
     expect(on.outcome).toMatchObject({ outcome: "accepted", keepId: true });
     expect(off.outcome).not.toHaveProperty("keepId");
@@ -271,7 +272,13 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect(carrier.requests).toHaveLength(101);
   });
 
-  it.each(names.filter((name) => !["twilio", "vonage", "aws", "infobip", "sinch"].includes(name)))(
+  it("infobip: asks for it in the options of the whole request: those of a message know no such field (E12)", async () => {
+    const { fields } = await asked("infobip", { conversions: true, extra: { options: { flash: false } } });
+    expect(fields).toMatchObject({ options: { conversionTracking: { useConversionTracking: true } }, messages: [{ options: { flash: false } }] });
+    expect(JSON.stringify((fields as { messages: unknown }).messages)).not.toContain("conversionTracking");
+  });
+
+  it.each(names.filter((name) => !["twilio", "vonage", "aws", "infobip", "sinch", "plivo"].includes(name)))(
     "%s: does not listen, which is told at construction",
     (name) => {
       expect(() => senders[name]!({ conversions: true })).toThrow(/option conversions has no meaning: this carrier does not listen to them/);

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -35,8 +36,11 @@ async function goRound(times = 100): Promise<void> {
 /** The queue, the calls under way, and what one read of the socket (64 KiB) may bring above them. */
 const bound = 1_000 + 16 + 65_536 / 50;
 
-describe("a peer that never reads (E6)", () => {
-  it("gets no more responses than its socket takes, and is left when it has read none for the response timeout", async () => {
+describe("a peer that does not read its responses (E6)", () => {
+  const many = Buffer.concat(Array.from({ length: 4_096 }, () => Buffer.from("00000010000000150000000000000001", "hex")));
+
+  /** A bound sender, and its peer's side of the connection, which is not read. */
+  async function bound() {
     let socket: Socket | undefined;
     const server = createServer((opened) => {
       socket = opened;
@@ -53,21 +57,50 @@ describe("a peer that never reads (E6)", () => {
     const sender = smppSender({ host: "127.0.0.1", port: (server.address() as AddressInfo).port, systemId, password, from: "x", clock });
     await sender.connect();
     const peer = socket as Socket;
-    const many = Buffer.concat(Array.from({ length: 4_096 }, () => Buffer.from("00000010000000150000000000000001", "hex")));
+    const close = async () => {
+      peer.destroy();
+      await sender.close?.();
+      server.close();
+    };
+    return { sender, clock, peer, close };
+  }
+
+  /** Sends enquire_link for as long as it is taken, and returns the bytes. */
+  async function pour(peer: Socket, patience = 20_000): Promise<number> {
     let written = 0;
     for (let isTaken = true; isTaken && written < 100_000_000; written += many.length) {
       if (peer.write(many)) continue;
-      isTaken = await Promise.race([new Promise<true>((resolve) => peer.once("drain", () => resolve(true))), goRound(20_000).then(() => false)]);
+      isTaken = await Promise.race([new Promise<true>((resolve) => peer.once("drain", () => resolve(true))), goRound(patience).then(() => false)]);
     }
-    expect(written).toBeLessThan(100_000_000);
+    return written;
+  }
+
+  it("gets no more responses than its socket takes, and is left when it has read none for the response timeout", async () => {
+    const { sender, clock, peer, close } = await bound();
+    expect(await pour(peer)).toBeLessThan(100_000_000);
     expect(sender.status().state).toBe("bound");
     // As much as the system's buffers hold may still be on its way.
     for (let size = -1; size !== peer.writableLength; await goRound(50_000)) size = peer.writableLength;
     clock.advance(10_000);
     await eventually(() => expect(sender.status()).toMatchObject({ state: "waiting", error: expect.stringContaining("has not read its responses") }));
-    await sender.close?.();
-    peer.destroy();
-    server.close();
+    await close();
+  });
+
+  it("and then reads on: the session goes on, and no listener is left of the pause", async () => {
+    const opened: Socket[] = [];
+    const onOpen = (message: unknown) => opened.push((message as { socket: Socket }).socket);
+    subscribe("net.client.socket", onOpen);
+    const { sender, clock, peer, close } = await bound();
+    unsubscribe("net.client.socket", onOpen);
+    const [ours] = opened as [Socket];
+    const before = ours.listenerCount("close");
+    await pour(peer, 1_000);
+    expect(ours.listenerCount("close")).toBe(before + 1);
+    peer.resume();
+    await eventually(() => expect(ours.listenerCount("close")).toBe(before));
+    clock.advance(10_000);
+    expect(sender.status().state).toBe("bound");
+    await close();
   });
 });
 

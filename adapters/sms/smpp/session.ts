@@ -97,6 +97,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     socket.once("close", cancel);
     socket.once("drain", () => {
       cancel();
+      socket.off("close", cancel);
       if (!events.full()) readOn();
     });
   }

@@ -4,8 +4,12 @@ import { type Keys, parseName } from "./keys.js";
 import leaseScript from "./lease.lua";
 import { parseRecord } from "./record.js";
 
-/** How long to wait for the other shards once one has responded, in milliseconds. */
-const patience = 250;
+/**
+ * How long to wait for the other shards once one has responded: so many times so many milliseconds. A process that
+ * stands still counts as one time only, so that it reads what has arrived before it goes on without it.
+ */
+const times = 10;
+const patience = 25;
 
 /**
  * Runs one script for a single shard. With several, all are first asked when their records are due, and then those with
@@ -51,11 +55,18 @@ export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
   };
 }
 
-/** The results that arrive within `patience` of the first; the errors of the others go to `faults`. */
+/** The results that arrive within that time after the first; the errors of the others go to `faults`. */
 async function answersOf<T>(asked: readonly Promise<readonly T[]>[], faults: unknown[]): Promise<T[]> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = Promise.any(asked).then(
-    () => new Promise<never>((_, reject) => (timer = setTimeout(reject, patience, new Error("redisStore: a shard does not answer")))),
+    () =>
+      new Promise<never>((_, reject) => {
+        const wait = (left: number): void => {
+          if (left === 0) reject(new Error("redisStore: a shard does not answer"));
+          else timer = setTimeout(wait, patience, left - 1);
+        };
+        wait(times);
+      }),
   );
   late.catch(() => undefined);
   const settled = await Promise.allSettled(asked.map((one) => Promise.race([one, late])));
