@@ -10,6 +10,8 @@ export interface RequestLine {
   readonly route: string;
   /** The response status; 499 if the client disconnected first. */
   readonly status: number;
+  /** The `code` of an error response of `/v1`. */
+  readonly code?: string;
   /** Milliseconds from the end of the headers to the end of the response. */
   readonly ms: number;
   readonly request_id: string;
@@ -22,9 +24,15 @@ const requestId = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})
 
 /**
  * Gives the request an id: the one in `x-request-id` if valid, else a new one. The response has it in the same header.
- * Logs the line once the response has ended.
+ * Logs the line once the response has ended. `known`: what the verifier has told of the response by then.
  */
-export function followRequest(request: IncomingMessage, response: ServerResponse, path: string, tell: (line: RequestLine) => void): void {
+export function followRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  known: { readonly code?: string },
+  tell: (line: RequestLine) => void,
+): void {
   const began = performance.now();
   const asked = request.headers["x-request-id"];
   const request_id = typeof asked === "string" && requestId.test(asked) ? asked : randomUUID();
@@ -35,6 +43,7 @@ export function followRequest(request: IncomingMessage, response: ServerResponse
       method: request.method ?? "",
       route: templateOf(path),
       status: response.writableFinished ? response.statusCode : 499,
+      ...(known.code !== undefined && { code: known.code }),
       ms: Math.round((performance.now() - began) * 10) / 10,
       request_id,
       bytes: response.writableFinished ? Number(response.getHeader("content-length") ?? 0) : 0,

@@ -72,8 +72,8 @@ interface Service {
 }
 
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
-async function prepare({ module, data, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
-  const verifier = await verifierOf(module, data, warn);
+async function prepare({ module, place, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
+  const verifier = await verifierOf(module, place, warn);
   if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be served: install the same version in both places");
   const health = createHealth(
     (options) => verifier.ping(options),
@@ -93,7 +93,8 @@ function metricsListener(verifier: ServedVerifier): Listener {
 }
 
 function isServed(verifier: ExportedVerifier): verifier is ExportedVerifier & ServedVerifier {
-  const { http, ping, receipts, metricsHandler } = verifier;
+  const { http, ping, receipts, metricsHandler, customerOf, explain, stats } = verifier;
+  if ([customerOf, explain, stats].includes(undefined)) return false;
   return http !== undefined && ping !== undefined && receipts !== undefined && metricsHandler !== undefined;
 }
 
