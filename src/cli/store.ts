@@ -71,7 +71,7 @@ async function openStore(settings: StoreSettings): Promise<OpenStore> {
     const { driver, url, prefix } = settings;
     candidate = await candidates[driver](url, prefix === undefined ? {} : { prefix }, "token" in settings ? settings.token : "");
   } catch (error) {
-    throw error instanceof DriverMissing ? error : explained(error);
+    throw error instanceof DriverMissing ? new Error(`${name} ${error.message}`) : explained(error);
   }
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -139,7 +139,7 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
   },
 };
 
-/** Its message names the fix. */
+/** Its message names the fix, after the option or variable. */
 class DriverMissing extends Error {}
 
 async function driver<T>(name: string, load: () => Promise<T>): Promise<T> {
@@ -147,6 +147,6 @@ async function driver<T>(name: string, load: () => Promise<T>): Promise<T> {
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new DriverMissing(`this store needs the package ${name}, which is not installed beside phoneproof. Get it with: npm install ${name}`);
+    throw new DriverMissing(`needs the package ${name}, which is not installed beside phoneproof. Get it with: npm install ${name}`);
   }
 }

@@ -93,8 +93,7 @@ function metricsListener(verifier: ServedVerifier): Listener {
 }
 
 function isServed(verifier: ExportedVerifier): verifier is ExportedVerifier & ServedVerifier {
-  const { http, ping, receipts, metricsHandler, customerOf, explain, stats } = verifier;
-  if ([customerOf, explain, stats].includes(undefined)) return false;
+  const { http, ping, receipts, metricsHandler } = verifier;
   return http !== undefined && ping !== undefined && receipts !== undefined && metricsHandler !== undefined;
 }
 

@@ -4,12 +4,12 @@ import { nodeHandler } from "../../../adapters/http/node.js";
 import { pathOf } from "../../../adapters/http/paths.js";
 import type { Verifier } from "../../create-verifier.js";
 import type { HttpRequest, HttpResponse } from "../../http/message.js";
-import { firstDayHint, type Hint } from "../first-day.js";
+import { firstDayHint, type Hint, type HintingVerifier } from "../first-day.js";
 import type { Health } from "./health.js";
 import { followRequest, isHealth, type RequestLine } from "./request-line.js";
 
 /** What the server uses of a verifier. */
-export type ServedVerifier = Pick<Verifier, "customerOf" | "explain" | "stats" | "http" | "receipts" | "metricsHandler" | "ping" | "close">;
+export type ServedVerifier = HintingVerifier & Pick<Verifier, "customerOf" | "http" | "receipts" | "metricsHandler" | "ping" | "close">;
 
 /**
  * Time limits, in milliseconds. Headers: from the first byte, or the start of the connection. Requests: longer than a
@@ -32,7 +32,7 @@ export function serviceListener(verifier: ServedVerifier, health: Health, tell: 
         const answered = await verifier.http.handle(request);
         const line = lines.getStore();
         if (answered.status !== 200 && line !== undefined) line.code = (JSON.parse(answered.body) as { readonly code: string }).code;
-        else if (answered.body.includes('"spam_detected"')) void hint(request, answered);
+        else if (answered.body.includes('"spam_detected"')) void hint(request, answered).catch(() => undefined);
         return answered;
       },
     },
@@ -62,10 +62,10 @@ function hints(verifier: ServedVerifier, tell: (line: HintLine) => void): (reque
   return async (request, answered) => {
     if (performance.now() - last < hintEvery) return;
     last = performance.now();
-    const customer_uuid = await verifier.customerOf(request.header("x-api-key")).catch(() => undefined);
+    const customer_uuid = await verifier.customerOf(request.header("x-api-key"));
     const { authentication_uuid } = JSON.parse(answered.body) as { readonly authentication_uuid: string };
-    const hint = customer_uuid && (await firstDayHint(verifier, { customer_uuid, authentication_uuid }));
-    if (hint) tell({ type: "hint", ...hint });
+    const hint = await firstDayHint(verifier, { customer_uuid, authentication_uuid });
+    if (hint !== undefined) tell({ type: "hint", ...hint });
   };
 }
 
