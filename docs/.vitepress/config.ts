@@ -48,7 +48,17 @@ export default defineConfig({
           page("Privacy", "privacy"),
         ],
       },
-      { text: "Look up", items: [page("API: direct calls", "api"), page("Errors", "errors"), page("Options", "options"), page("Lookup", "lookup"), page("Customers and keys", "customers"), page("Glossary", "glossary")] },
+      {
+        text: "Look up",
+        items: [
+          page("API: direct calls", "api"),
+          page("Errors", "errors"),
+          page("Options", "options"),
+          page("Lookup", "lookup"),
+          page("Customers and keys", "customers"),
+          page("Glossary", "glossary"),
+        ],
+      },
       {
         text: "Migrate",
         items: [

@@ -48,8 +48,8 @@ Starts the service on this machine; it needs no carrier and no account. Messages
                             secret are in it too, where the environment does not say them. Needs Node.js 22.13 or newer, or the package libsql
   --store URL               data is kept there instead: redis://…, rediss://…, postgres://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…;
                             needs the package redis, pg, mongodb or @upstash/redis. A password in it is visible in the list of processes: use PHONEPROOF_STORE
-  --json                    stdout carries one JSON object a line ("ready", then an "sms" for each message, a "call" for each call, a "callback" for each callback);
-                            the rest goes to stderr
+  --json                    stdout carries one JSON object a line ("ready", then an "sms" for each message, a "call" for each call, a "callback" for each callback, a "hint"),
+                            and the rest goes to stderr
   --lifetime SECONDS        how long an authentication can be checked (default ${defaultPolicy.lifetime})
   --cooldown SECONDS,…      cool-down after each send; as many retries as numbers (default ${defaultPolicy.retryCooldowns.join(",")})
   --sender NAME             send the messages by this carrier, for real and at its price, with credentials from the environment (below);

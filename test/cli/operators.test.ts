@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,6 +40,13 @@ function service(store: Store, options: Partial<VerifierOptions> = {}) {
   box.answer = async () => answers.shift() ?? { outcome: "accepted", route: "beta" };
   const verifier = createVerifier({ store, sender: box, secret, countries: ["FR"], callbacks: { worker: false }, logger: logger(), ...options });
   return { verifier, box, answers };
+}
+
+/** An empty store. */
+async function makeFile(): Promise<void> {
+  const store = sqliteStore({ file });
+  await store.get("any");
+  await store.close?.();
 }
 
 /** Runs a command over a place that the environment names, as its documentation does. */
@@ -270,7 +278,14 @@ describe("which verifier", () => {
     expect(await demo.stop()).toBe(0);
   });
 
+  test("a file that is not there is named, and not created", async () => {
+    const missing = `phoneproof: there is no file ${file}: name the store with PHONEPROOF_STORE or PHONEPROOF_DATA, or with --store or --data\n`;
+    expect(await run(["why", phone, "--data", file], {})).toEqual({ code: 1, stdout: "", stderr: missing });
+    expect(existsSync(file)).toBe(false);
+  });
+
   test("a file without a secret: what is missing is named", async () => {
+    await makeFile();
     const { code, stderr } = await runCommand(command.path, ["why", phone, "--data", file]);
     expect([code, stderr]).toEqual([1, "phoneproof: the environment variable PHONEPROOF_SECRET is not set: it is the secret of your verifier\n"]);
   });
@@ -327,6 +342,7 @@ describe("faults", () => {
   });
 
   test("a number that is none, and a customer that is none: 1", async () => {
+    await makeFile();
     const env = { PHONEPROOF_DATA: file };
     expect(await run(["why", "0612345678"], env)).toMatchObject({
       code: 1,

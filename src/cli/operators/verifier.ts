@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { generateApiKey } from "../../access/accounts.js";
 import { createVerifier, type Verifier } from "../../create-verifier.js";
 import type { VerifierOptions } from "../../options/types.js";
@@ -26,6 +27,9 @@ export async function openVerifier(settings: OperatorSettings, warn: (line: stri
     if (!isAsked(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be asked: install the same version in both places");
     return { verifier, customer: named, close: () => verifier.close() };
   }
+  // SQLite would create it, and nothing would be known of anyone.
+  if (place !== undefined && "file" in place && !existsSync(place.file))
+    throw new Error(`there is no file ${place.file}: name the store with PHONEPROOF_STORE or PHONEPROOF_DATA, or with --store or --data`);
   const opened = await openPlace(place, warn);
   try {
     const kept = settings.secret === undefined ? await knownIdentity(opened.store) : undefined;
