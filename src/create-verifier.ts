@@ -24,6 +24,7 @@ import type { Explanation } from "./operations/explain.js";
 import type { HistoryEntry } from "./operations/history.js";
 import type { CallOptions } from "./operations/operations.js";
 import type { Ping, PingOptions } from "./operations/ping.js";
+import type { RefusedRequests } from "./operations/refusals.js";
 import type { Unlocking } from "./operations/unlock.js";
 import type { VerifierOptions } from "./options/types.js";
 import type { Receipt } from "./ports/receipts.js";
@@ -55,6 +56,12 @@ export interface Verifier {
    * `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`.
    */
   history(request: HistoryRequest): Promise<readonly HistoryEntry[]>;
+  /**
+   * Returns how many requests to a number were rejected because of its country, its line type or the block list, by
+   * code and hour, newest first: they made no authentication. Of a number up to 20 an hour are counted, for 24 hours.
+   * Rejects as `history` does.
+   */
+  refusals(request: NumberRequest): Promise<readonly RefusedRequests[]>;
   /**
    * Returns the rules that fired for an authentication, its failed sends, and its remaining tries. For operators, never
    * for end users.
@@ -160,6 +167,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     lookup: (request) => operations.lookup(request, {}),
     explain: (request) => operations.explain(request),
     history: (request) => operations.history(request),
+    refusals: (request) => operations.refusals(request),
     erase: (request) => operations.erase(request),
     unlock: (request) => operations.unlock(request),
     stats: (request) => operations.stats(request),

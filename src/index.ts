@@ -60,6 +60,7 @@ export type { ExplainedSend, Explanation } from "./operations/explain.js";
 export type { HistoryEntry } from "./operations/history.js";
 export type { CallOptions } from "./operations/operations.js";
 export type { Ping, PingOptions } from "./operations/ping.js";
+export type { RefusedRequests } from "./operations/refusals.js";
 export type { Unlocking } from "./operations/unlock.js";
 export type { CustomerConfig, TestNumber, VerifierOptions } from "./options/types.js";
 export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";

@@ -66,6 +66,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       customerOf: call("customerOf"),
       explain: call("explain"),
       history: call("history"),
+      refusals: call("refusals"),
       erase: call("erase"),
       unlock: call("unlock"),
       stats: call("stats"),

@@ -43,11 +43,22 @@ export default defineConfig({
           page("Operations", "operations"),
           page("The server", "serve"),
           page("Watching", "watching"),
+          page("No code arrived", "no-code"),
           page("Go-live checklist", "go-live"),
           page("Privacy", "privacy"),
         ],
       },
-      { text: "Look up", items: [page("Errors", "errors"), page("Options", "options"), page("Lookup", "lookup"), page("Customers and keys", "customers")] },
+      {
+        text: "Look up",
+        items: [
+          page("API: direct calls", "api"),
+          page("Errors", "errors"),
+          page("Options", "options"),
+          page("Lookup", "lookup"),
+          page("Customers and keys", "customers"),
+          page("Glossary", "glossary"),
+        ],
+      },
       {
         text: "Migrate",
         items: [

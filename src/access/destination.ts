@@ -1,5 +1,5 @@
 import type { Account } from "../domain/account.js";
-import { destinationFault, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../domain/phone-number.js";
+import { type DestinationFault, destinationFault, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../domain/phone-number.js";
 import { VerifierError } from "../errors.js";
 import type { Observed } from "../observability/observed.js";
 import type { LookupFacts } from "../ports/lookup-provider.js";
@@ -13,11 +13,11 @@ export function readNumber({ settings }: Observed, phoneNumber: string): PhoneNu
   throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
 }
 
-const faults = {
+const faults: Readonly<Record<DestinationFault, string>> = {
   unsupported_region: "phone_number belongs to a country that this service does not send to.",
   invalid_line: "phone_number belongs to a kind of line that cannot receive codes.",
   blocked_number: "phone_number is blocked.",
-} as const;
+};
 
 /** Returns a number that may receive a message. Throws the policy errors (docs/contract.md#destinations). */
 export function readDestination(parts: Observed, phoneNumber: string): PhoneNumber {

@@ -1,7 +1,10 @@
 #!/usr/bin/env node
-import { readCommand, usage } from "./command.js";
+import { version } from "../../package.json";
+import { askPerson } from "./ask.js";
+import { readCommand, synopsis, usage } from "./command.js";
 import { runCustomers } from "./customers.js";
 import { runDoctor } from "./doctor.js";
+import { runOperator } from "./operators/run.js";
 import { runServe } from "./serve/run.js";
 import { runWorker } from "./worker.js";
 
@@ -13,8 +16,13 @@ const command = readCommand(process.argv.slice(2), process.env);
 if (command.kind === "help") {
   out(usage);
 } else if (command.kind === "fault") {
-  err(`phoneproof: ${command.message}\n\n${usage}`);
+  err(`phoneproof: ${command.message}\n\n${synopsis}`);
   process.exitCode = 2;
+} else if (command.kind === "version") {
+  out(`${version}\n`);
+} else if (command.kind === "operator") {
+  const code = await runOperator(command.settings, { out, err }, { ask: askPerson });
+  process.stdout.write("", () => process.exit(code));
 } else if (command.kind === "customers") {
   const code = await runCustomers(command.settings, { out, err });
   process.stdout.write("", () => process.exit(code));

@@ -3,13 +3,13 @@ import type { CustomersOfStore } from "../access/customers/customers.js";
 import { createVerifier } from "../create-verifier.js";
 import { integer } from "./arguments.js";
 import type { Environment } from "./carriers.js";
-import { type DataSettings, readData, readStore, type StoreSettings } from "./settings.js";
+import { namesPlace, type Place, placeNames, readPlace } from "./settings.js";
 import type { DevOutput } from "./start.js";
-import { type OpenStore, openData, openStore } from "./store.js";
+import { type OpenStore, openPlace } from "./store.js";
 
 /** The settings of `phoneproof customers` and `phoneproof keys`. */
 export interface CustomersSettings {
-  readonly store: StoreSettings | DataSettings;
+  readonly place: Place;
   /** The current one first. */
   readonly secret: string | readonly [current: string, previous: string];
   /** Whether to print one JSON object per line. */
@@ -69,8 +69,8 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
     throw new TypeError(`${command} ${name} takes ${action.words.join(" ") || "no further word"}`);
   const surplus = Object.keys(values).find((option) => !["store", "data", "prefix", "json", ...action.options].includes(option));
   if (surplus !== undefined) throw new TypeError(`--${surplus} has no meaning with ${command} ${name}`);
-  if (values.store === undefined && values.data === undefined)
-    throw new TypeError(`${command} needs --store, the URL of the store that your verifier uses, or --data, the file of phoneproof serve`);
+  if (!namesPlace(values, env))
+    throw new TypeError(`${command} needs ${placeNames}: the URL of the store that your verifier uses, or the file of phoneproof serve`);
   if (values.store !== undefined && values.data !== undefined) throw new TypeError("--data has no meaning with --store");
   if (values.prefix !== undefined && values.data !== undefined) throw new TypeError("--prefix has no meaning with --data");
   const secret = env["PHONEPROOF_SECRET"];
@@ -89,10 +89,10 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
     overlap: values.overlap === undefined ? undefined : integer("--overlap", values.overlap, 0, 31_536_000),
   };
   const given = Object.fromEntries(Object.entries(argument).filter(([, value]) => value !== undefined));
-  const file = readData(values.data);
-  if (file === undefined) throw new TypeError(`${command} needs a file: --data memory has nothing in it`);
+  const place = readPlace(values, env);
+  if (place === undefined) throw new TypeError(`${command} needs a file: --data memory has nothing in it`);
   return {
-    store: values.store === undefined ? file : { ...readStore(values.store, env), ...(values.prefix !== undefined && { prefix: values.prefix }) },
+    place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },
     secret: previous ? [secret, previous] : secret,
     json: values.json ?? false,
     run: (customers) => action.run(customers, given as never),
@@ -104,10 +104,10 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
  *
  * @returns The exit code: 0, or 1 after an error. The error message contains no key and no secret.
  */
-export async function runCustomers({ store, secret, json, run }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
+export async function runCustomers({ place, secret, json, run }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
   let opened: OpenStore | undefined;
   try {
-    opened = await ("file" in store ? openData(store, () => undefined) : openStore(store));
+    opened = await openPlace(place, () => undefined);
     const { customers } = createVerifier({
       store: opened.store,
       // Never sends. Policies with a spend ceiling are checked against the real sender when your verifier reads them.

@@ -1,29 +1,30 @@
 import { parseArgs } from "node:util";
 import type { Finding } from "../operations/diagnose.js";
+import type { Environment } from "./carriers.js";
 import { verifierOf } from "./module.js";
-import { type DataSettings, readData } from "./settings.js";
+import { type Place, readPlace } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
 /** The settings of `phoneproof doctor`. */
 export interface DoctorSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
-  /** The file for a module that leaves its store to the command. Absent: in memory. */
-  readonly data?: DataSettings;
+  /** For a module that leaves its store to the command. Absent: in memory. */
+  readonly place?: Place;
   /** Whether values for development are errors. */
   readonly production: boolean;
   readonly json: boolean;
 }
 
 /** Reads the arguments after `doctor`. Throws a `TypeError` that names the invalid one. */
-export function readDoctorSettings(args: readonly string[]): DoctorSettings {
-  const options = { data: { type: "string" }, development: { type: "boolean" }, json: { type: "boolean" } } as const;
+export function readDoctorSettings(args: readonly string[], env: Environment): DoctorSettings {
+  const options = { data: { type: "string" }, store: { type: "string" }, development: { type: "boolean" }, json: { type: "boolean" } } as const;
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   const [module, ...surplus] = positionals;
   if (!module) throw new TypeError("doctor needs the path of a module that exports your verifier: phoneproof doctor ./verifier.js");
   if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
-  const data = readData(values.data);
-  return { module, ...(data !== undefined && { data }), production: values.development !== true, json: values.json ?? false };
+  const place = readPlace(values, env);
+  return { module, ...(place !== undefined && { place }), production: values.development !== true, json: values.json ?? false };
 }
 
 /**
@@ -32,8 +33,8 @@ export function readDoctorSettings(args: readonly string[]): DoctorSettings {
  *
  * @returns The exit code: 1 if there is an error, else 0. Clients that the module opened are still open.
  */
-export async function runDoctor({ module, data, production, json }: DoctorSettings, { out, err }: DevOutput): Promise<number> {
-  const findings = await findingsOf(production, () => verifierOf(module, data, (line) => err(`phoneproof: ${line}\n`)));
+export async function runDoctor({ module, place, production, json }: DoctorSettings, { out, err }: DevOutput): Promise<number> {
+  const findings = await findingsOf(production, () => verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`)));
   const faults = findings.filter(({ level }) => level === "fault");
   const ok = faults.length === 0;
   if (json) out(`${JSON.stringify({ ok, findings })}\n`);

@@ -11,6 +11,12 @@ export interface DevIdentity extends Identity {
 /** Where the store keeps it. No real customer has this name. */
 const place = { customer: "phoneproof dev", id: "identity" };
 
+/** Returns the identity that `phoneproof dev` has stored there, if any. */
+export async function knownIdentity(store: Store): Promise<Identity | undefined> {
+  const record = await store.find(place.customer, place.id);
+  return record === undefined ? undefined : (JSON.parse(record.data) as Identity);
+}
+
 const keptFor = 50 * 365 * 86_400_000;
 
 /**

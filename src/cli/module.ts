@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Verifier } from "../create-verifier.js";
 import type { Store } from "../ports/store.js";
-import type { DataSettings } from "./settings.js";
-import { openData } from "./store.js";
+import type { Place } from "./settings.js";
+import { openPlace } from "./store.js";
 
 /** What the commands use of a module's verifier. It may come from another copy of this package. */
 export type ExportedVerifier = Pick<Verifier, "flush" | "close"> & Partial<Verifier>;
@@ -14,11 +14,11 @@ type Build = (parts: { readonly store: Store }) => unknown;
 
 /**
  * The verifier that the module exports as `verifier` or by default, directly or as a promise. An exported function is
- * called with the store that `data` names. `warn` gets a line if there is no file.
+ * called with the store that `place` names. `warn` gets a line if there is no file.
  *
  * @throws Error that names the fix.
  */
-export async function verifierOf(module: string, data: DataSettings | undefined, warn: (line: string) => void): Promise<ExportedVerifier> {
+export async function verifierOf(module: string, place: Place | undefined, warn: (line: string) => void): Promise<ExportedVerifier> {
   const path = resolve(module);
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
   let exported: Record<string, unknown>;
@@ -38,19 +38,24 @@ export async function verifierOf(module: string, data: DataSettings | undefined,
     throw new Error(`the promise that ${path} exports was rejected; correct the error there: ${wordsOf(error)}`);
   });
   const found = candidates.find(isVerifier);
-  if (found !== undefined && data?.isAsked)
+  if (found !== undefined && isOption(place))
     throw new Error(
-      `--data has no meaning: the verifier of ${path} has a store of its own. To take this one, export ({ store }) => createVerifier({ store, … })`,
+      `${"driver" in place ? "--store" : "--data"} has no meaning: the verifier of ${path} has a store of its own. To take this one, export ({ store }) => createVerifier({ store, … })`,
     );
   const build = candidates.find((one): one is Build => typeof one === "function");
-  const verifier = found ?? (build && (await built(build, data, warn, path)));
+  const verifier = found ?? (build && (await built(build, place, warn, path)));
   if (!isVerifier(verifier))
     throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
   return verifier;
 }
 
-async function built(build: Build, data: DataSettings | undefined, warn: (line: string) => void, path: string): Promise<unknown> {
-  const { store } = await openData(data, warn);
+/** Whether the command line names a place. Environment variables may be for other commands. */
+function isOption(place: Place | undefined): place is Place {
+  return place !== undefined && place.by === undefined && ("driver" in place || place.isAsked);
+}
+
+async function built(build: Build, place: Place | undefined, warn: (line: string) => void, path: string): Promise<unknown> {
+  const { store } = await openPlace(place, warn);
   try {
     // The verifier closes the store.
     return await settled(Promise.resolve(build({ store })), `the promise of ${path}'s function`);

@@ -4,21 +4,52 @@ import { integer } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
 import { type Failure, failures, type SendSettings } from "./sender.js";
 
-/** The store that `--store` names, by the package that connects to it. The URL may contain a password. */
-export type StoreSettings = (
-  | { readonly driver: "redis" | "mongodb" | "pg"; readonly url: string }
-  | { readonly driver: "@upstash/redis"; readonly url: string; readonly token: string }
-) & {
-  /** The value of the store's own option. Absent: its default. */
-  readonly prefix?: string;
-};
+/** The store that a URL names, by the package that connects to it. The URL may contain a password. */
+export type StoreSettings = Named &
+  (
+    | { readonly driver: "redis" | "mongodb" | "pg"; readonly url: string }
+    | { readonly driver: "@upstash/redis"; readonly url: string; readonly token: string }
+  ) & {
+    /** The value of the store's own option. Absent: its default. */
+    readonly prefix?: string;
+  };
 
-/** The file for `--data`, given or by default. */
-export interface DataSettings {
+/** The file of an SQLite store, given or by default. */
+export interface DataSettings extends Named {
   readonly file: string;
-  /** Whether `--data` was given: then a missing SQLite is an error. */
+  /** Whether it was given: then a missing SQLite is an error. */
   readonly isAsked: boolean;
 }
+
+interface Named {
+  /** The environment variable that gives it. Absent: the option does. */
+  readonly by?: string;
+}
+
+/** Where a command keeps or finds data. */
+export type Place = StoreSettings | DataSettings;
+
+/** The environment variables for what `--store` and `--data` say: a command line is visible to other users of the machine. */
+const storeVariable = "PHONEPROOF_STORE";
+const dataVariable = "PHONEPROOF_DATA";
+
+/** Reads the options, or else the environment. Returns `undefined` for memory, and the default file if nothing is given. */
+export function readPlace(given: { readonly store?: string | undefined; readonly data?: string | undefined }, env: Environment): Place | undefined {
+  if (given.store !== undefined) return readStore(given.store, env);
+  if (given.data !== undefined) return readData(given.data);
+  const { [storeVariable]: store, [dataVariable]: data } = env;
+  if (store && data) throw new TypeError(`${storeVariable} and ${dataVariable} are both set: unset one`);
+  if (store) return { ...readStore(store, env, storeVariable), by: storeVariable };
+  const file = readData(data || undefined);
+  return data && file ? { ...file, by: dataVariable } : file;
+}
+
+/** Whether an option or a variable names a place. */
+export function namesPlace(given: { readonly store?: string | undefined; readonly data?: string | undefined }, env: Environment): boolean {
+  return [given.store, given.data].some((one) => one !== undefined) || [env[storeVariable], env[dataVariable]].some(Boolean);
+}
+
+export const placeNames = `${storeVariable} or ${dataVariable} in the environment, or --store or --data`;
 
 /** The settings of `phoneproof dev`. */
 export interface DevSettings extends SendSettings {
@@ -26,10 +57,8 @@ export interface DevSettings extends SendSettings {
   readonly host: string;
   /** The requested port. Absent: the first free one from 3000 on. */
   readonly port?: number;
-  /** Absent: `data` is used. */
-  readonly store?: StoreSettings;
   /** Absent: in memory. */
-  readonly data?: DataSettings;
+  readonly place?: Place;
   /** Whether to print one JSON object per line to stdout, and everything else to stderr. */
   readonly json: boolean;
   /** Seconds from creation to `expires_at`. */
@@ -83,15 +112,14 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
     if (value !== undefined && !identity[name].form.test(value)) throw new TypeError(`${name} must be ${identity[name].words}`);
     return value;
   };
-  const data = readData(values.data);
+  const place = readPlace(values, env);
   const customer_uuid = given("PHONEPROOF_DEV_CUSTOMER_UUID")?.toLowerCase();
   const api_key = given("PHONEPROOF_DEV_API_KEY");
   const secret = given("PHONEPROOF_DEV_SECRET");
   return {
     host: values.host ?? "127.0.0.1",
     ...(values.port !== undefined && { port: integer("--port", values.port, 0, 65_535) }),
-    ...(values.store !== undefined && { store: readStore(values.store, env) }),
-    ...(data !== undefined && { data }),
+    ...(place !== undefined && { place }),
     json: values.json ?? false,
     lifetime: values.lifetime === undefined ? defaultPolicy.lifetime : integer("--lifetime", values.lifetime, 1, 86_400),
     cooldown: values.cooldown === undefined ? defaultPolicy.retryCooldowns : cooldowns(values.cooldown),
@@ -107,13 +135,13 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
 export const defaultData = "./phoneproof.db";
 
 /** Reads the value of `--data`; returns `undefined` for memory. */
-export function readData(value: string | undefined): DataSettings | undefined {
+function readData(value: string | undefined): DataSettings | undefined {
   if (value === "") throw new TypeError("--data takes the path of a file, or memory");
   return value === "memory" ? undefined : { file: value ?? defaultData, isAsked: value !== undefined };
 }
 
-/** Reads the value of `--store`. Errors never contain the URL, which may contain a password. */
-export function readStore(url: string, env: Environment): StoreSettings {
+/** Reads a store's URL. Errors never contain it, as it may contain a password. */
+function readStore(url: string, env: Environment, name = "--store"): StoreSettings {
   if (/^rediss?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "redis", url };
   if (/^postgres(ql)?:\/\/./i.test(url) && URL.canParse(url)) return { driver: "pg", url };
   if (/^mongodb(\+srv)?:\/\/./i.test(url)) return { driver: "mongodb", url };
@@ -121,10 +149,10 @@ export function readStore(url: string, env: Environment): StoreSettings {
   // password.
   if (URL.canParse(url) && /^(https:\/\/[^@]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/?)$/i.test(url)) {
     const token = env["UPSTASH_REDIS_REST_TOKEN"];
-    if (!token) throw new TypeError("--store https://… needs the environment variable UPSTASH_REDIS_REST_TOKEN: the REST token of your Upstash database");
+    if (!token) throw new TypeError(`${name} https://… needs the environment variable UPSTASH_REDIS_REST_TOKEN: the REST token of your Upstash database`);
     return { driver: "@upstash/redis", url, token };
   }
-  throw new TypeError("--store takes a URL: redis://…, rediss://…, postgres://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…");
+  throw new TypeError(`${name} takes a URL: redis://…, rediss://…, postgres://…, mongodb://…, mongodb+srv://… or, for Upstash, https://…`);
 }
 
 function readFailure(text: string): Failure {

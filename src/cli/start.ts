@@ -12,12 +12,13 @@ import { takeReceipt } from "./demo/receipts.js";
 import { devListener, type Taker } from "./demo/server.js";
 import { createSession } from "./demo/session.js";
 import { jsonTerminal, wordsTerminal } from "./demo/terminal.js";
+import { firstDayHint } from "./first-day.js";
 import { isLoopback } from "./hosts.js";
 import { type DevIdentity, identityIn } from "./identity.js";
 import { listen, listenFault, urlOf } from "./listen.js";
 import { carrierIdOf, devSender } from "./sender.js";
 import type { DevSettings } from "./settings.js";
-import { type OpenStore, openData, openStore } from "./store.js";
+import { type OpenStore, openPlace } from "./store.js";
 
 /** The demo's output. */
 export interface DevOutput {
@@ -45,10 +46,10 @@ const portsTried = 100;
  * @throws Error if the store cannot be used or no port is available. The message names the fix.
  */
 export async function startDev(settings: DevSettings, output: DevOutput): Promise<Dev> {
-  const opened = settings.store === undefined ? await openData(settings.data, (line) => output.err(`${line}\n`)) : await openStore(settings.store);
+  const opened = await openPlace(settings.place, (line) => output.err(`${line}\n`));
   try {
     // Processes that share a server have their identity in the environment.
-    const identity = await identityIn(settings.store === undefined ? opened.store : memoryStore(), settings.given);
+    const identity = await identityIn(isServer(settings) ? memoryStore() : opened.store, settings.given);
     return await serve(settings, identity, opened, output);
   } catch (error) {
     await opened.close();
@@ -109,6 +110,10 @@ async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenS
     const api = watchCalls(verifier, (call) => {
       feed.tell("call", call.id, call);
       terminal.call(call);
+      const { status, authentication_uuid } = call.answer;
+      if (status !== "spam_detected") return;
+      const of = { customer_uuid: identity.customer_uuid, authentication_uuid: String(authentication_uuid) };
+      void firstDayHint(verifier, of).then((hint) => hint && terminal.hint(hint));
     });
     listener = devListener({
       api: nodeHandler(api),
@@ -139,6 +144,10 @@ async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenS
   };
 }
 
+function isServer({ place }: DevSettings): boolean {
+  return place !== undefined && "driver" in place;
+}
+
 /** A wildcard address is reached through loopback. */
 function reachable(host: string): string {
   return { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
@@ -167,7 +176,7 @@ function banner(url: string, settings: DevSettings, identity: DevIdentity, store
     `  API key        ${identity.api_key}`,
     `  Customer UUID  ${identity.customer_uuid}`,
     "",
-    ...(settings.store !== undefined && settings.unset.length > 0
+    ...(isServer(settings) && settings.unset.length > 0
       ? [`To share what is stored with other processes, or with the next start, set alike in each: ${settings.unset.join(", ")}.`, ""]
       : []),
     ...commands,

@@ -4,7 +4,7 @@ import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../ports/store.js";
-import type { DataSettings, StoreSettings } from "./settings.js";
+import type { DataSettings, Place, StoreSettings } from "./settings.js";
 
 /** The demo's store and its client. */
 export interface OpenStore {
@@ -26,13 +26,18 @@ interface Candidate extends OpenStore {
 /** Milliseconds to wait at the start for a server that does not respond. */
 const startTimeout = 3_000;
 
+/** Opens what the options or the environment name. Throws as the functions below do. */
+export function openPlace(place: Place | undefined, warn: (line: string) => void): Promise<OpenStore> {
+  return place !== undefined && "driver" in place ? openStore(place) : openData(place, warn);
+}
+
 /**
  * Opens the file that `--data` names, or a store in memory: for `memory`, or if the file is only the default and this
  * Node.js has no SQLite. In that case `warn` gets a line.
  *
- * @throws Error if the file cannot be used. The message names `--data` and the fix.
+ * @throws Error if the file cannot be used. The message names the option or variable, and the fix.
  */
-export async function openData(data: DataSettings | undefined, warn: (line: string) => void): Promise<OpenStore> {
+async function openData(data: DataSettings | undefined, warn: (line: string) => void): Promise<OpenStore> {
   const inMemory: OpenStore = { store: memoryStore(), name: "the memory store", async close() {} };
   if (data === undefined) return inMemory;
   const store = sqliteStore({ file: data.file });
@@ -44,7 +49,7 @@ export async function openData(data: DataSettings | undefined, warn: (line: stri
       warn("Data lives in memory until this process ends: this Node.js has no SQLite. To keep it, use Node.js 22.13 or newer, or npm install libsql.");
       return inMemory;
     }
-    throw new Error(`--data ${data.file}: ${message.replace(/^sqliteStore: /, "")}`);
+    throw new Error(`${data.by ?? "--data"} ${data.file}: ${message.replace(/^sqliteStore: /, "")}`);
   }
   return { store, name: `its data in ${data.file}`, close: async () => store.close?.() };
 }
@@ -52,20 +57,21 @@ export async function openData(data: DataSettings | undefined, warn: (line: stri
 /**
  * Opens the store that `--store` names, and checks that its server responds.
  *
- * @throws Error if the driver is not installed or the server cannot be used. The message names `--store` and the fix.
+ * @throws Error if the driver is not installed or the server cannot be used. The message names the option or variable, and the fix.
  * The URL may contain a password, which no driver includes in its errors.
  */
-export async function openStore(settings: StoreSettings): Promise<OpenStore> {
+async function openStore(settings: StoreSettings): Promise<OpenStore> {
+  const name = settings.by ?? "--store";
   const explained = (error: unknown) => {
     const { message, code } = error as { message?: string; code?: string };
-    return new Error(`--store: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`);
+    return new Error(`${name}: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`);
   };
   let candidate: Candidate;
   try {
     const { driver, url, prefix } = settings;
     candidate = await candidates[driver](url, prefix === undefined ? {} : { prefix }, "token" in settings ? settings.token : "");
   } catch (error) {
-    throw error instanceof DriverMissing ? error : explained(error);
+    throw error instanceof DriverMissing ? new Error(`${name} ${error.message}`) : explained(error);
   }
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -133,7 +139,7 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
   },
 };
 
-/** Its message names the fix. */
+/** Its message names the fix, after the option or variable. */
 class DriverMissing extends Error {}
 
 async function driver<T>(name: string, load: () => Promise<T>): Promise<T> {
@@ -141,6 +147,6 @@ async function driver<T>(name: string, load: () => Promise<T>): Promise<T> {
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new DriverMissing(`--store needs the package ${name}, which is not installed beside phoneproof. Get it with: npm install ${name}`);
+    throw new DriverMissing(`needs the package ${name}, which is not installed beside phoneproof. Get it with: npm install ${name}`);
   }
 }

@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { integer } from "./arguments.js";
+import type { Environment } from "./carriers.js";
 import { type ExportedVerifier, verifierOf } from "./module.js";
-import { type DataSettings, readData } from "./settings.js";
+import { type Place, readPlace } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
 /** The settings of `phoneproof worker`. */
 export interface WorkerSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
-  /** The file for a module that leaves its store to the command. Absent: in memory. */
-  readonly data?: DataSettings;
+  /** For a module that leaves its store to the command. Absent: in memory. */
+  readonly place?: Place;
   /** Seconds between two searches for due callbacks. */
   readonly interval: number;
   /** Whether to search once and exit. */
@@ -18,17 +19,17 @@ export interface WorkerSettings {
 }
 
 /** Reads the arguments after `worker`. Throws a `TypeError` that names the invalid one. */
-export function readWorkerSettings(args: readonly string[]): WorkerSettings {
-  const options = { data: { type: "string" }, interval: { type: "string" }, once: { type: "boolean" } } as const;
+export function readWorkerSettings(args: readonly string[], env: Environment): WorkerSettings {
+  const options = { data: { type: "string" }, store: { type: "string" }, interval: { type: "string" }, once: { type: "boolean" } } as const;
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   const [module, ...surplus] = positionals;
   if (!module) throw new TypeError("worker needs the path of a module that exports your verifier: phoneproof worker ./verifier.js");
   if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
   if (values.once && values.interval !== undefined) throw new TypeError("--interval has no meaning with --once");
-  const data = readData(values.data);
+  const place = readPlace(values, env);
   return {
     module,
-    ...(data !== undefined && { data }),
+    ...(place !== undefined && { place }),
     interval: values.interval === undefined ? 5 : integer("--interval", values.interval, 1, 3_600),
     once: values.once ?? false,
   };
@@ -41,10 +42,10 @@ export function readWorkerSettings(args: readonly string[]): WorkerSettings {
  * @returns The exit code: 0; 1 if the single flush of `--once` failed or was stopped; 2 if the module exports no
  * verifier. Clients that the module opened are still open.
  */
-export async function runWorker({ module, data, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
+export async function runWorker({ module, place, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   let verifier: ExportedVerifier;
   try {
-    verifier = await verifierOf(module, data, (line) => err(`phoneproof: ${line}\n`));
+    verifier = await verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`));
   } catch (error) {
     err(`phoneproof: ${(error as Error).message}\n`);
     return 2;

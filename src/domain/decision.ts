@@ -8,7 +8,7 @@ export type RuleMode = "enforce" | "shadow" | "off";
 export interface Decision {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Name of the rule, for example `number 5/600s` or the name of a spam rule. */
+  /** Name of the rule, for example `perNumber 5/600s` or the name of a spam rule. */
   readonly rule: string;
   readonly mode: "enforce" | "shadow" | "route";
   /** The measured value, if the rule measures one. */
@@ -17,8 +17,14 @@ export interface Decision {
   readonly threshold?: number;
   /** When the blocking cap or ceiling has room again, if the store reports it. Milliseconds since the epoch. */
   readonly until?: number;
-  /** The reason in words, from a caller-supplied rule. */
+  /** The reason in words, from a caller-supplied rule; or why a route was tried, and what came of it. */
   readonly reason?: string;
+  /** The attempt number of the message that a route was tried for. */
+  readonly attempt?: number;
+  /** What the route made of that message. */
+  readonly outcome?: "accepted" | "rejected" | "unknown";
+  /** Why the route did not accept it, in the carrier's words. */
+  readonly answer?: string;
 }
 
 /** Whether a rule that fired blocks, rather than only observes. */

@@ -2,6 +2,7 @@ import { balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./bal
 import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
+import { type DestinationFault, destinationFaults } from "./phone-number.js";
 import { type Cap, type GrowingCap, milliseconds, type Policy, sendsPerDay } from "./policy.js";
 import { base36, day, hour } from "./time.js";
 
@@ -79,7 +80,7 @@ export interface NumberNames {
   readonly guesses: SumParts;
   /** Members are authentications, `id/createdAt`, that the window of sends does not name for their whole retention. */
   readonly listed: string;
-  /** Members are rejected creates, `id/createdAt`. */
+  /** Members are rejected creates, `id/createdAt`, and requests without an authentication, `code/createdAt/token`. */
   readonly refused: string;
   /** When the number's caps were lifted. */
   readonly lifted: string;
@@ -227,7 +228,7 @@ export function lookupCharges(customer: string, member: string, policy: Policy, 
   return charges;
 }
 
-/** Rejected creates that are stored per hour: per number and per customer. */
+/** Rejected creates that are stored per hour: per number and per customer. The same for requests without an authentication. */
 const keptRefusals = { ofNumber: 20, ofCustomer: 500 };
 
 /**
@@ -251,6 +252,27 @@ export function refusedClaims(
   // The window of rejected creates names those of one hour.
   if (request !== undefined || expiresAt - now > hour) claims.push({ window: `${customer}:h:${masked}`, member, now, since: now, keepUntil });
   return claims;
+}
+
+/**
+ * What a request to a number that gets no message in any case claims in the background (docs/contract.md#uncreated): a
+ * member in the window of the number's rejected creates. `token`: tells requests of one millisecond apart.
+ */
+export function uncreatedClaims(customer: string, number: string, code: DestinationFault, token: string, moment: Moment, pseudonym: Pseudonym): Claim[] {
+  const { now, skew } = moment;
+  const window = `${customer}:r:${pseudonym(number)}`;
+  const member = `${code}/${base36(now)}/${token.slice(0, 8)}`;
+  return [
+    { window, member, limit: keptRefusals.ofNumber, now, since: sinceOf(moment, hour), keepUntil: now + day + 2 * skew },
+    sumClaim(`${customer}:rd`, 1, { length: hour, parts: partsOfCap }, moment, { limit: keptRefusals.ofCustomer }),
+  ];
+}
+
+/** Reads such a member; `undefined`: it names an authentication. */
+export function readUncreated(member: string): { readonly code: DestinationFault; readonly at: number } | undefined {
+  const { id, at } = readMember(member);
+  const code = destinationFaults.find((one) => one === id);
+  return code === undefined ? undefined : { code, at };
 }
 
 /**

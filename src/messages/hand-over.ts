@@ -202,13 +202,13 @@ async function send(parts: Messages, message: SmsMessage, now: number): Promise<
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
     // The result may be an object that throws when it is read.
     const outcome = outcomeOf(answer);
-    const report = reportOf(outcome ?? "unknown", answer, clock);
+    const report = reportOf(outcome ?? "unknown", answer, message, clock);
     if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
     if (monitor.outages.sender.on) monitor.outages.sender.worked();
     return report;
   } catch (error) {
     if (error instanceof TimedOut) timeout.abort(error);
-    return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, clock));
+    return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, message, clock));
   }
 }
 
@@ -221,12 +221,20 @@ function notAccepted({ monitor, clock }: Messages, message: SmsMessage, answer: 
   else monitor.outages.sender.failed(fields);
   if (decisions !== undefined && decisions.length > 0) return { ...report, reason };
   const rule = route ?? message.planned_route ?? "sender";
-  const failure: Decision = { at: clock.now(), rule, mode: "route", reason: `${result}: ${reason}`.slice(0, 200) };
-  return { ...report, reason, decisions: [failure] };
+  return { ...report, reason, decisions: [routeDecision(message, clock, { rule, outcome: result, reason: `${result}: ${reason}`, answer: reason })] };
+}
+
+function routeDecision(
+  { attempt }: SmsMessage,
+  clock: Clock,
+  { rule, outcome, reason, answer }: { readonly rule: string; readonly outcome: SendResult; readonly reason: string; readonly answer: string | undefined },
+): Decision {
+  const fields = { at: clock.now(), rule, mode: "route" as const, reason: reason.slice(0, 200), attempt, outcome };
+  return answer === undefined ? fields : { ...fields, answer: answer.slice(0, 200) };
 }
 
 /** The route, price and id from a sender's result, and a router's steps as decisions. */
-function reportOf(result: SendResult, answer: unknown, clock: Clock): SentReport {
+function reportOf(result: SendResult, answer: unknown, message: SmsMessage, clock: Clock): SentReport {
   if (typeof answer !== "object" || answer === null) return { result };
   const { messageId, idSpace, keepId, route, price, steps } = answer as Readonly<Record<string, unknown>>;
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
@@ -237,7 +245,11 @@ function reportOf(result: SendResult, answer: unknown, clock: Clock): SentReport
     keptId: keepId === true ? id : undefined,
     route: typeof route === "string" ? route : undefined,
     price: parsePrice(price),
-    decisions: tried.map((step) => ({ at: clock.now(), rule: String(step.route), mode: "route", reason: `${step.reason}: ${step.outcome}`.slice(0, 200) })),
+    decisions: tried.map((step) => {
+      const { route, reason, outcome, answer } = step;
+      const said = typeof answer === "string" ? reasonOf({ reason: answer }, message) : undefined;
+      return routeDecision(message, clock, { rule: String(route), outcome, reason: `${reason}: ${outcome}`, answer: said });
+    }),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Account } from "../domain/account.js";
 import type { Moment } from "../domain/claim.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import type { Policy } from "../domain/policy.js";
-import { type NumberNames, namesOfNumber, nobody, readMember } from "../domain/quota.js";
+import { type NumberNames, namesOfNumber, nobody, readMember, readUncreated } from "../domain/quota.js";
 import type { Store } from "../ports/store.js";
 import type { Messages } from "./messages.js";
 
@@ -53,7 +53,8 @@ export interface NumberMembers {
 export async function membersOfNumber(parts: Messages, { names }: OwnNumber): Promise<NumberMembers> {
   const [sends, listed, refused] = await Promise.all([membersOf(parts, names.sends), membersOf(parts, names.listed), membersOf(parts, names.refused)]);
   const first = new Map<string, number>();
-  for (const { id, at } of [...sends, ...listed, ...refused].map(readMember)) if (id !== nobody) first.set(id, Math.min(at, first.get(id) ?? at));
+  const created = refused.filter((member) => readUncreated(member) === undefined);
+  for (const { id, at } of [...sends, ...listed, ...created].map(readMember)) if (id !== nobody) first.set(id, Math.min(at, first.get(id) ?? at));
   const ids = [...first].sort(([, a], [, b]) => b - a).map(([id]) => id);
   return { listed, ids };
 }

@@ -2,22 +2,24 @@ import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { RetryRequest } from "../contract/retry.js";
 import type { Account } from "../domain/account.js";
-import type { Authentication, SendState } from "../domain/authentication.js";
+import type { Authentication, Send, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { type Left, leftOf } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "../errors.js";
 import type { Context } from "./context.js";
 
-/** A message that was, or may have been, handed to a carrier. */
+/** A message, and what a carrier made of it. With failover, one message may be listed once per carrier. */
 export interface ExplainedSend {
-  /** 1 for the first message tried. Rejected messages are not listed; see `decisions`. */
+  /** 1 for the first message tried. */
   readonly attempt: number;
   /** ISO 8601. */
   readonly at: string;
-  /** `undecided`: in progress, or accepted with no receipt yet. */
-  readonly state: SendState;
+  /** `undecided`: in progress, or accepted with no receipt yet. `rejected`: known not to have been sent. */
+  readonly state: SendState | "rejected";
   readonly route?: string;
+  /** The carrier's answer to a message that it did not accept. */
+  readonly reason?: string;
   /** The last status in the carrier's receipts. */
   readonly delivery?: DeliveryStatus;
 }
@@ -38,7 +40,7 @@ export interface Explanation {
   readonly wrong_codes: number;
   /** Checks, retries and seconds left. */
   readonly left: Left;
-  /** The last three messages that were not rejected, oldest first. */
+  /** The last three messages that were not rejected, and the rejected ones among `decisions`; oldest first. */
   readonly sends: readonly ExplainedSend[];
   /**
    * Rules that fired, shadow rules included; and, with `mode` `route`, routes tried and sends that failed. Empty
@@ -64,17 +66,29 @@ export function explanationOf(parts: Pick<Context, "clock">, account: Account, a
     validated: auth.validated,
     wrong_codes: auth.wrongChecks,
     left: leftOf(auth, parts.clock.now(), account.policy),
-    sends: auth.sends.map(({ attempt, at, state, route, delivery }) => ({
-      attempt,
-      at: timestamp(at),
-      state,
-      ...(route !== undefined && { route }),
-      ...(delivery !== undefined && { delivery }),
-    })),
+    sends: [...auth.decisions.flatMap(rejectedSend), ...auth.sends.map((send) => explainedSend(send, auth.decisions))].sort((a, b) => a.attempt - b.attempt),
     decisions: auth.decisions.map(({ at, until, ...decision }) => ({
       ...decision,
       at: timestamp(at),
       ...(until !== undefined && { until: timestamp(until) }),
     })),
   };
+}
+
+function explainedSend({ attempt, at, state, route, delivery }: Send, decisions: readonly Decision[]): ExplainedSend {
+  const open = decisions.find((one) => one.outcome === "unknown" && one.attempt === attempt);
+  return {
+    attempt,
+    at: timestamp(at),
+    state,
+    ...(route !== undefined && { route }),
+    ...(open?.answer !== undefined && { reason: open.answer }),
+    ...(delivery !== undefined && { delivery }),
+  };
+}
+
+/** A message that a route rejected is no longer among the record's sends (docs/contract.md#send-outcome). */
+function rejectedSend({ attempt, at, outcome, rule, answer }: Decision): ExplainedSend[] {
+  if (outcome !== "rejected" || attempt === undefined) return [];
+  return [{ attempt, at: timestamp(at), state: outcome, route: rule, ...(answer !== undefined && { reason: answer }) }];
 }

@@ -28,6 +28,7 @@ import { type Erasure, eraseNumber } from "./erase.js";
 import { type Explanation, explain } from "./explain.js";
 import { type HistoryEntry, historyOf } from "./history.js";
 import { lookup } from "./lookup.js";
+import { countingRefusals, type RefusedRequests, refusalsOf } from "./refusals.js";
 import { retry } from "./retry.js";
 import { type Unlocking, unlockNumber } from "./unlock.js";
 import { cancel, checkVerification, get, start } from "./verifications.js";
@@ -52,13 +53,17 @@ export interface Operations {
   readonly verifications: Verifications;
   explain(input: unknown): Promise<Explanation>;
   history(input: unknown): Promise<readonly HistoryEntry[]>;
+  refusals(input: unknown): Promise<readonly RefusedRequests[]>;
   erase(input: unknown): Promise<Erasure>;
   unlock(input: unknown): Promise<Unlocking>;
   stats(input: unknown): Promise<Stats>;
 }
 
 /** Operations for direct calls only; they have no route. */
-export type OperatorsOwn = "verifications" | "explain" | "history" | "erase" | "unlock" | "stats";
+export type OperatorsOwn = "verifications" | "explain" | "history" | "refusals" | "erase" | "unlock" | "stats";
+
+const countedCreate = countingRefusals(create);
+const countedStart = countingRefusals(start);
 
 export function createOperations(context: Context, accounts: Accounts): Operations {
   /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
@@ -112,18 +117,19 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
   };
 
   return {
-    createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, create, options),
+    createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, countedCreate, options),
     retry: (input, _options, caller) => run("retry", input, parseRetry, caller, (parts, account, request) => retry(parts, account, request)),
     check: (input, options, caller) => run("check", input, parseCheck, caller, check, options),
     lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, lookup),
     verifications: {
-      start: (input, options = {}) => byNumber("start", input, parseStart, start, options),
+      start: (input, options = {}) => byNumber("start", input, parseStart, countedStart, options),
       check: (input, options = {}) => byNumber("check", input, parseVerificationCheck, checkVerification, options),
       cancel: (input, options = {}) => byNumber(undefined, input, parseTarget, cancel, options),
       get: (input, options = {}) => byNumber(undefined, input, parseTarget, get, options),
     },
     explain: (input) => run(undefined, input, parseRetry, undefined, explain),
     history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
+    refusals: (input) => run(undefined, input, parseNumber, undefined, refusalsOf),
     erase: (input) => run(undefined, input, parseNumber, undefined, eraseNumber),
     unlock: (input) => run(undefined, input, parseNumber, undefined, unlockNumber),
     stats: (input) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),

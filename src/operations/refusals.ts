@@ -1,8 +1,15 @@
+import type * as z from "zod";
+import { readNumber } from "../access/destination.js";
+import type { NumberRequest } from "../contract/operator.js";
 import { type Decided, transact, update } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";
 import { type Decision, isEnforced } from "../domain/decision.js";
-import { refusedClaims } from "../domain/quota.js";
+import { type DestinationFault, destinationFaults } from "../domain/phone-number.js";
+import { readUncreated, refusedClaims, uncreatedClaims } from "../domain/quota.js";
+import { day, hour, timestamp } from "../domain/time.js";
+import { VerifierError } from "../errors.js";
+import { membersOf, ownNumber } from "../messages/number-windows.js";
 import type { Context } from "./context.js";
 
 /**
@@ -58,4 +65,59 @@ function report(
   const refusedBy = fired.find(isEnforced)?.rule;
   if (refusedBy !== undefined) statistics.refused(auth.customer, auth.country, refusedBy);
   monitor.refused(operation, status, auth, fired);
+}
+
+/** Requests to a number that were rejected by its country, its line type or the block list, in one hour. */
+export interface RefusedRequests {
+  /** As in the response of status 400. */
+  readonly code: DestinationFault;
+  /** Start of the hour. ISO 8601 timestamp. */
+  readonly hour: string;
+  /** At most 20: further ones are not counted. */
+  readonly count: number;
+  /** The latest one. ISO 8601 timestamp. */
+  readonly last_at: string;
+}
+
+type Sending<Request, Rest extends unknown[], R> = (context: Context, account: Account, request: Request, ...rest: Rest) => Promise<R>;
+
+/** The operation; a request that it rejects because of the destination is counted in the background (docs/contract.md#uncreated). */
+export function countingRefusals<Request extends { readonly phone_number: string }, Rest extends unknown[], R>(
+  operation: Sending<Request, Rest, R>,
+): Sending<Request, Rest, R> {
+  return async (context, account, request, ...rest) => {
+    try {
+      return await operation(context, account, request, ...rest);
+    } catch (fault) {
+      const code = fault instanceof VerifierError ? destinationFaults.find((one) => one === fault.code) : undefined;
+      if (code !== undefined) countRefusal(context, account, request.phone_number, code);
+      throw fault;
+    }
+  };
+}
+
+function countRefusal(context: Context, { customer }: Account, phoneNumber: string, code: DestinationFault): void {
+  const { clock, inBackground, keyring, monitor, records, settings, store } = context;
+  const token = keyring.newToken();
+  const { number } = readNumber(context, phoneNumber);
+  const claims = uncreatedClaims(customer, number, code, token, { now: clock.now(), skew: settings.clockSkew }, keyring.pseudonym);
+  const counted = context.newDeadline().call(() => store.commit({ claims, counts: [] }));
+  records.pending(token, counted);
+  const failed = (err: unknown) => monitor.throttledLog.warn({ err, code }, "a rejected request could not be counted; `refusals` will not show it");
+  inBackground(counted.catch(failed));
+}
+
+/** Returns what was counted in the last 24 hours, newest first. */
+export async function refusalsOf(context: Context, account: Account, request: z.output<typeof NumberRequest>): Promise<readonly RefusedRequests[]> {
+  await context.records.written();
+  const members = await membersOf(context, ownNumber(context, account, request.phone_number).names.refused);
+  const since = context.clock.now() - day;
+  const found = new Map<string, RefusedRequests>();
+  for (const { code, at } of members.flatMap((member) => readUncreated(member) ?? [])) {
+    if (at <= since) continue;
+    const hourAt = timestamp(Math.floor(at / hour) * hour);
+    const { count, last_at } = found.get(`${code} ${hourAt}`) ?? { count: 0, last_at: timestamp(at) };
+    found.set(`${code} ${hourAt}`, { code, hour: hourAt, count: count + 1, last_at });
+  }
+  return [...found.values()].sort((a, b) => b.last_at.localeCompare(a.last_at));
 }

@@ -105,6 +105,8 @@ export interface RouteStep {
   /** Why this route was chosen, for example `weight 2 of 3` or `failover`. */
   readonly reason: string;
   readonly outcome: "accepted" | "rejected" | "unknown";
+  /** Why the route did not accept the message, in the carrier's words, for example `HTTP 400, code 21211`. */
+  readonly answer?: string | undefined;
 }
 
 /** The route planned for a message. */

@@ -122,7 +122,8 @@ export function router(options: RouterOptions): Router {
         endHandOver(result.outcome, clock.now());
         exchange?.();
         tries.push({ price, outcome: result.outcome });
-        steps.push({ route: name, reason: last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`, outcome: result.outcome });
+        const why = last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`;
+        steps.push({ route: name, reason: why, outcome: result.outcome, ...(result.reason !== undefined && { answer: result.reason }) });
         last = { ...result, route: name };
         if (result.outcome === "unknown") open = last;
         if (!mayFailOver(result.outcome, afterUnknown)) break;

@@ -4,6 +4,7 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import manifest from "../../package.json";
 import { carriers } from "../support/carriers/all.js";
 import { awsCredentials } from "../support/carriers/aws.js";
 import { startCarrier } from "../support/carriers/server.js";
@@ -354,7 +355,7 @@ describe("phoneproof dev", () => {
     [["worker", "./verifier.js", "--once", "--interval", "5"], "--interval"],
     [["worker", "./verifier.js", "--port", "0"], "--port"],
     [["serve"], "serve"],
-    [[], "dev"],
+    [[], "a command is missing"],
   ])("%j: exit code 2, the fault and the usage on stderr, nothing on stdout", async (args, named) => {
     const { code, stdout, stderr } = await runCommand(command.path, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -371,6 +372,31 @@ describe("phoneproof dev", () => {
     expect(code).toBe(2);
     expect(stderr.split("\n")[0]).toContain(`${name} must be`);
     expect(stderr).not.toContain(value === "short" ? "short" : "not-a-uuid");
+  });
+
+  test("an unknown command: one line, and the list of commands", async () => {
+    const { code, stdout, stderr } = await runCommand(command.path, ["whi", "+33612345678"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    const [first, empty, ...list] = stderr.trimEnd().split("\n");
+    expect([first, empty]).toEqual(["phoneproof: unknown command whi", ""]);
+    expect(list.map((line) => /^(?:Usage:| {6}) phoneproof (\S+)/.exec(line)?.[1])).toEqual([
+      "dev",
+      "serve",
+      "worker",
+      "customers",
+      "keys",
+      "doctor",
+      "why",
+      "unlock",
+      "erase",
+      "stats",
+      "--help",
+      "--version",
+    ]);
+  });
+
+  test("--version prints the version of the package", async () => {
+    expect(await runCommand(command.path, ["--version"])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: "" });
   });
 
   test("--help prints the usage on stdout", async () => {

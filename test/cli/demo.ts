@@ -15,7 +15,7 @@ export interface Demo {
   readonly api_key: string;
   readonly customer_uuid: string;
   /** The next line of this type. */
-  next(type: "call" | "callback"): Promise<Readonly<Record<string, unknown>>>;
+  next(type: "call" | "callback" | "hint"): Promise<Readonly<Record<string, unknown>>>;
   /** The next "sms" line. */
   sms(): Promise<{ readonly type: string; readonly to: string; readonly text: string; readonly code: string; readonly authentication_uuid: string }>;
   /** Everything written to stderr so far. */

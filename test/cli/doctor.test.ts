@@ -142,15 +142,15 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
 });
 
 test("the command line of doctor", () => {
-  expect(readDoctorSettings(["./verifier.js"])).toEqual({
+  expect(readDoctorSettings(["./verifier.js"], {})).toEqual({
     module: "./verifier.js",
-    data: { file: "./phoneproof.db", isAsked: false },
+    place: { file: "./phoneproof.db", isAsked: false },
     production: true,
     json: false,
   });
-  expect(readDoctorSettings(["v.js", "--json", "--development", "--data", "memory"])).toEqual({ module: "v.js", production: false, json: true });
-  expect(() => readDoctorSettings([])).toThrow(/path of a module/);
-  expect(() => readDoctorSettings(["a", "b"])).toThrow("unexpected b");
+  expect(readDoctorSettings(["v.js", "--json", "--development", "--data", "memory"], {})).toEqual({ module: "v.js", production: false, json: true });
+  expect(() => readDoctorSettings([], {})).toThrow(/path of a module/);
+  expect(() => readDoctorSettings(["a", "b"], {})).toThrow("unexpected b");
 });
 
 describe("diagnose", () => {

@@ -144,6 +144,8 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
         expect(await page.locator("#code-step > p").innerText()).toContain("Not sent to +14155552671");
         expect(await facts(page)).toEqual(["closed", "none", "0", "0 of 5"]);
         await page.getByRole("button", { name: "Start a new verification" }).waitFor();
+        await calls(page).filter({ hasText: "/v1/authentication" }).locator("summary").first().click();
+        await page.getByText("No message sent · ").waitFor();
       },
       { options: ["--fail", "rejected"] },
     ));
@@ -283,6 +285,17 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await expect.poll(() => page.locator("#lifetime").innerText()).toMatch(/^(9:5\d|10:00)$/);
     }));
 
+  test("every button next to the field fills in a number", () =>
+    onPage(async (page) => {
+      const buttons = page.locator(".samples button");
+      expect(await buttons.count()).toBe(7);
+      for (const button of await buttons.all()) {
+        await number(page).fill("");
+        await button.click();
+        expect(await number(page).inputValue()).toMatch(/^[+\d][\d ]{9,}$/);
+      }
+    }));
+
   test("faults are shown at the field they speak of, in the service's words", () =>
     onPage(async (page, demo) => {
       await press(page, "No country code");
@@ -290,6 +303,9 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await press(page, "Send code");
       const fault = page.locator("#phone_number-error");
       await expect.poll(() => fault.innerText()).toContain("not a valid number in E.164 form");
+      expect(await page.locator("#phone_number-hint").innerText()).toMatch(
+        /^The country code is missing.*In France, 06\s12\s34\s56\s78 is \+33\s6\s12\s34\s56\s78\.$/,
+      );
       await number(page).fill("+1 415 55");
       await press(page, "Send code");
       await expect.poll(() => fault.innerText()).toContain("phone_number");

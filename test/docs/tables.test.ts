@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";
+import { factHeaders } from "../../src/contract/facts.js";
 import { callerFaultCodes, transportFaultCodes } from "../../src/contract/fault.js";
 import { retryStatuses } from "../../src/contract/retry.js";
 import { VerifierError, type VerifierErrorCode } from "../../src/errors.js";
 import { readOptions } from "../../src/options/options.js";
 import { neededOptions } from "../support/options.js";
-import { anchorsOf, readPage } from "./pages.js";
+import { setUp } from "../support/verifier.js";
+import { anchorsOf, readPage, readPages } from "./pages.js";
 
 /** `{ a: { b: 1 } }` → `a.b` `1`; lists are leaves, and so is each rule of `policy.spam`. */
 function leaves(value: object, path = ""): [name: string, value: unknown][] {
@@ -78,6 +80,33 @@ describe("docs/options.md: the table of defaults", () => {
     };
     expect({ ...none, ...noRules }).toStrictEqual(empty);
     expect(lists).toEqual({});
+  });
+});
+
+describe("docs/api.md: the calls of a verifier", () => {
+  const { text } = readPage("docs/api.md");
+  const rows = [...text.matchAll(/^\| `([\w.]+)` \|/gm)].map(([, name = ""]) => name);
+
+  it("has a row for each call, and for no other", () => {
+    const { http, receipts, metricsHandler, verifications, ...calls } = setUp({ customers: "store" }).verifier;
+    const plumbing = Object.keys(http);
+    const names = [...Object.keys(calls).filter((name) => !plumbing.includes(name)), ...Object.keys(verifications).map((name) => `verifications.${name}`)];
+    const facts = Object.keys(factHeaders).filter((name) => name !== "phone_number");
+    expect(rows.filter((name) => !facts.includes(name)).sort()).toEqual(names.sort());
+    for (const handler of [receipts, metricsHandler]) expect(handler.root).toBeDefined();
+  });
+
+  it.each(Object.keys(setUp({ customers: "store" }).verifier.customers.keys))("names customers.keys.%s", (name) => expect(text).toContain(`\`keys.${name}\``));
+});
+
+describe("reading and deleting", () => {
+  it("never share a snippet", () => {
+    const reads = /\.(history|explain|refusals|stats|get|list)\(|phoneproof (why|stats|keys list|customers (get|list))/;
+    const deletes = /\.erase\(|\.revoke\(|\.suspend\(|phoneproof (erase|keys revoke|customers suspend)/;
+    const both = readPages().flatMap(({ path, blocks }) =>
+      blocks.filter(({ text }) => reads.test(text) && deletes.test(text)).map(({ line }) => `${path}:${line}`),
+    );
+    expect(both).toEqual([]);
   });
 });
 

@@ -24,6 +24,7 @@ const calls: [name: string, call: (verifier: Verifier, customer?: { customer_uui
   ["lookup", (verifier, of) => verifier.lookup({ ...of, phone_number }), { country_code: "FR" }],
   ["explain", (verifier, of) => verifier.explain({ ...of, authentication_uuid: unknown }), "invalid_auth_uuid"],
   ["history", (verifier, of) => verifier.history({ ...of, phone_number }), []],
+  ["refusals", (verifier, of) => verifier.refusals({ ...of, phone_number }), []],
   ["erase", (verifier, of) => verifier.erase({ ...of, phone_number }), { erased: 0 }],
   ["unlock", (verifier, of) => verifier.unlock({ ...of, phone_number }), { unlocked: true }],
   ["stats", (verifier, of) => verifier.stats({ ...of, from: new Date(start), to: new Date(start + 1) }), { sends: 0 }],

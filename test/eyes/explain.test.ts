@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { SmsMessage } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
 import { onePerTenMinutes, setUp } from "../support/verifier.js";
 
 const explain = (set: ReturnType<typeof setUp>, authentication_uuid: string) => set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
@@ -16,9 +18,53 @@ describe("explain: failed sends without a router, wrong codes, what is left", ()
       validated: false,
       wrong_codes: 0,
       left: { checks: 0, retries: 0, seconds: 600 },
-      sends: [],
-      decisions: [{ at: created_at, rule: "sender", mode: "route", reason: "rejected: HTTP 400, code 21211 ******" }],
+      sends: [{ attempt: 1, at: created_at, state: "rejected", route: "sender", reason: "HTTP 400, code 21211 ******" }],
+      decisions: [
+        {
+          at: created_at,
+          rule: "sender",
+          mode: "route",
+          attempt: 1,
+          outcome: "rejected",
+          reason: "rejected: HTTP 400, code 21211 ******",
+          answer: "HTTP 400, code 21211 ******",
+        },
+      ],
     });
+  });
+
+  it("a rejected retry stands between the sends around it", async () => {
+    const set = setUp();
+    const { authentication_uuid: id } = await set.create();
+    const answers = ["rejected", "accepted"] as const;
+    for (const outcome of answers) {
+      set.clock.advance(60_000);
+      set.box.answer = async () => (outcome === "rejected" ? { outcome, reason: "HTTP 400, code 30005", route: "one" } : { outcome });
+      await set.retry(id);
+    }
+    expect((await explain(set, id)).sends).toMatchObject([
+      { attempt: 1, state: "undecided" },
+      { attempt: 2, state: "rejected", route: "one", reason: "HTTP 400, code 30005" },
+      { attempt: 3, state: "undecided" },
+    ]);
+  });
+
+  it("failover: the carrier that rejected, in its words without the code or the number, and the one that accepted", async () => {
+    const rejects = { send: async ({ code, to }: SmsMessage) => ({ outcome: "rejected" as const, reason: `HTTP 400, code 21211 ${code} ${to}` }) };
+    const accepts = { send: async () => ({ outcome: "accepted" as const }) };
+    const set = setUp({
+      sender: router({
+        routes: [
+          { name: "first", priority: 1, sender: rejects },
+          { name: "second", priority: 2, sender: accepts },
+        ],
+      }),
+    });
+    const { authentication_uuid: id } = await set.create();
+    expect((await explain(set, id)).sends).toMatchObject([
+      { attempt: 1, state: "rejected", route: "first", reason: "HTTP 400, code 21211 ****** +…" },
+      { attempt: 1, route: "second" },
+    ]);
   });
 
   it.each([
@@ -30,7 +76,7 @@ describe("explain: failed sends without a router, wrong codes, what is left", ()
     const { authentication_uuid: id } = await set.create();
     expect(await explain(set, id)).toMatchObject({
       left: { checks: 5, retries: 4 },
-      sends: [{ attempt: 1, state: "undecided" }],
+      sends: [{ attempt: 1, state: "undecided", reason: reason.replace("unknown: ", "") }],
       decisions: [{ mode: "route", reason }],
     });
     expect((await set.check(id, set.box.code())).status).toBe("valid");

@@ -40,6 +40,7 @@ function allTypes(elements: ts.NodeArray<ts.ImportSpecifier | ts.ExportSpecifier
 
 /** The tower of `src/README.md`. A storey is a folder or a file of its own; the higher the number, the higher up. */
 const floors: readonly (readonly [path: string, floor: number])[] = [
+  ["package.json", 0],
   ["src/contract/", 1],
   ["src/domain/", 2],
   ["src/errors.ts", 2],

@@ -224,8 +224,8 @@ describe("failover", () => {
       messageId: "id-1",
       route: "c",
       steps: [
-        { route: "a", reason: "priority 1", outcome: "rejected" },
-        { route: "b", reason: "failover, rejected by a", outcome: "rejected" },
+        { route: "a", reason: "priority 1", outcome: "rejected", answer: "no credit" },
+        { route: "b", reason: "failover, rejected by a", outcome: "rejected", answer: "blocked" },
         { route: "c", reason: "failover, rejected by b", outcome: "accepted" },
       ],
     });

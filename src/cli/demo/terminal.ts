@@ -1,5 +1,6 @@
 import { consoleSender } from "../../../adapters/sms/console.js";
 import type { SmsSender } from "../../ports/sms-sender.js";
+import type { Hint } from "../first-day.js";
 import type { ShownCallback } from "./callbacks.js";
 import type { Call } from "./calls.js";
 
@@ -9,6 +10,7 @@ export interface Terminal {
   readonly sms: SmsSender;
   call(call: Call): void;
   callback(callback: ShownCallback): void;
+  hint(hint: Hint): void;
 }
 
 /** For people: messages in boxes, calls and callbacks on one line each. */
@@ -17,6 +19,7 @@ export function wordsTerminal(out: (text: string) => void): Terminal {
   return {
     sms: consoleSender({ write: out }),
     call: ({ method, path, status, answer, took }) => line(`${method} ${path}`, `${status} ${outcomeOf(answer)}`.trim(), `${took} ms`),
+    hint: ({ message }) => out(`Hint: ${message}\n`),
     callback: ({ sequence, status, outcome, reason }) => line(`callback ${sequence}: ${status}`, outcome, ...(reason === undefined ? [] : [reason])),
   };
 }
@@ -32,6 +35,7 @@ export function jsonTerminal(out: (text: string) => void): Terminal {
       },
     },
     call: ({ method, path, status, answer, took }) => line({ type: "call", method, path, http: status, ...answer, took }),
+    hint: (hint) => line({ type: "hint", ...hint }),
     callback: ({ authentication_uuid, sequence, status, outcome, reason }) =>
       line({ type: "callback", authentication_uuid, sequence, status, outcome, ...(reason !== undefined && { reason }) }),
   };

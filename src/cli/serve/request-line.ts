@@ -11,6 +11,8 @@ export interface RequestLine {
   readonly route: string;
   /** The response status; 499 if the client disconnected first. */
   readonly status: number;
+  /** The `code` of an error response of `/v1`. */
+  readonly code?: string;
   /** Milliseconds from the end of the headers to the end of the response. */
   readonly ms: number;
   readonly request_id: string;
@@ -23,13 +25,14 @@ const requestId = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})
 
 /**
  * Gives the request an id: the one in `x-request-id` if valid, else a new one. The response has it in the same header.
- * Logs the line once the response has ended.
+ * Logs the line once the response has ended. `known`: what the verifier has told of the response by then.
  */
 export function followRequest(
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
   wires: readonly HttpHandler[],
+  known: { readonly code?: string },
   tell: (line: RequestLine) => void,
 ): void {
   const began = performance.now();
@@ -42,6 +45,7 @@ export function followRequest(
       method: request.method ?? "",
       route: templateOf(path, wires),
       status: response.writableFinished ? response.statusCode : 499,
+      ...(known.code !== undefined && { code: known.code }),
       ms: Math.round((performance.now() - began) * 10) / 10,
       request_id,
       bytes: response.writableFinished ? Number(response.getHeader("content-length") ?? 0) : 0,

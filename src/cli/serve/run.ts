@@ -74,8 +74,8 @@ interface Service {
 }
 
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
-async function prepare({ module, data, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
-  const verifier = await verifierOf(module, data, warn);
+async function prepare({ module, place, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
+  const verifier = await verifierOf(module, place, warn);
   if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be served: install the same version in both places");
   const health = createHealth(
     (options) => verifier.ping(options),

@@ -1,8 +1,10 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { nodeHandler } from "../../../adapters/http/node.js";
 import { pathOf } from "../../../adapters/http/paths.js";
 import type { Verifier } from "../../create-verifier.js";
-import type { HttpHandler } from "../../http/message.js";
+import type { HttpHandler, HttpRequest, HttpResponse } from "../../http/message.js";
+import { firstDayHint, type Hint } from "../first-day.js";
 import type { Health } from "./health.js";
 import { followRequest, isHealth, type RequestLine } from "./request-line.js";
 
@@ -17,15 +19,56 @@ const limits = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeou
 export const limitedServer = (listener: RequestListener): Server => createServer(limits, listener);
 
 /** Serves `/v1`, `wires`, `/receipts/{provider}` and `/healthz`; for other paths the verifier returns 404. */
-export function serviceListener(verifier: Verifier, wires: readonly HttpHandler[], health: Health, tell: (line: RequestLine) => void): RequestListener {
-  const api = nodeHandler([verifier, ...wires, verifier.receipts]);
+export function serviceListener(
+  verifier: Verifier,
+  wires: readonly HttpHandler[],
+  health: Health,
+  tell: (line: RequestLine | HintLine) => void,
+): RequestListener {
+  const lines = new AsyncLocalStorage<{ code?: string }>();
+  const hint = hints(verifier, tell);
+  const api = nodeHandler([
+    {
+      ...verifier.http,
+      async handle(request) {
+        const answered = await verifier.http.handle(request);
+        const line = lines.getStore();
+        if (answered.status !== 200 && line !== undefined) line.code = (JSON.parse(answered.body) as { readonly code: string }).code;
+        else if (answered.body.includes('"spam_detected"')) void hint(request, answered).catch(() => undefined);
+        return answered;
+      },
+    },
+    ...wires,
+    verifier.receipts,
+  ]);
   return (request, response) => {
     const path = pathOf(request.url ?? "/");
-    followRequest(request, response, path, wires, tell);
-    if (!isHealth(path)) return api(request, response);
+    const line = {};
+    followRequest(request, response, path, wires, line, tell);
+    if (!isHealth(path)) return lines.run(line, () => api(request, response));
     request.resume();
     if (request.method !== "GET" && request.method !== "HEAD") return plain(response.setHeader("allow", "GET, HEAD"), 405, "GET only\n");
     void health.answer().then(([status, text]) => plain(response, status, text));
+  };
+}
+
+/** A line next to the first rejections of a developer who tests. */
+export interface HintLine extends Hint {
+  readonly type: "hint";
+}
+
+/** One hint in this time. Milliseconds. */
+const hintEvery = 3_600_000;
+
+function hints(verifier: Verifier, tell: (line: HintLine) => void): (request: HttpRequest, answered: HttpResponse) => Promise<void> {
+  let last = Number.NEGATIVE_INFINITY;
+  return async (request, answered) => {
+    if (performance.now() - last < hintEvery) return;
+    last = performance.now();
+    const customer_uuid = await verifier.customerOf(request.header("x-api-key"));
+    const { authentication_uuid } = JSON.parse(answered.body) as { readonly authentication_uuid: string };
+    const hint = await firstDayHint(verifier, { customer_uuid, authentication_uuid });
+    if (hint !== undefined) tell({ type: "hint", ...hint });
   };
 }
 

@@ -1,15 +1,15 @@
 import { parseArgs } from "node:util";
 import { integer } from "../arguments.js";
 import type { Environment } from "../carriers.js";
-import { type DataSettings, readData } from "../settings.js";
+import { type Place, readPlace } from "../settings.js";
 import { type WireName, wireNames } from "./wires.js";
 
 /** The settings of `phoneproof serve`. */
 export interface ServeSettings {
   /** Path of the module that exports the verifier. */
   readonly module: string;
-  /** The file for a module that leaves its store to the command. Absent: in memory. */
-  readonly data?: DataSettings;
+  /** For a module that leaves its store to the command. Absent: in memory. */
+  readonly place?: Place;
   /** Address to listen on. */
   readonly host: string;
   readonly port: number;
@@ -35,6 +35,7 @@ const options = {
   host: { type: "string" },
   data: { type: "string" },
   wires: { type: "string" },
+  store: { type: "string" },
   "metrics-port": { type: "string" },
   drain: { type: "string" },
   grace: { type: "string" },
@@ -53,10 +54,10 @@ export function readServeSettings(args: readonly string[], env: Environment): Se
   const port = values.port === undefined ? portOf("the environment variable PORT", env["PORT"] || String(defaultPort)) : portOf("--port", values.port);
   const metricsPort = values["metrics-port"] === undefined ? undefined : portOf("--metrics-port", values["metrics-port"]);
   if (metricsPort === port && port !== 0) throw new TypeError(`--metrics-port must be another than the port of the service, ${port}: strangers reach that one`);
-  const data = readData(values.data);
+  const place = readPlace(values, env);
   return {
     module,
-    ...(data !== undefined && { data }),
+    ...(place !== undefined && { place }),
     host: values.host ?? defaultHost,
     port,
     wires: values.wires === undefined ? [] : wiresOf(values.wires),

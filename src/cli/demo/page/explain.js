@@ -3,8 +3,9 @@ import { clock } from "./words.js";
 
 /** The output of `verifier.explain` in words: the state of an authentication and each rule that matched. */
 export function explained({ validated, left, sends, decisions }) {
+  const sent = sends.filter(({ state }) => state !== "rejected");
   const state = [
-    sends.length === 0 ? "No message sent" : `${count(sends.length, "message")} sent (${sends.map((sent) => sent.delivery ?? sent.state).join(", ")})`,
+    sent.length === 0 ? "No message sent" : `${count(sent.length, "message")} sent (${sent.map((one) => one.delivery ?? one.state).join(", ")})`,
     validated ? "verified" : `${count(left.checks, "try", "tries")} and ${count(left.retries, "message")} left`,
     left.seconds > 0 ? `expires in ${clock(left.seconds)}` : "expired",
   ];

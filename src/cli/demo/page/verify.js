@@ -222,11 +222,15 @@ function clearErrors() {
   for (const field of at("verify").querySelectorAll("[aria-invalid]")) field.ariaInvalid = null;
 }
 
-/** Names the country of the digits entered so far. */
+/** Names the country of the digits entered so far, or says that there is none. */
 function showCountry() {
-  const digits = /^\+(\d+)/.exec(e164(at("phone_number").value))?.[1] ?? "";
+  const typed = e164(at("phone_number").value);
+  const digits = /^\+(\d+)/.exec(typed)?.[1] ?? "";
   const calling = [1, 2, 3].map((length) => digits.slice(0, length)).find((code) => session.calling_codes[code]);
   const [main, ...others] = session.calling_codes[calling] ?? [];
   const shared = others.length === 0 ? "" : others.length === 1 ? ` or ${countryName(others[0])}` : ` and ${others.length} more countries`;
-  at("phone_number-hint").textContent = main === undefined ? "Start with + and the country code." : `+${calling} · ${countryName(main)}${shared}`;
+  const missing = /^\d/.test(typed)
+    ? "The country code is missing, and the same digits exist in several countries. In France, 06\u00a012\u00a034\u00a056\u00a078 is +33\u00a06\u00a012\u00a034\u00a056\u00a078."
+    : "Start with + and the country code.";
+  at("phone_number-hint").textContent = main === undefined ? missing : `+${calling} · ${countryName(main)}${shared}`;
 }

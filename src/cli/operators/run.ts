@@ -1,0 +1,138 @@
+import type { Stats } from "../../observability/statistics.js";
+import type { DevOutput } from "../start.js";
+import type { OperatorSettings } from "./settings.js";
+import { type AskedVerifier, type Opened, openVerifier } from "./verifier.js";
+import { countOf, dateOf, reportOf, textOf } from "./why.js";
+
+/** What a command needs besides its output. */
+export interface OperatorInput {
+  /** Asks a person; returns the line typed, or `undefined` if there is no one to type it. */
+  readonly ask: (question: string) => Promise<string | undefined>;
+}
+
+interface Asked {
+  readonly settings: OperatorSettings;
+  readonly verifier: AskedVerifier;
+  readonly customer: Opened["customer"];
+  readonly input: OperatorInput;
+}
+
+/** What a command did: data for `--json`, and text for people. `done`: whether it did what it was asked for. */
+interface Done {
+  readonly data: object;
+  readonly text: string;
+  readonly done: boolean;
+}
+
+const day = 86_400_000;
+
+const commands: Readonly<Record<OperatorSettings["command"], (asked: Asked) => Promise<Done>>> = { why, unlock, erase, stats };
+
+/**
+ * Runs a command for operators, and closes what it opened.
+ *
+ * @returns The exit code: 0; 1 if it failed, or did not do what it was asked for. Clients that a module opened are still
+ * open.
+ */
+export async function runOperator(settings: OperatorSettings, { out, err }: DevOutput, input: OperatorInput): Promise<number> {
+  const warn = (line: string) => err(`phoneproof: ${line}\n`);
+  let opened: Opened | undefined;
+  try {
+    opened = await openVerifier(settings, warn);
+    const { data, text, done } = await commands[settings.command]({ settings, input, ...opened });
+    out(settings.json ? `${JSON.stringify(data)}\n` : text);
+    return done ? 0 : 1;
+  } catch (error) {
+    warn(messageOf(error));
+    return 1;
+  } finally {
+    await opened?.close();
+  }
+}
+
+/** The words of the command line in the place of those of a call. */
+function messageOf(error: unknown): string {
+  const { message, code } = error as { readonly message: string; readonly code?: string };
+  if (message.startsWith("customer_uuid is required")) return "this verifier has customers: name one with --customer UUID";
+  if (code === "invalid_phone_number") return "this is not a valid number in international form, for example +33612345678";
+  return message.replace(/^phoneproof: /, "").replace(/^customer_uuid /, "--customer ");
+}
+
+async function why({ settings: { number }, verifier, customer }: Asked): Promise<Done> {
+  const of = { ...customer, phone_number: number };
+  const [history, refusals] = await Promise.all([verifier.history(of), verifier.refusals(of)]);
+  const report = reportOf(number, history, refusals, Date.now());
+  return { data: report, text: textOf(report), done: true };
+}
+
+async function unlock({ settings: { number }, verifier, customer }: Asked): Promise<Done> {
+  const data = await verifier.unlock({ ...customer, phone_number: number });
+  const next = dateOf(data.next_unlock_at);
+  const text = data.unlocked
+    ? `The limits of ${number} are lifted: the user can ask for a code again. They can be lifted again from ${next} on.\n`
+    : `The limits of ${number} were lifted less than a day ago. They can be lifted again from ${next} on.\n`;
+  return { data: { phone_number: number, ...data }, text, done: data.unlocked };
+}
+
+async function erase({ settings: { number, yes }, verifier, customer, input }: Asked): Promise<Done> {
+  const of = { ...customer, phone_number: number };
+  if (!yes) {
+    const { length } = await verifier.history({ ...of, limit: 1_000 });
+    const found = length === 0 ? "no authentication is stored" : `${countOf(length, "authentication")} will be deleted`;
+    const answer = await input.ask(`Erase ${number}: ${found}, with the number's history and trust. This cannot be undone. Type yes to go on: `);
+    if (answer === undefined) throw new Error("nothing was erased: there is no terminal to ask. Add --yes to erase without a question");
+    if (answer.trim().toLowerCase() !== "yes") return { data: { phone_number: number, erased: 0, declined: true }, text: "Nothing was erased.\n", done: false };
+  }
+  const data = await verifier.erase(of);
+  const text = `${countOf(data.erased, "authentication")} of ${number} erased. What its limits have counted is kept under keyed hashes until ${dateOf(data.counts_until)}.\n`;
+  return { data: { phone_number: number, ...data }, text, done: true };
+}
+
+async function stats({ settings: { days }, verifier, customer }: Asked): Promise<Done> {
+  const to = new Date();
+  const data = await verifier.stats({ ...customer, from: new Date(to.getTime() - days * day), to });
+  return { data, text: statsText(data), done: true };
+}
+
+function statsText({ from, to, sends, verified, refused, cost, messages, refusals }: Stats): string {
+  const share = (part: number, whole: number) => (whole === 0 ? "" : ` (${Math.round((100 * part) / whole)} %)`);
+  const lines = [
+    `${dateOf(from)} to ${dateOf(to)}`,
+    `${countOf(sends, "message")} sent, ${verified} verified${share(verified, sends)}, ${refused} blocked, cost ${cost}`,
+    ...tableOf(
+      "country",
+      "route",
+      "sent",
+      "verified",
+      sumBy(messages, ({ country = "-", route = "-" }) => `${country}\t${route}`, [(row) => row.sends, (row) => row.verified]),
+    ),
+    ...tableOf(
+      "country",
+      "rule",
+      "blocked",
+      "",
+      sumBy(refusals, ({ country = "-", rule }) => `${country}\t${rule}`, [(row) => row.refused]),
+    ),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** Sums of the rows under one label, the largest first. */
+function sumBy<Row>(rows: readonly Row[], labelOf: (row: Row) => string, values: readonly ((row: Row) => number)[]): [label: string, sums: number[]][] {
+  const sums = new Map<string, number[]>();
+  for (const row of rows) {
+    const before = sums.get(labelOf(row)) ?? values.map(() => 0);
+    sums.set(
+      labelOf(row),
+      values.map((value, at) => (before[at] ?? 0) + value(row)),
+    );
+  }
+  return [...sums].sort(([, [a = 0]], [, [b = 0]]) => b - a);
+}
+
+function tableOf(first: string, second: string, third: string, fourth: string, rows: readonly (readonly [label: string, sums: readonly number[]])[]): string[] {
+  if (rows.length === 0) return [];
+  const all = [[first, second, third, fourth].filter(Boolean), ...rows.map(([label, sums]) => [...label.split("\t"), ...sums.map(String)])];
+  const widths = (all[0] ?? []).map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
+  return ["", ...all.map((row) => row.map((cell, at) => (at < 2 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join("  "))];
+}

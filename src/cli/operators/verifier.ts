@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { generateApiKey } from "../../access/accounts.js";
+import { createVerifier, type Verifier } from "../../create-verifier.js";
+import type { VerifierOptions } from "../../options/types.js";
+import type { Store } from "../../ports/store.js";
+import { knownIdentity } from "../identity.js";
+import { verifierOf } from "../module.js";
+import { openPlace } from "../store.js";
+import type { OperatorSettings } from "./settings.js";
+
+/** What the operators' commands use of a verifier. */
+export type AskedVerifier = Pick<Verifier, "history" | "refusals" | "unlock" | "erase" | "stats">;
+
+export interface Opened {
+  readonly verifier: AskedVerifier;
+  /** For calls of a verifier that has customers. */
+  readonly customer: { readonly customer_uuid?: string };
+  close(): Promise<void>;
+}
+
+/** Opens the verifier of the module, or one over the store that the settings name. Throws errors that name the fix. */
+export async function openVerifier(settings: OperatorSettings, warn: (line: string) => void): Promise<Opened> {
+  const { module, place, customer } = settings;
+  const named = customer === undefined ? {} : { customer_uuid: customer };
+  if (module !== undefined) {
+    const verifier = await verifierOf(module, place, warn);
+    if (!isAsked(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be asked: install the same version in both places");
+    return { verifier, customer: named, close: () => verifier.close() };
+  }
+  // SQLite would create it, and nothing would be known of anyone.
+  if (place !== undefined && "file" in place && !existsSync(place.file))
+    throw new Error(`there is no file ${place.file}: name the store with PHONEPROOF_STORE or PHONEPROOF_DATA, or with --store or --data`);
+  const opened = await openPlace(place, warn);
+  try {
+    const kept = settings.secret === undefined ? await knownIdentity(opened.store) : undefined;
+    const secret = settings.secret ?? kept?.secret;
+    if (secret === undefined) throw new Error("the environment variable PHONEPROOF_SECRET is not set: it is the secret of your verifier");
+    const customer_uuid = customer ?? kept?.customer_uuid;
+    const verifier = await verifierOver(opened.store, { secret, pepper: settings.pepper }, customer_uuid, warn);
+    const close = async () => {
+      await verifier.close();
+      await opened.close();
+    };
+    return { verifier, customer: customer_uuid === undefined ? {} : { customer_uuid }, close };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+/** Never sends. A customer that the store keeps has its own policy, also while it is suspended. */
+async function verifierOver(
+  store: Store,
+  keys: Pick<VerifierOptions, "secret" | "pepper">,
+  customer_uuid: string | undefined,
+  warn: (line: string) => void,
+): Promise<Verifier> {
+  const options: VerifierOptions = {
+    ...keys,
+    store,
+    sender: { send: async () => ({ outcome: "rejected", reason: "this command sends nothing" }), plan: () => undefined },
+    countries: "all",
+    callbacks: { worker: false },
+    logger: {
+      info() {},
+      warn: (_, message) => warn(message),
+      error: ({ err: cause }, message) => warn(`${message}: ${(cause as Error | undefined)?.message}`),
+    },
+  };
+  if (customer_uuid === undefined) return createVerifier(options);
+  const { customers } = createVerifier({ ...options, customers: "store" });
+  const stored = await customers.get({ customer_uuid }).catch((fault: { readonly code?: string }) => {
+    if (fault.code === "account_invalid") return undefined;
+    throw fault;
+  });
+  const policy = stored?.policy;
+  return createVerifier({ ...options, customers: [{ customer_uuid, keys: [generateApiKey().key], ...(policy !== undefined && { policy }) }] });
+}
+
+function isAsked(verifier: Partial<AskedVerifier>): verifier is AskedVerifier {
+  return [verifier.history, verifier.refusals, verifier.unlock, verifier.erase, verifier.stats].every((call) => call !== undefined);
+}
