@@ -27,8 +27,13 @@ export default defineConfig({
     },
   ],
   test: {
-    // Unit tests import the same sources: read once a worker they take a third of the time.
-    projects: [tier("unit", { isolate: false, pool: "threads" }), tier("contract"), tier("package"), tier("hostile")],
+    // Unit tests import the same sources: read once a worker they take a third of the time. They wait for nothing.
+    projects: [
+      tier("unit", { isolate: false, pool: "threads", maxWorkers: availableParallelism(), sequence: { groupOrder: 1 } }),
+      tier("contract"),
+      tier("package"),
+      tier("hostile"),
+    ],
     sequence: { sequencer: LongestFirst },
     setupFiles: ["test/support/watch-logs.ts"],
     // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two loaded cores: limits only end what hangs.

@@ -6,9 +6,9 @@ export type Tier = "unit" | "contract" | "package" | "hostile";
 
 const root = import.meta.dirname;
 
-/** Faults, crashes, thousands of racers, days of simulated traffic. */
+/** Faults, crashes, thousands of racers and entries, days of simulated traffic. */
 const hostile =
-  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|privacy\/hostile|customers\/hostile)/;
+  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|privacy\/hostile|customers\/hostile|domain\/lists-large)/;
 
 /** Stores that write to a disk. */
 const onDisk = /^store\/sqlite/;
