@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { type Connected, drivers, dropDatabase, mongoServer, newDatabase } from "../support/mongo.js";
-import { sentences, withThousand } from "./sentences.js";
+import { sentences, withRacers } from "./sentences.js";
 
 const server = await mongoServer("the store contract on MongoDB");
 afterAll(() => server?.stop());
@@ -27,7 +27,8 @@ describe.runIf(server)("the store contract on MongoDB", () => {
       await dropDatabase(url, name);
     });
 
-    for (const { name: sentence, run } of driver === "mongodb 7" ? withThousand : sentences) {
+    // As many as the two clients have connections.
+    for (const { name: sentence, run } of driver === "mongodb 7" ? withRacers(200) : sentences) {
       it(sentence, () => run({ store: mongoStore({ db: first.db }), peer: mongoStore({ db: second.db }) }));
     }
   });

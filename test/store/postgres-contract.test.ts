@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
 import { newDatabase, type PostgresServer, pgbouncerIsInstalled, poolOf, postgresServer, startPgbouncer } from "../support/postgres.js";
-import { sentences, withThousand } from "./sentences.js";
+import { sentences, withRacers } from "./sentences.js";
 
 const server = await postgresServer("the store contract on PostgreSQL");
 const hasPgbouncer = server !== undefined && pgbouncerIsInstalled("the store contract through PgBouncer");
@@ -39,7 +39,8 @@ describe.runIf(server)("the store contract on PostgreSQL", () => {
     });
     afterAll(() => Promise.all([first?.close(), second?.close()]));
 
-    for (const { name: sentence, run } of name === "pg 8" ? withThousand : sentences) it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
+    for (const { name: sentence, run } of name === "pg 8" ? withRacers(200) : sentences)
+      it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
   });
 
   describe.runIf(hasPgbouncer)("through PgBouncer in transaction mode", () => {

@@ -6,7 +6,7 @@ import lease from "../../adapters/store/redis/lease.lua";
 import tally from "../../adapters/store/redis/tally.lua";
 import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
 import { type Connected, clients, clusterClients } from "../support/redis-clients.js";
-import { sentences, withThousand } from "./sentences.js";
+import { sentences, withRacers } from "./sentences.js";
 
 const installed = redisIsInstalled("the store contract on Redis");
 
@@ -56,7 +56,7 @@ describe.runIf(installed)("the store contract on Redis", () => {
       await second?.close();
     });
 
-    for (const { name: sentence, run } of /^ioredis 6(, cluster of six)?$/.test(name) ? withThousand : sentences) {
+    for (const { name: sentence, run } of /^ioredis 6(, cluster of six)?$/.test(name) ? withRacers(1_000) : sentences) {
       it(sentence, async () => {
         const prefix = randomUUID();
         const options = name.includes("cluster") ? { cluster: true } : {};

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { libraries, newFolder, type OpenSqlite, type OwnHandle } from "../support/sqlite.js";
-import { sentences, withThousand } from "./sentences.js";
+import { sentences, withRacers } from "./sentences.js";
 
 describe.each(Object.keys(libraries))("the store contract on SQLite, two handles of %s on one file", (name) => {
   const { file, remove } = newFolder();
@@ -21,7 +21,7 @@ describe.each(Object.keys(libraries))("the store contract on SQLite, two handles
     remove();
   });
 
-  for (const { name, run } of withThousand) it(name, () => run({ store, peer }));
+  for (const { name, run } of withRacers(1_000)) it(name, () => run({ store, peer }));
 });
 
 describe("the store contract on SQLite, a file that the store opens", () => {
