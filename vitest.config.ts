@@ -1,14 +1,20 @@
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
-import { type Tier, testsOf } from "./test/tiers.js";
-
-const ci = Boolean(process.env.CI);
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { placeOf, type Tier, testsOf } from "./test/tiers.js";
 
 const tier = (name: Tier, more: TestProjectInlineConfiguration["test"] = {}): TestProjectInlineConfiguration => ({
   extends: true,
   test: { name, include: testsOf(name), ...more },
 });
+
+/** The longest files first: a long one that starts last runs alone at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).sort((one, other) => placeOf(one.moduleId) - placeOf(other.moduleId));
+  }
+}
 
 export default defineConfig({
   plugins: [
@@ -21,8 +27,14 @@ export default defineConfig({
     },
   ],
   test: {
-    // Unit tests import the same sources: read once a worker they take a third of the time.
-    projects: [tier("unit", { isolate: false, pool: "threads" }), tier("contract"), tier("package"), tier("hostile")],
+    // Unit tests import the same sources: read once a worker they take a third of the time. They wait for nothing.
+    projects: [
+      tier("unit", { isolate: false, pool: "threads", maxWorkers: availableParallelism(), sequence: { groupOrder: 1 } }),
+      tier("contract"),
+      tier("package"),
+      tier("hostile"),
+    ],
+    sequence: { sequencer: LongestFirst },
     setupFiles: ["test/support/watch-logs.ts"],
     // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two loaded cores: limits only end what hangs.
     testTimeout: 240_000,
@@ -30,7 +42,5 @@ export default defineConfig({
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     hookTimeout: 480_000,
     expect: { poll: { timeout: 60_000 } },
-    reporters: ci ? ["default", "json"] : ["default"],
-    outputFile: { json: "test-results/report.json" },
   },
 });

@@ -2,7 +2,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { root } from "./package/built.js";
@@ -12,7 +11,8 @@ import { missing, nodeOf } from "./package/programs.js";
 const core = [
   "test/spec",
   "test/domain",
-  "test/engine",
+  "test/engine/races.test.ts",
+  "test/engine/store-faults.test.ts",
   "test/store/memory.test.ts",
   "test/store/sqlite-contract.test.ts",
   "test/store/sqlite.test.ts",
@@ -53,9 +53,5 @@ async function runUnder(version: string): Promise<void> {
 }
 
 await mkdir(join(root, "test-results"), { recursive: true });
-const waiting = [...versions];
-async function next(): Promise<void> {
-  for (let version = waiting.shift(); version !== undefined; version = waiting.shift()) await runUnder(version);
-}
-await Promise.all(Array.from({ length: Math.min(availableParallelism(), 2) }, next));
+await Promise.all(versions.map(runUnder));
 console.log(rows.sort().join("\n"));

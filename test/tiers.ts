@@ -6,9 +6,9 @@ export type Tier = "unit" | "contract" | "package" | "hostile";
 
 const root = import.meta.dirname;
 
-/** Faults, crashes, thousands of racers, days of simulated traffic. */
+/** Faults, crashes, thousands of racers and entries, days of simulated traffic. */
 const hostile =
-  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|privacy\/hostile|customers\/hostile)/;
+  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|privacy\/hostile|customers\/hostile|domain\/lists-large)/;
 
 /** Stores that write to a disk. */
 const onDisk = /^store\/sqlite/;
@@ -21,6 +21,30 @@ const outside =
   /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|@upstash|@valkey|express|fastify|ioredis|libsql|mongodb|next|pg$|phoneproof|playwright|postgres$|redis)/;
 
 const imported = /(?:\bfrom\s+|\bimport\s+|\bimport\()\s*"([^"]+)"/g;
+
+/** Those that take more than half a minute, the longest first. */
+const longest: readonly string[] = [
+  "package/packed.test.ts",
+  "examples/signup.test.ts",
+  "cli/page.test.ts",
+  "otp-input/element.test.ts",
+  "cli/cli.test.ts",
+  "store/mongo-contract.test.ts",
+  "store/redis-contract.test.ts",
+  "store/postgres-contract.test.ts",
+  "hostile/soak.test.ts",
+  "store/faults-redis.test.ts",
+  "store/faults-mongo.test.ts",
+  "hostile/redis.test.ts",
+  "callbacks/crash-mongo.test.ts",
+  "store/processes-mongo.test.ts",
+];
+
+/** Where a file stands among those that are to start first. */
+export function placeOf(file: string): number {
+  const place = longest.indexOf(relative(root, file));
+  return place < 0 ? longest.length : place;
+}
 
 /** Test files by their tier, each in one. */
 export function testsOf(tier: Tier): string[] {

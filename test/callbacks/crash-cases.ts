@@ -12,7 +12,7 @@ import type { WorkerSetup } from "./crash-worker.js";
 /** Creates under way in one process. */
 const parallel = 16;
 const processes = 2;
-const kills = 50;
+const kills = 20;
 /** Milliseconds. Longer than a lease, and than the deadline of a send (15 s with this store's time limit). */
 const longEnough = leaseTime + 1_000;
 

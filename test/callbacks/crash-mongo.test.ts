@@ -10,7 +10,7 @@ describe.runIf(server)("killed processes on MongoDB", () => {
   const names: string[] = [];
 
   // A fifth of what Redis gets, to end in about the same time.
-  crashCases("MongoDB", 2_000, new URL("crash-mongo-process.ts", import.meta.url), async () => {
+  crashCases("MongoDB", 400, new URL("crash-mongo-process.ts", import.meta.url), async () => {
     const name = newDatabase();
     names.push(name);
     const url = new URL(server?.url as string);

@@ -44,6 +44,7 @@ export async function buildCommand(more: Readonly<Record<string, string>> = {}):
     target: "node20",
     config: false,
     silent: true,
+    noExternal: ["zod", "libphonenumber-js"],
     loader: { ".lua": "text" },
     esbuildPlugins: [rawText()],
   });

@@ -204,7 +204,7 @@ describe("a server that cannot be used: a message that names --store, exit code 
     return new Promise((done) => silent.close(done));
   });
 
-  test.each([
+  test.concurrent.each([
     "redis://127.0.0.1",
     "rediss://user:hunter2@127.0.0.1",
     "postgres://user:hunter2@127.0.0.1",
@@ -216,14 +216,14 @@ describe("a server that cannot be used: a message that names --store, exit code 
     expect(stderr).not.toContain("hunter2");
   });
 
-  test.each(["redis://127.0.0.1", "rediss://127.0.0.1", "postgres://127.0.0.1", "mongodb://127.0.0.1", "http://127.0.0.1"])(
+  test.concurrent.each(["redis://127.0.0.1", "rediss://127.0.0.1", "postgres://127.0.0.1", "mongodb://127.0.0.1", "http://127.0.0.1"])(
     "%s: nobody answers",
     async (url) => {
       expect(await refused(`${url}:${(silent.address() as AddressInfo).port}`, token)).toContain("Start it, or correct the URL.");
     },
   );
 
-  test.each([
+  test.concurrent.each([
     "mongodb://user:hunter2@127.0.0.1:port",
     "mongodb://user:hun/ter2@127.0.0.1",
     "mongodb://user:ter2@127.0.0.1/?nonsense=hunter2",

@@ -21,7 +21,7 @@ async function begin(page: string, name: string, more: Readonly<Record<string, s
 }
 
 beforeAll(async () => {
-  await project.compile();
+  await project.compile("unchecked");
 });
 afterAll(async () => {
   for (const one of running) await one.end();

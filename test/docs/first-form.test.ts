@@ -17,7 +17,7 @@ const environment = environmentFor(pages.flatMap(({ blocks }) => blocks.map(({ t
 let app: Running;
 
 beforeAll(async () => {
-  await project.compile();
+  await project.compile("unchecked");
   app = await start(file, environment);
 });
 afterAll(async () => {

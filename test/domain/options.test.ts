@@ -262,7 +262,7 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
         const chosen = new Set(paths);
         expect(outcome(chosen, "undefined")).toEqual(outcome(chosen, "gone"));
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });

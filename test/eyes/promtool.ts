@@ -1,21 +1,14 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { isInstalled } from "../support/programs.js";
 import { parseText } from "./prometheus.js";
 
 /** Whether promtool is there. Where it is not, the suite says what it skips and how to get it; with `CI=true` that is a failure. */
 export function promtoolIsInstalled(suite: string): boolean {
-  try {
-    execFileSync("promtool", ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    const message = `promtool is missing: ${suite} cannot run. Get it with: apt-get install prometheus`;
-    if (process.env["CI"] === "true") throw new Error(message);
-    console.warn(`SKIPPED: ${message}`);
-    return false;
-  }
+  return isInstalled("promtool", "prometheus", suite);
 }
 
 /** An alert as it is to fire. */

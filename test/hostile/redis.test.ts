@@ -42,21 +42,18 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
   });
   afterAll(() => cluster?.stop());
 
-  describe.each<[string, readonly number[]]>([
-    ["ioredis 6", [0, 1, 2]],
-    ["redis 6", [0]],
-  ])("through %s", (name, masters) => {
+  describe.each([0, 1, 2])("master %i", (which) => {
     let connected: Connected;
     let calm: Connected;
     beforeAll(async () => {
-      const connect = clusterClients[name] as (typeof clusterClients)[string];
+      const connect = clusterClients["ioredis 6"] as (typeof clusterClients)[string];
       connected = await connect(cluster, hurriedClient);
       calm = await connect(cluster);
     });
     afterAll(() => Promise.all([connected?.close(), calm?.close()]));
 
-    it.each(masters)("503'd retries cost no retry, no live code and no event once it goes on (master %i)", async (which) => {
-      const { one, hurried } = inTwo(calm, connected, `d1-${which}-${name.replace(" ", "")}`, {
+    it("503'd retries cost no retry, no live code and no event once it goes on", async () => {
+      const { one, hurried } = inTwo(calm, connected, `d1-${which}`, {
         policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 1_000, window: 3600 }], spend: [{ amount: 1_000, per: "day" }] } },
         price: 1,
       });
@@ -103,8 +100,8 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
       expect(first.size).toBe(16);
     });
 
-    it.each(masters)("503'd creates are charged nothing once it goes on (master %i)", async (which) => {
-      const { one, hurried } = inTwo(calm, connected, `d1c-${which}-${name.replace(" ", "")}`, {
+    it("503'd creates are charged nothing once it goes on", async () => {
+      const { one, hurried } = inTwo(calm, connected, `d1c-${which}`, {
         policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 40, window: 86_400 }], spend: [{ amount: 40, per: "day" }] } },
         price: 1,
       });

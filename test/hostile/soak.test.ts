@@ -465,7 +465,7 @@ describe.each(stores)("three processes on %s, whatever is asked, killed and stop
     async () => {
       if (server === undefined) return;
       soak = new Soak(server, script.script);
-      expect(await soak.run(minutes > 0 ? minutes * minute : 15 * second)).toEqual([]);
+      expect(await soak.run(minutes > 0 ? minutes * minute : 8 * second)).toEqual([]);
     },
     (minutes + 10) * minute,
   );

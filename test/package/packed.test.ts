@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { manifest, modules, nameOf } from "./built.js";
+import { manifest, modules, nameOf, root } from "./built.js";
 import { missing, runFile, runtimeOf, runtimes } from "./programs.js";
-import { command, makeClone, makeProject, packOverLeavings, registryAnswers, sameAsHere, startCommand } from "./projects.js";
+import { command, linkFromHere, makeClone, makeProject, packOverLeavings, registryAnswers, sameAsHere, startCommand } from "./projects.js";
 import { passed } from "./smoke.js";
 
 const minutes = 60_000;
@@ -26,16 +26,10 @@ const plain = { "smoke.cjs": "smoke.cjs", "run/main.js": "projects/main.js" };
 let reachable = false;
 let tarball: string;
 let files: readonly string[];
-/** Its minute is spent beside the other projects. */
-let fromGit: Promise<string>;
 beforeAll(async () => {
   reachable = await registryAnswers();
   if (!reachable) return;
   const clone = await makeClone(join(folder, "clone"));
-  fromGit = timed("from git+file:///clone", async () =>
-    makeProject(join(folder, "from-git"), "module", plain, [`git+file://${await makeClone(join(folder, "git"))}`]),
-  );
-  fromGit.catch(() => undefined);
   ({ tarball, files } = await timed("npm pack in the clone", () => packOverLeavings(clone)));
 }, 10 * minutes);
 beforeEach(({ skip }) => {
@@ -69,22 +63,17 @@ describe("what npm pack packs, in a clone with a demo's command and leavings of 
       ),
     ).toEqual([]);
   });
-
-  test("has the command of this build", { timeout: minutes }, async () => {
-    const project = await makeProject(join(folder, "command"), "module", {}, [tarball]);
-    expect(await command(project, "npx", ["--no-install", "phoneproof", "--help"])).toContain("phoneproof dev");
-  });
 });
 
 /** Every subpath, loaded by its name. */
 const names = modules.map(nameOf);
 const declarations = { "consumer.ts": "declarations/consumer.ts", "consumer.cts": "declarations/consumer.cts", "program.ts": "projects/program.ts" };
-const typescript = () => Promise.all(["typescript", "@types/node", "@opentelemetry/api"].map(sameAsHere));
 
-/** Compiles all three files and answers what the emitted program prints. */
+/** Compiles all three files with the TypeScript of here, and answers what the emitted program prints. */
 async function compileAndRun(project: string, options: readonly string[]): Promise<string> {
   const strict = ["--strict", "--skipLibCheck", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "ES2022", "--types", "node"];
-  await command(project, "npx", ["--no-install", "tsc", ...strict, ...options, "--outDir", "out", ...Object.keys(declarations)]);
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  await command(project, process.execPath, [tsc, ...strict, ...options, "--outDir", "out", ...Object.keys(declarations)]);
   return command(project, process.execPath, ["out/program.js"]);
 }
 
@@ -105,9 +94,11 @@ async function verifies(origin: string, key: string, code: () => Promise<string>
 }
 
 describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
-  test("of ES modules: JavaScript and TypeScript run, and every subpath loads", () =>
+  test("of ES modules: JavaScript and TypeScript run, every subpath loads, and the command is of this build", () =>
     timed("ES modules, TypeScript and JavaScript", async () => {
-      const project = await makeProject(join(folder, "esm"), "module", { ...plain, ...declarations }, [tarball, ...(await typescript())]);
+      const project = await makeProject(join(folder, "esm"), "module", { ...plain, ...declarations }, [tarball]);
+      await linkFromHere(project, "@types/node", "@opentelemetry/api");
+      expect(await command(project, "npx", ["--no-install", "phoneproof", "--help"])).toContain("phoneproof dev");
       expect(await command(project, process.execPath, ["run/main.js", ...names])).toBe(passed);
       expect(await compileAndRun(project, ["--module", "Node16"])).toBe("pending valid\n");
     }));
@@ -116,8 +107,8 @@ describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
     timed("CommonJS, TypeScript (node10) and JavaScript", async () => {
       const project = await makeProject(join(folder, "cjs"), undefined, { "smoke.cjs": "smoke.cjs", "run/main.cjs": "projects/main.cjs", ...declarations }, [
         tarball,
-        ...(await typescript()),
       ]);
+      await linkFromHere(project, "@types/node", "@opentelemetry/api");
       expect(await command(project, process.execPath, ["run/main.cjs", ...names])).toBe(passed);
       expect(await compileAndRun(project, ["--module", "CommonJS", "--moduleResolution", "node10", "--esModuleInterop"])).toBe("pending valid\n");
     }));
@@ -159,15 +150,16 @@ describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
   );
 });
 
-describe("installed from the clone itself", { timeout: 10 * minutes }, () => {
-  test("npm install git+file:///clone, where nothing is built: it is what npm pack packs, and runs", async () => {
-    const project = await fromGit;
-    expect(await command(project, process.execPath, ["run/main.js"])).toBe(passed);
-    const installed = await readdir(join(project, "node_modules/phoneproof"), { recursive: true });
-    // Shared chunks are named after their content, in which the paths of the build stand.
-    const lasting = files.filter((file) => !/-[\w-]{8}\.(d\.ts|d\.cts|js)$/.test(file));
-    expect(lasting.length).toBeGreaterThan(4 * modules.length);
-    expect(lasting.filter((file) => !installed.includes(file))).toEqual([]);
+describe("from the clone itself", { timeout: 10 * minutes }, () => {
+  test("installed from git, where nothing is built, it is built first; once it is, no more", async () => {
+    const project = join(folder, "unbuilt");
+    const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { scripts: Record<string, string> };
+    await mkdir(join(project, "dist"), { recursive: true });
+    await writeFile(join(project, "package.json"), JSON.stringify({ scripts: { prepare: scripts["prepare"], build: "echo built" } }));
+    const prepare = () => command(project, "npm", ["run", "-s", "prepare"]);
+    expect(await prepare()).toBe("built\n");
+    await writeFile(join(project, "dist/index.d.ts"), "");
+    expect(await prepare()).toBe("");
   });
 
   test("npm install /clone, which was built: a link to it, and runs", () =>

@@ -85,6 +85,14 @@ export async function sameAsHere(name: string): Promise<string> {
   return `${name}@${version}`;
 }
 
+/** Puts packages of here among a project's. */
+export async function linkFromHere(project: string, ...names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await mkdir(dirname(join(project, "node_modules", name)), { recursive: true });
+    await symlink(join(root, "node_modules", name), join(project, "node_modules", name));
+  }
+}
+
 /** A program that was started. */
 export interface Started {
   /** What the first group matched in what was printed, as soon as it is there. Rejects when the program ends before. */

@@ -7,6 +7,7 @@ import { partsOf } from "../../adapters/sms/smpp/parts.js";
 import { bindBody, commands, cString, encodePdu, type Pdu, pduReader, readString } from "../../adapters/sms/smpp/pdu.js";
 import { submitBody } from "../../adapters/sms/smpp/submit.js";
 import { type Alphabet, codingOf, octetsOf } from "../../adapters/sms/smpp/text.js";
+import { codePoint } from "../support/code-point.js";
 
 /** Characters of GSM 03.38 with the octets of the standard's tables 6.2.1 and 6.2.1.1. */
 const gsm: readonly (readonly [string, string])[] = [
@@ -81,7 +82,7 @@ describe("PDUs as npm smpp reads them", () => {
 
   it("submit_sm, in both alphabets", () => {
     fc.assert(
-      fc.property(fc.oneof(fc.string({ maxLength: 70 }), fc.string({ unit: "binary", maxLength: 35 })), (text) => {
+      fc.property(fc.oneof(fc.string({ maxLength: 70 }), fc.string({ unit: codePoint, maxLength: 35 })), (text) => {
         const [pdu] = parts(text, "payload");
         // npm smpp reads coding 0 in its default alphabet, GSM 03.38.
         expect(pdu).toMatchObject({ command: "submit_sm", service_type: "OTP", source_addr: "Acme", destination_addr: "14155552671", registered_delivery: 1 });

@@ -1,92 +1,20 @@
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recognise } from "../../adapters/store/redis/clients.js";
 import { type RunScript, redisStore } from "../../adapters/store/redis/index.js";
 import { systemClock } from "../../src/core/system-clock.js";
-import { type RedisServer, redisIsInstalled, startCluster, startRedis, startSentinel, until } from "../support/redis.js";
+import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster, startRedis, startSentinel, until } from "../support/redis.js";
 import { type Connected, clients, clusterClients, hurried, patient, sentinelClients } from "../support/redis-clients.js";
 import { startProxy } from "../support/redis-proxy.js";
-import { type Answer, newNumber, type Service, serviceOn } from "../support/redis-service.js";
+import { type Answer, newNumber, serviceOn } from "../support/redis-service.js";
+import { back, expectInTime, type Figures, refused, slowest, throughCuts, throughOutage, timeUntilServed } from "./faults.js";
 
 const installed = redisIsInstalled("faults of Redis");
 
-/** "Every request ends within its one deadline for all store calls (2 s)"; what is above it is the test machine's. */
-const deadline = 2_000 + 8_000;
-/** "service is back within 2 s of the client being able to reach the server"; what is above it is the test machine's. */
-const back = 2_000 + 8_000;
-
 const underFault = ["redis 6", "ioredis 6", "valkey-glide 2", "@upstash/redis 1"];
-const figures: Record<string, Record<string, string | number>> = {};
+const figures: Record<string, Figures> = {};
 
 function connect(name: string, server: { port: number; url: string }, patience = hurried): Promise<Connected> {
   return (clients[name] as (typeof clients)[string])(server, patience);
-}
-
-/** 200, or 503 with `Retry-After`, and never later than the deadline. */
-function expectInTime(answers: readonly Answer[]): void {
-  for (const { status, retryAfter, body, ms } of answers) {
-    expect([200, 503]).toContain(status);
-    if (status === 503) expect({ retryAfter, code: body.code }).toEqual({ retryAfter: "2", code: "unavailable" });
-    expect(ms).toBeLessThan(deadline);
-  }
-}
-
-const refused = (answers: readonly Answer[]) => answers.filter(({ status }) => status === 503).length;
-const slowest = (answers: readonly Answer[]) => Math.round(Math.max(...answers.map(({ ms }) => ms)));
-
-/** How long it takes, in milliseconds, until a request is served. */
-async function timeUntilServed(service: Service): Promise<number> {
-  const started = performance.now();
-  await until("the service is back", async () => (await service.create(newNumber())).status === 200);
-  return Math.round(performance.now() - started);
-}
-
-/**
- * An outage while creates, retries and checks are going on: what was acknowledged before is judged by after, no message goes out that was not stored, and no budget is exceeded.
- */
-async function throughOutage(service: Service, down: () => Promise<void>, up: () => Promise<void>): Promise<Record<string, number>> {
-  const acknowledged = await Promise.all(Array.from({ length: 10 }, () => service.create(newNumber())));
-  const guessed = (await service.create(newNumber())).body.authentication_uuid;
-  const crowded = newNumber();
-  const wrong = service.wrongCodeFor(guessed);
-
-  const burst: Promise<Answer>[] = [];
-  const guesses: Promise<Answer>[] = [];
-  for (let turn = 0; turn < 20; turn++) {
-    burst.push(service.create(crowded), service.create(newNumber()));
-    guesses.push(service.check(guessed, wrong));
-    if (turn === 10) {
-      await burst[10];
-      await down();
-    }
-  }
-  const during = await Promise.all([...burst, ...guesses]);
-  expectInTime(during);
-
-  const sentBefore = service.sent.length;
-  const closed = await Promise.all([service.create(newNumber()), service.check(guessed, service.codeOf(guessed)), service.retry(guessed)]);
-  expectInTime(closed);
-  expect(refused(closed)).toBe(closed.length);
-  expect(service.sent).toHaveLength(sentBefore);
-
-  await up();
-  const served = await timeUntilServed(service);
-  expect(served).toBeLessThan(back);
-
-  for (const { body } of acknowledged) {
-    const { authentication_uuid: id } = body;
-    expect((await service.check(id, service.codeOf(id))).body.status).toBe("valid");
-  }
-  const later = await Promise.all(Array.from({ length: 10 }, () => service.check(guessed, wrong)));
-  const judged = [...(await Promise.all(guesses)), ...later].filter(({ body }) => body.status === "invalid").length;
-  expect(judged).toBeLessThanOrEqual(5);
-  await Promise.all(Array.from({ length: 10 }, () => service.create(crowded)));
-  expect(service.sent.filter(({ to }) => to === crowded).length).toBeLessThanOrEqual(5);
-  return {
-    "requests refused": refused(during),
-    "slowest answer ms": slowest([...during, ...closed]),
-    "served again after ms": served,
-    "wrong codes judged": judged,
-  };
 }
 
 describe.runIf(installed)("faults of Redis", () => {
@@ -95,16 +23,17 @@ describe.runIf(installed)("faults of Redis", () => {
     console.table(figures);
   });
 
-  describe.each(underFault)("through %s", (name) => {
-    const on = async (options: readonly string[], run: (server: RedisServer) => Promise<void>) => {
-      const server = await startRedis(options);
-      try {
-        await run(server);
-      } finally {
-        await server.stop();
-      }
-    };
+  const on = async (options: readonly string[], run: (server: RedisServer) => Promise<void>) => {
+    const server = await startRedis(options);
+    try {
+      await run(server);
+    } finally {
+      await server.stop();
+    }
+  };
 
+  // How a client loses its connection and comes back is its own; what the server has lost, and what the store waits for, is not.
+  describe.each(underFault)("through %s", (name) => {
     it("killed and restarted: what was acknowledged is there, with appendonly", async () => {
       await on(["--appendonly", "yes", "--appendfsync", "always"], async (server) => {
         const { client, close } = await connect(name, server);
@@ -129,90 +58,66 @@ describe.runIf(installed)("faults of Redis", () => {
       });
     });
 
-    it("restarted empty: it serves again, and what was kept is lost", async () => {
-      await on([], async (server) => {
-        const { client, close } = await connect(name, server);
-        const service = serviceOn(redisStore({ client }));
-        const number = newNumber();
-        const before = await Promise.all(Array.from({ length: 5 }, () => service.create(number)));
-        expect((await service.create(number)).body.status).toBe("rate_limited");
-        await server.signal("SIGKILL");
-        server.forget();
-        await server.restart();
-        const served = await timeUntilServed(service);
-        expect(served).toBeLessThan(back);
-        const checks = await Promise.all(before.map(({ body }) => service.check(body.authentication_uuid, service.codeOf(body.authentication_uuid))));
-        expect(checks.map(({ body }) => body.code)).toEqual(checks.map(() => "invalid_auth_uuid"));
-        const again = await Promise.all(Array.from({ length: 7 }, () => service.create(number)));
-        const sentAgain = again.filter(({ body }) => body.status === "pending").length;
-        expect(sentAgain).toBe(5);
-        figures[`restarted empty, ${name}`] = {
-          "served again after ms": served,
-          "authentications lost": checks.length,
-          "charges lost": 5,
-          "sent to the number in all": 5 + sentAgain,
-        };
-        await close();
-      });
-    });
-
-    it("slow: right while it is in time, 503 when it is not", async () => {
-      await on([], async (server) => {
-        const proxy = await startProxy(server.port);
-        const [calm, hasty] = [await connect(name, proxy, patient), await connect(name, proxy)];
-        const inTime = serviceOn(redisStore({ client: calm.client }), { storeTimeout: patient / 1_000 });
-        await inTime.create(newNumber());
-        proxy.delay(100);
-        const created = await inTime.create(newNumber());
-        const { authentication_uuid: id } = created.body;
-        const checked = await inTime.check(id, inTime.codeOf(id));
-        expect([created.body.status, checked.body.status]).toEqual(["pending", "valid"]);
-        proxy.delay(5_000);
-        const service = serviceOn(redisStore({ client: hasty.client }), {}, inTime.customer);
-        const late = await Promise.all([service.create(newNumber()), service.check(id, "000000")]);
-        expectInTime(late);
-        expect(refused(late)).toBe(2);
-        expect(service.sent).toEqual([]);
-        figures[`slow, ${name}`] = { "slowest answer ms": slowest(late) };
-        proxy.delay(0);
-        await calm.close();
-        await hasty.close();
-        await proxy.close();
-      });
-    });
-
     it("answers cut off after the write: nothing is sent, no guess is free, a check with an Idempotency-Key is answered as it was judged", async () => {
       await on([], async (server) => {
         const proxy = await startProxy(server.port);
         const { client, close } = await connect(name, proxy);
         const service = serviceOn(redisStore({ client }));
-        const { authentication_uuid: guessed } = (await service.create(newNumber())).body;
-        const { authentication_uuid: validated } = (await service.create(newNumber())).body;
-        const sentBefore = service.sent.length;
-        proxy.cutAnswers(true);
-        const during = [await service.create(newNumber())];
-        for (let turn = 0; turn < 3; turn++) during.push(await service.check(guessed, service.wrongCodeFor(guessed)));
-        during.push(await service.check(validated, service.codeOf(validated), "key"));
-        expectInTime(during);
-        expect(refused(during)).toBe(during.length);
-        expect(service.sent).toHaveLength(sentBefore);
-        proxy.cutAnswers(false);
-        const served = await timeUntilServed(service);
-        expect(served).toBeLessThan(back);
-        expect((await service.check(validated, service.codeOf(validated), "key")).body.status).toBe("valid");
-        expect((await service.check(validated, service.codeOf(validated))).body.status).toBe("already_validated");
-        let judged = 0;
-        while ((await service.check(guessed, service.wrongCodeFor(guessed))).body.status === "invalid") judged += 1;
-        expect(judged).toBeLessThanOrEqual(5);
-        figures[`answers cut, ${name}`] = {
-          "requests refused": refused(during),
-          "slowest answer ms": slowest(during),
-          "served again after ms": served,
-          "wrong codes judged": judged,
-        };
+        figures[`answers cut, ${name}`] = await throughCuts(service, proxy.cutAnswers);
         await close();
         await proxy.close();
       });
+    });
+  });
+
+  it("restarted empty: it serves again, and what was kept is lost", async () => {
+    await on([], async (server) => {
+      const { client, close } = await connect("ioredis 6", server);
+      const service = serviceOn(redisStore({ client }));
+      const number = newNumber();
+      const before = await Promise.all(Array.from({ length: 5 }, () => service.create(number)));
+      expect((await service.create(number)).body.status).toBe("rate_limited");
+      await server.signal("SIGKILL");
+      server.forget();
+      await server.restart();
+      const served = await timeUntilServed(service);
+      const checks = await Promise.all(before.map(({ body }) => service.check(body.authentication_uuid, service.codeOf(body.authentication_uuid))));
+      expect(checks.map(({ body }) => body.code)).toEqual(checks.map(() => "invalid_auth_uuid"));
+      const again = await Promise.all(Array.from({ length: 7 }, () => service.create(number)));
+      const sentAgain = again.filter(({ body }) => body.status === "pending").length;
+      expect(sentAgain).toBe(5);
+      figures["restarted empty"] = {
+        "served again after ms": served,
+        "authentications lost": checks.length,
+        "charges lost": 5,
+        "sent to the number in all": 5 + sentAgain,
+      };
+      await close();
+    });
+  });
+
+  it("slow: right while it is in time, 503 when it is not", async () => {
+    await on([], async (server) => {
+      const proxy = await startProxy(server.port);
+      const [calm, hasty] = [await connect("ioredis 6", proxy, patient), await connect("ioredis 6", proxy)];
+      const inTime = serviceOn(redisStore({ client: calm.client }), { storeTimeout: patient / 1_000 });
+      await inTime.create(newNumber());
+      proxy.delay(100);
+      const created = await inTime.create(newNumber());
+      const { authentication_uuid: id } = created.body;
+      const checked = await inTime.check(id, inTime.codeOf(id));
+      expect([created.body.status, checked.body.status]).toEqual(["pending", "valid"]);
+      proxy.delay(5_000);
+      const service = serviceOn(redisStore({ client: hasty.client }), {}, inTime.customer);
+      const late = await Promise.all([service.create(newNumber()), service.check(id, "000000")]);
+      expectInTime(late);
+      expect(refused(late)).toBe(2);
+      expect(service.sent).toEqual([]);
+      figures["slow"] = { "slowest answer ms": slowest(late) };
+      proxy.delay(0);
+      await calm.close();
+      await hasty.close();
+      await proxy.close();
     });
   });
 
@@ -271,10 +176,14 @@ describe.runIf(installed)("faults of Redis", () => {
     }
   });
 
-  it.each(Object.keys(clusterClients))(
-    "the cluster node of the windows hangs, through %s: retries answer 503; when it is back, none has cost a retry or pushed the code out",
-    async (name) => {
-      const cluster = await startCluster();
+  describe("the cluster node of the windows hangs", () => {
+    let cluster: RedisCluster;
+    beforeAll(async () => {
+      cluster = await startCluster();
+    });
+    afterAll(() => cluster?.stop());
+
+    it.each(Object.keys(clusterClients))("through %s: retries answer 503; when it is back, none has cost a retry or pushed the code out", async (name) => {
       const { client, close } = await (clusterClients[name] as (typeof clusterClients)[string])(cluster, hurried);
       let ahead = 0;
       const now = () => Date.now() + ahead;
@@ -302,7 +211,6 @@ describe.runIf(installed)("faults of Redis", () => {
         expect(service.sent).toHaveLength(sentBefore);
         await hung?.signal("SIGCONT");
         const served = await timeUntilServed(service);
-        expect(served).toBeLessThan(back);
         expect((await service.check(checked, service.codeOf(checked))).body.status).toBe("valid");
         const answers = [];
         for (let turn = 0; turn < 5; turn++) {
@@ -317,11 +225,9 @@ describe.runIf(installed)("faults of Redis", () => {
         };
       } finally {
         await close();
-        await cluster.stop();
       }
-    },
-    60_000,
-  );
+    });
+  });
 
   it("a master behind a sentinel fails over: 503 until then, served again after", async () => {
     const [master, replica] = [await startRedis(), await startRedis()];
@@ -344,7 +250,6 @@ describe.runIf(installed)("faults of Redis", () => {
       await Promise.all(
         services.map(async ({ name, service }, at) => {
           const served = await timeUntilServed(service);
-          expect(served).toBeLessThan(back);
           const id = ids[at] as string;
           expect((await service.check(id, service.codeOf(id))).body.status).toBe("valid");
           figures[`sentinel failed over, ${name}`] = {

@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
-import { storeContract } from "../../src/testing/store-contract.js";
 import { type Connected, drivers, dropDatabase, mongoServer, newDatabase } from "../support/mongo.js";
-
-/** All sentences with 50 racers, and those that race with `many` too. */
-const few = storeContract({ racers: 50 });
-const sentences = (many: number) => [...few, ...storeContract({ racers: many }).filter(({ name }) => !few.some((sentence) => sentence.name === name))];
+import { sentences, withRacers } from "./sentences.js";
 
 const server = await mongoServer("the store contract on MongoDB");
 afterAll(() => server?.stop());
@@ -31,8 +27,8 @@ describe.runIf(server)("the store contract on MongoDB", () => {
       await dropDatabase(url, name);
     });
 
-    // Who races meets at the server: with one driver a thousand of them do.
-    for (const { name: sentence, run } of sentences(driver === "mongodb 7" ? 1_000 : 200)) {
+    // As many as the two clients have connections.
+    for (const { name: sentence, run } of driver === "mongodb 7" ? withRacers(200) : sentences) {
       it(sentence, () => run({ store: mongoStore({ db: first.db }), peer: mongoStore({ db: second.db }) }));
     }
   });
@@ -41,7 +37,7 @@ describe.runIf(server)("the store contract on MongoDB", () => {
     const name = newDatabase();
     const { db, close } = await drivers["mongodb 7"](url, name);
     try {
-      for (const { name: sentence, run } of few) if (/racers|racing|workers/.test(sentence)) await run({ store: mongoStore({ db }) });
+      for (const { name: sentence, run } of sentences) if (/racers|racing|workers/.test(sentence)) await run({ store: mongoStore({ db }) });
     } finally {
       await close();
       await dropDatabase(url, name);

@@ -2,12 +2,8 @@ import { PGlite } from "@electric-sql/pglite";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
-import { storeContract } from "../../src/testing/store-contract.js";
 import { newDatabase, type PostgresServer, pgbouncerIsInstalled, poolOf, postgresServer, startPgbouncer } from "../support/postgres.js";
-
-/** All sentences with 50 racers, and those that race with `many` too. */
-const few = storeContract({ racers: 50 });
-const sentences = (many: number) => [...few, ...storeContract({ racers: many }).filter(({ name }) => !few.some((sentence) => sentence.name === name))];
+import { sentences, withRacers } from "./sentences.js";
 
 const server = await postgresServer("the store contract on PostgreSQL");
 const hasPgbouncer = server !== undefined && pgbouncerIsInstalled("the store contract through PgBouncer");
@@ -43,8 +39,8 @@ describe.runIf(server)("the store contract on PostgreSQL", () => {
     });
     afterAll(() => Promise.all([first?.close(), second?.close()]));
 
-    // Who races meets at the server: with one client a thousand of them do.
-    for (const { name: sentence, run } of name === "pg 8" ? sentences(1_000) : few) it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
+    for (const { name: sentence, run } of name === "pg 8" ? withRacers(200) : sentences)
+      it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
   });
 
   describe.runIf(hasPgbouncer)("through PgBouncer in transaction mode", () => {
@@ -64,7 +60,7 @@ describe.runIf(server)("the store contract on PostgreSQL", () => {
       await bouncer?.stop();
     });
 
-    for (const { name: sentence, run } of sentences(200)) it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
+    for (const { name: sentence, run } of sentences) it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
   });
 });
 
@@ -76,7 +72,7 @@ describe("the store contract on PGlite", () => {
   });
   afterAll(() => database?.close());
 
-  for (const { name: sentence, run } of few) it(sentence, () => run({ store: postgresStore({ pool: database }) }));
+  for (const { name: sentence, run } of sentences) it(sentence, () => run({ store: postgresStore({ pool: database }) }));
 });
 
 function storeOf({ close: _, ...options }: Connected) {

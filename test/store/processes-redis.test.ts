@@ -17,6 +17,6 @@ describe.runIf(installed)("several processes on Redis", () => {
       server ??= startRedis();
       return (await server).url;
     },
-    20,
+    5,
   );
 });

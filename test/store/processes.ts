@@ -29,6 +29,7 @@ export async function bundle(entry: URL): Promise<{ readonly script: string; rea
     platform: "node",
     target: "node20",
     silent: true,
+    noExternal: ["zod", "libphonenumber-js"],
     loader: { ".lua": "text" },
     outExtension: () => ({ js: ".mjs" }),
   });

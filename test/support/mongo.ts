@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { MongoClient, type MongoClientOptions } from "mongodb";
@@ -6,6 +5,7 @@ import { MongoMemoryServer } from "mongodb-memory-server";
 import { MongoClient as MongoClient6 } from "mongodb6";
 import type { MongoDb } from "../../adapters/store/mongo/index.js";
 import { freePort } from "./ports.js";
+import { childrenOf } from "./programs.js";
 
 /** A MongoDB server for a test file. */
 export interface MongoServer {
@@ -78,11 +78,6 @@ export async function ownMongoServer(suite: string): Promise<OwnMongoServer | un
 function isScript(): boolean {
   const binary = process.env["MONGOMS_SYSTEM_BINARY"];
   return binary !== undefined && readFileSync(binary).subarray(0, 2).toString() === "#!";
-}
-
-function childrenOf(pid: number): number[] {
-  const rows = execFileSync("ps", ["-A", "-o", "ppid=,pid="], { encoding: "utf8" }).trim().split("\n");
-  return rows.map((row) => row.trim().split(/\s+/).map(Number)).flatMap(([parent, child]) => (parent === pid && child !== undefined ? [child] : []));
 }
 
 /** A connected client and a database of its own. */

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { Pool, type PoolConfig } from "pg";
 import { type PostgresStore, type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
 import { freePort } from "./ports.js";
+import { childrenOf, isInstalled, spawnServer } from "./programs.js";
 import { until } from "./redis.js";
 
 /** A PostgreSQL server for a test file. */
@@ -59,18 +60,6 @@ export function postgresIsInstalled(suite: string): boolean {
 /** Whether PgBouncer is there. */
 export function pgbouncerIsInstalled(suite: string): boolean {
   return isInstalled("pgbouncer", "pgbouncer", suite);
-}
-
-function isInstalled(command: string, debian: string, suite: string): boolean {
-  try {
-    execFileSync(command, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    const message = `${debian} is missing: ${suite} cannot run. Get it with: apt-get install ${debian}`;
-    if (process.env["CI"] === "true") throw new Error(message);
-    console.warn(`SKIPPED: ${message}`);
-    return false;
-  }
 }
 
 /** What a test of PostgreSQL uses: the server that POSTGRES_URL names, else one of its own. */
@@ -132,7 +121,7 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
       "log_min_messages=fatal",
       ...settings,
     ];
-    child = spawnServer(program("postgres"), ["-D", join(directory, "data"), ...options.flatMap((one) => ["-c", one])]);
+    child = spawnServer(program("postgres"), ["-D", join(directory, "data"), ...options.flatMap((one) => ["-c", one])], "QUIT", { ...user, cwd: "/" });
     let said = "";
     child.stderr?.on("data", (text) => {
       said = `${said}${text}`.slice(-2_000);
@@ -199,20 +188,6 @@ function signalTo(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Starts a server. It ends with this process, however that ends: a shell waits for the end of its input and ends the server. */
-function spawnServer(command: string, args: readonly string[]): ChildProcess {
-  const server = spawn(command, args, { ...user, cwd: "/", stdio: ["ignore", "ignore", "pipe"] });
-  const watch = spawn("sh", ["-c", `read _; kill -QUIT ${server.pid}`], { stdio: ["pipe", "ignore", "ignore"] });
-  watch.unref();
-  server.once("exit", () => watch.kill("SIGKILL"));
-  return server;
-}
-
-function childrenOf(pid: number): number[] {
-  const rows = execFileSync("ps", ["-A", "-o", "ppid=,pid="], { encoding: "utf8" }).trim().split("\n");
-  return rows.map((row) => row.trim().split(/\s+/).map(Number)).flatMap(([parent, child]) => (parent === pid && child !== undefined ? [child] : []));
-}
-
 /** PgBouncer in transaction mode before a server. */
 export async function startPgbouncer(server: PostgresServer, poolSize = 10): Promise<PostgresServer> {
   const { hostname, port, username, password } = new URL(server.url);
@@ -239,7 +214,7 @@ export async function startPgbouncer(server: PostgresServer, poolSize = 10): Pro
   const file = join(directory, "pgbouncer.ini");
   writeFileSync(file, settings.join("\n"));
   own(file);
-  const child = spawnServer("pgbouncer", [file]);
+  const child = spawnServer("pgbouncer", [file], "QUIT", { ...user, cwd: "/" });
   const url = `postgres://${username}@127.0.0.1:${own_}/postgres`;
   await until(`pgbouncer on ${own_} answers`, async () => (await run("pg_isready", ["--dbname", url])).stdout.includes("accepting"));
   return {

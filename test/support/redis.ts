@@ -1,9 +1,10 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { freePort } from "./ports.js";
+import { isInstalled, spawnServer } from "./programs.js";
 
 /** A redis-server of the tests' own, on a free loopback port. */
 export interface RedisServer {
@@ -20,29 +21,9 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** Starts redis-server. It ends with this process, however that ends: a shell waits for the end of its input and ends the server. */
-function spawnServer(args: readonly string[]): ChildProcess {
-  const server = spawn("redis-server", args, { stdio: ["ignore", "pipe", "ignore"] });
-  server.stdout.resume();
-  const watch = spawn("sh", ["-c", `read _; kill -9 ${server.pid}`], { stdio: ["pipe", "ignore", "ignore"] });
-  watch.unref();
-  server.once("exit", () => watch.kill("SIGKILL"));
-  return server;
-}
-
-/**
- * Whether redis-server is there. Where it is not, the suite says what it skips and how to get it; with `CI=true` that is a failure.
- */
+/** Whether redis-server is there. Where it is not, the suite says what it skips and how to get it; with `CI=true` that is a failure. */
 export function redisIsInstalled(suite: string): boolean {
-  try {
-    execFileSync("redis-server", ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    const message = `redis-server is missing: ${suite} cannot run. Get it with: apt-get install redis-server`;
-    if (process.env["CI"] === "true") throw new Error(message);
-    console.warn(`SKIPPED: ${message}`);
-    return false;
-  }
+  return isInstalled("redis-server", "redis-server", suite);
 }
 
 /** Polls until `ready` holds; fails after `ms` milliseconds. */
@@ -76,7 +57,7 @@ async function startOn(port: number, options: readonly string[]): Promise<RedisS
   const cli = async (...args: string[]) => (await promisify(execFile)("redis-cli", ["-h", "127.0.0.1", "-p", String(port), ...args])).stdout.trim();
 
   async function start(): Promise<void> {
-    child = spawnServer([...base, ...options]);
+    child = spawnServer("redis-server", [...base, ...options]);
     let told = "";
     child.stdout?.on("data", (text) => {
       told = `${told}${text}`.slice(-2_000);
@@ -182,7 +163,7 @@ export async function startSentinel(master: RedisServer): Promise<{ readonly por
     "sentinel failover-timeout main 3000",
   ];
   writeFileSync(file, settings.join("\n"));
-  const child = spawnServer([file, "--sentinel"]);
+  const child = spawnServer("redis-server", [file, "--sentinel"]);
   await until("the sentinel knows the replica", async () => {
     const { stdout } = await promisify(execFile)("redis-cli", ["-p", String(port), "SENTINEL", "REPLICAS", "main"]);
     return stdout.includes("127.0.0.1");

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../package/built.js";
+import { linkFromHere } from "../package/projects.js";
 import { executablePath } from "../support/chromium.js";
 
 const run = promisify(execFile);
@@ -21,10 +22,7 @@ beforeAll(async () => {
   await mkdir(join(modules, "phoneproof"), { recursive: true });
   const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", project], { cwd: root });
   await run("tar", ["-xzf", join(project, stdout.trim()), "-C", join(modules, "phoneproof"), "--strip-components=1"]);
-  for (const name of beside) {
-    await mkdir(dirname(join(modules, name)), { recursive: true });
-    await symlink(join(root, "node_modules", name), join(modules, name));
-  }
+  await linkFromHere(project, ...beside);
   const page = await readFile(join(root, "docs/testing.md"), "utf8");
   for (const [, name = "", body = ""] of page.matchAll(/```(?:js|ts)\n\/\/ (\S+)\n([\s\S]*?)```/g)) await writeFile(join(project, name), body);
   const jest = { testMatch: ["**/*.jest.test.?(c|m)js"], transform: {} };
