@@ -52,7 +52,7 @@ export class VerifierError extends Error {
 }
 
 /**
- * "unknown, forgotten, or another customer's authentication: indistinguishable"
+ * "unknown, deleted, or another customer's authentication: indistinguishable"
  * (docs/contract.md#unknown-authentication).
  */
 export function unknownAuthentication(): VerifierError {

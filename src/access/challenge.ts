@@ -7,7 +7,7 @@ type Needed = Pick<Core, "settings" | "clock" | "logger">;
 const challengeTimeout = 2000;
 
 /**
- * Whether a create's proof is valid. "A wrong or late proof is no fault: the rules simply stand"
+ * Whether a create's proof is valid. "A wrong or late proof is not an error: the rules simply apply"
  * (docs/contract.md#challenge). The same applies if the check fails, which is logged without the proof.
  */
 export async function meetsChallenge({ clock, logger, settings }: Needed, proof: string | undefined, ip: string | undefined): Promise<boolean> {

@@ -117,7 +117,7 @@ async function charge(
 }
 
 /**
- * "A sender or lookup that throws, hangs or answers nonsense never takes the request down with it"
+ * "A sender or lookup that throws, hangs or returns an invalid result never makes the request fail"
  * (docs/contract.md#lookup-never-fails): the facts are then empty.
  */
 async function ask(

@@ -19,7 +19,7 @@ export interface DeadLetter {
 }
 
 /**
- * The window that lists all of them: "what is given up is kept visible" (docs/contract.md#dead-letters). `dead` takes
+ * The window that lists all of them: "what is given up stays visible" (docs/contract.md#dead-letters). `dead` takes
  * the place of the customer in other window names.
  */
 const list = "dead:letters";

@@ -28,7 +28,7 @@ export interface DeliveryStatusData {
 }
 
 /**
- * What is posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are told in their order, and none after a final one" (docs/contract.md#callback-order).
+ * What is posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are reported in their order, and none after a final one" (docs/contract.md#callback-order).
  */
 export interface DeliveryStatusEvent {
   /** Kind of the event: there is one. */

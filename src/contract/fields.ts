@@ -10,7 +10,7 @@ export function described<S extends z.ZodType>(schema: S, description: string): 
   return copy;
 }
 
-/** "any string with the shape of a UUID (do not insist on version bits)" (docs/contract.md#uuids). Letters are read as lower case. */
+/** "any string with the shape of a UUID (version bits are not checked)" (docs/contract.md#uuids). Letters are read as lower case. */
 export const Uuid = z.guid("must be a UUID, for example 2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f").toLowerCase();
 
 /** A timestamp of an answer: `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */

@@ -26,7 +26,7 @@ export type LookupRequest = z.infer<typeof LookupRequest>;
 /**
  * Response of Lookup.
  *
- * "Lookup answers `phone_number`, `country_code`, `line_type` always, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (docs/contract.md#lookup).
+ * "Lookup always returns `phone_number`, `country_code`, `line_type`, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (docs/contract.md#lookup).
  */
 export interface LookupResponse {
   /** Carrier of the number, where a provider knows it. */

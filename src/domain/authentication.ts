@@ -9,7 +9,7 @@ import type { Origin } from "./spam-rules.js";
 /**
  * What is known of a send: `undecided` (in progress, or accepted without a second write: read as "may have been sent"),
  * `accepted`, or finally `unknown` (timed out, crashed). "Unknown counts as sent"; a rejected send is removed from the
- * record: "that code is dead, earlier ones live on" (docs/contract.md#send-outcome).
+ * record: "that code is dead, earlier ones stay live" (docs/contract.md#send-outcome).
  */
 export type SendState = "undecided" | "accepted" | "unknown";
 
@@ -275,10 +275,10 @@ export function withoutCodes(auth: Authentication): Authentication {
 }
 
 /**
- * Whether the number is still needed: "kept as short as delivery needs them" (docs/contract.md#sealed-number). Retries
- * need it until verification or expiry, and callbacks with the full number (`fullNumber`) until they are delivered. A
- * `valid` check with an idempotency key needs it while the record lives, because a repeat returns it; not if the
- * repeat names the number.
+ * Whether the number is still needed: "stored only as long as delivery needs them" (docs/contract.md#sealed-number).
+ * Retries need it until verification or expiry, and callbacks with the full number (`fullNumber`) until they are
+ * delivered. A `valid` check with an idempotency key needs it while the record lives, because a repeat returns it; not
+ * if the repeat names the number.
  */
 export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {
   if (auth.status !== "pending") return false;

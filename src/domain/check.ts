@@ -22,8 +22,8 @@ export function checksLeft(auth: Authentication, now: number, policy: Policy): n
 }
 
 /**
- * "Live are the newest two whose send was not rejected … With `acceptPreviousCode: false` it is the newest one known
- * accepted, and any newer one still undecided" (docs/contract.md#live-codes).
+ * "the newest two codes whose send was not rejected are live … With `acceptPreviousCode: false`, only the newest code
+ * known to be accepted is live, and any newer one whose outcome is still open" (docs/contract.md#live-codes).
  */
 export function liveSends(auth: Authentication, policy: Policy): readonly Send[] {
   if (policy.acceptPreviousCode) return auth.sends.length <= 2 ? auth.sends : auth.sends.slice(-2);

@@ -53,7 +53,10 @@ function begunAt(auth: Authentication, now: number, policy: Policy): Authenticat
   return { ...auth, createdAt: now, lastSendAt: now, expiresAt, keepUntil: expiresAt + milliseconds(policy.tombstone) };
 }
 
-/** Decides a create on the record stored under its id. `fresh`: the authentication to create, for which `replaces` makes room. */
+/**
+ * Decides a create on the record stored under its id. `fresh`: the authentication to create, for which `replaces` makes
+ * room.
+ */
 export function decideCreate(
   stored: Authentication | undefined,
   fresh: Authentication,
@@ -65,8 +68,8 @@ export function decideCreate(
 }
 
 /**
- * "One created `rate_limited` or `spam_detected` never has a code, and stays until `expires_at` only"
- * (docs/contract.md#refused-records).
+ * "An authentication created as `rate_limited` or `spam_detected` never has a code, and is stored until `expires_at`
+ * only" (docs/contract.md#refused-records).
  */
 export function refusedAuthentication(fresh: Authentication, status: AuthenticationStatus, decisions: readonly Decision[]): Authentication {
   return decisions.reduce(withDecision, { ...fresh, status, keepUntil: fresh.expiresAt });

@@ -51,8 +51,8 @@ function isOver({ sends, outbox }: Authentication, { attempt, status }: Pick<Out
 }
 
 /**
- * "the events of one send are told in their order" (docs/contract.md#callback-order): the first event of each send that
- * is neither delivered nor given up.
+ * "the events of one send are reported in their order" (docs/contract.md#callback-order): the first event of each send
+ * that is neither delivered nor given up.
  */
 function heads({ outbox }: Authentication): readonly OutboxEvent[] {
   const waiting = outbox.filter(({ dead }) => dead === undefined);

@@ -35,7 +35,10 @@ export interface RegisteredText {
 /** The configured text of messages. */
 export interface MessageTemplate {
   readonly text: MessageText;
-  /** Chooses the language of the text, if the request asks for none that it has. Default: the language most spoken in the number's country. */
+  /**
+   * Chooses the language of the text, if the request asks for none that it has. Default: the language most spoken in
+   * the number's country.
+   */
   readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
   /** Domain of the last line `@domain #code` (WebOTP, iOS autofill) on WEB and IOS. Absent: no such line. */
   readonly domain?: string | undefined;
@@ -186,7 +189,7 @@ export function segmentCount(text: string): number {
 }
 
 /**
- * "a text that would cost a second segment is a configuration fault, not a surprise" (docs/contract.md#one-segment).
+ * "a text that would cost a second segment is a configuration error, not a surprise" (docs/contract.md#one-segment).
  * Returns what is wrong with a template for codes of `codeLength` digits, with the path of the invalid text.
  */
 export function templateFault(template: MessageTemplate, codeLength: number): string | undefined {

@@ -4,7 +4,7 @@ import type { LineType } from "../contract/lookup.js";
 /** A number, parsed once per request. */
 export interface PhoneNumber {
   /**
-   * "The canonical E.164 form is what limits, lists, `testNumbers`, sender, lookup, answers and callbacks see"
+   * "The canonical E.164 form is what limits, lists, `testNumbers`, sender, lookup, responses and callbacks see"
    * (docs/contract.md#canonical-form).
    */
   readonly number: string;
@@ -117,7 +117,7 @@ export const destinationFaults = ["unsupported_region", "invalid_line", "blocked
 export type DestinationFault = (typeof destinationFaults)[number];
 
 /**
- * "Policy faults answer 400 … country not allowed → `unsupported_region` … line type … → `invalid_line`, block list →
+ * "Policy errors return 400 … country not allowed → `unsupported_region` … line type … → `invalid_line`, block list →
  * `blocked_number`" (docs/contract.md#destinations). Test numbers are only ever blocked.
  */
 export function destinationFault(phone: PhoneNumber, rules: DestinationRules): DestinationFault | undefined {

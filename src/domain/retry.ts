@@ -31,7 +31,7 @@ export function retryResult(auth: Authentication, status: RetryStatus, policy: P
 /**
  * "The first row that holds: unknown → 400 · expired → `expired_auth` · validated → `already_validated` · created
  * `rate_limited`, checks or retries used up → `rate_limited` · nothing sent → `no_attempt` · cool-down not over →
- * `denied` · a cap or a spam rule refuses → `rate_limited` · no route takes the message → `denied` · else `approved`"
+ * `denied` · a cap or a spam rule blocks it → `rate_limited` · no route takes the message → `denied` · else `approved`"
  * (docs/contract.md#retry-order). This function decides what depends on the record alone. `approved`: next, the caps
  * and then the carrier are asked.
  */

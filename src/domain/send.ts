@@ -27,7 +27,7 @@ const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "u
 
 /**
  * Settles a send on the current record; returns `undefined` if there is nothing to write. "Rejected: that code is dead,
- * earlier ones live on, `remaining_retry` is not used up, the cool-down starts again … Unknown counts as sent"
+ * earlier ones stay live, `remaining_retry` is not used up, the cool-down starts again … Unknown counts as sent"
  * (docs/contract.md#send-outcome). The cool-down started with the send; `retries` is given back. "an accepted send
  * writes nothing more, unless there is an event to deliver" (docs/contract.md#round-trips), or it ends older codes
  * (`acceptPreviousCode: false`).

@@ -5,7 +5,7 @@ export interface Switched {
   readonly mode: RuleMode;
 }
 
-/** "A cell refuses a message when open ≥ seed + k × verified" (docs/contract.md#open). */
+/** "A cell blocks a message when open ≥ seed + k × verified" (docs/contract.md#open). */
 export interface Credit extends Switched {
   /** Messages that may be open before anyone has verified. */
   readonly seed: number;
@@ -36,7 +36,7 @@ export interface SpamPolicy {
   /** By ip; IPv6 by /64. */
   readonly address: Credit;
   /**
-   * While a country's alarm is on (open + refused within the hour > `base` + `factor` × the week's usual open share ×
+   * While a country's alarm is on (open + blocked within the hour > `base` + `factor` × the week's usual open share ×
    * verified): blocks requests from an IPv4 /16 or IPv6 /32 without a verification in that country within 7 days.
    */
   readonly strangeNetwork: Switched & { readonly base: number; readonly factor: number };

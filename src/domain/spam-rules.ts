@@ -209,7 +209,7 @@ export function isAgainst({ threshold, counts, provenAt }: SpamCharge, held: num
 }
 
 /**
- * Whether a rule is waived because of the verifications in its sum: "does not refuse where ≥ 100 verified"
+ * Whether a rule is waived because of the verifications in its sum: "does not block if ≥ 100 verified"
  * (docs/contract.md#spam-country).
  */
 export function provesItself({ provenAt, counts }: SpamCharge, held: number): boolean {
@@ -361,7 +361,7 @@ export interface CountryCounts {
 }
 
 /**
- * "only while a country's alarm is on (open + refused within the hour > 20 + 2 × the week's usual open share ×
+ * "only while a country's alarm is on (open + blocked within the hour > 20 + 2 × the week's usual open share ×
  * verified)" (docs/contract.md#spam-strange-network).
  */
 export function raisedAlarm({ hour, week }: CountryCounts, { base, factor }: SpamPolicy["strangeNetwork"]): { value: number; threshold: number } | undefined {

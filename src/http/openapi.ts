@@ -44,7 +44,7 @@ function parametersOf(route: Route): Json[] {
       name: "Idempotency-Key",
       in: "header",
       required: false,
-      description: "The same key and body answer the same result without a second message or a second count.",
+      description: "The same key and body return the same result without a second message or a second count.",
       schema: { type: "string", minLength: 1, maxLength: 255 },
     });
   }

@@ -29,8 +29,8 @@ export interface HandedOver {
 
 /**
  * Hands a message to the carrier and settles its outcome. The message was written before; returns the record after it.
- * "create and retry answer after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time). "Once a
- * message may have been handed over, no store fault turns the answer into an error"
+ * "create and retry respond after the carrier's outcome or `sendTimeout`" (docs/contract.md#answer-time). "Once a
+ * message may have been handed over, no store failure turns the response into an error"
  * (docs/contract.md#no-error-after-hand-over).
  */
 export async function handOver(messages: Messages, account: Account, deadline: StoreDeadline, commit: MessageCommit): Promise<HandedOver> {
@@ -191,8 +191,8 @@ async function pretend({ clock, settings }: Messages, { outcome = "accepted" }: 
 }
 
 /**
- * "accepted, rejected (known not to have been sent), unknown (timeout, crash; a sender that throws or answers nonsense,
- * unless it says rejected)" (docs/contract.md#send-outcome).
+ * "accepted, rejected (known not to have been sent), unknown (timeout, crash; a sender that throws or returns an
+ * invalid result, unless it reports a rejection)" (docs/contract.md#send-outcome).
  */
 async function send(parts: Messages, message: SmsMessage, now: number): Promise<SentReport> {
   const { sender, clock, monitor, settings } = parts;

@@ -10,7 +10,7 @@ import type { Messages } from "./messages.js";
 
 /**
  * Takes a commit back in the background if its response was lost or late, whether it landed, lands later or never does:
- * "no send that never was may cost a retry or push a live code out" (docs/contract.md#take-back).
+ * "a send that never happened must not cost a retry or push a live code out" (docs/contract.md#take-back).
  */
 export function rollBack(messages: Messages, commit: MessageCommit, token = messages.keyring.newToken()): void {
   const { clock, inBackground, monitor } = messages;

@@ -17,7 +17,7 @@ import { askAboutCreate, asksOthers } from "./outside.js";
 import { refuseCreate } from "./refusals.js";
 
 /**
- * "Create: faults (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our
+ * "Create: errors (400) first, then the caller's spam rules → `spam_detected`, then caps → `rate_limited`, then our
  * spam rules → `spam_detected`, else the code is sent and the status is `pending`" (docs/contract.md#create-order).
  * "The three outcomes all make an authentication with an id and `expires_at`" (docs/contract.md#create-outcomes).
  */

@@ -9,7 +9,7 @@ import { type Explanation, explanationOf } from "./explain.js";
 export type HistoryEntry = Explanation;
 
 /**
- * "Every decision … can be asked for by authentication id or by number (`explain`, `history`)"
+ * "Every decision … can be queried by authentication id or by number (`explain`, `history`)"
  * (docs/contract.md#explain): newest first, blocked ones included, from the number's windows
  * (docs/contract.md#history). Ended records are omitted.
  */

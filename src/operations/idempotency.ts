@@ -26,8 +26,8 @@ export interface KeyedCreate {
 }
 
 /**
- * "An idempotency key makes the id of the authentication … and a create with a key is the same one commit: whoever is
- * done sends, a twin or a repeat finds the record and answers what is stored" (docs/contract.md#keyed-id).
+ * "An idempotency key makes the id of the authentication … and a create with a key is the same one commit: the first
+ * to commit sends; a duplicate or a repeat finds the record and returns what is stored" (docs/contract.md#keyed-id).
  */
 export function keyedCreate({ keyring, records }: Context, { customer }: Account, request: CreateAuthenticationRequest, key: string): KeyedCreate {
   const [id, ...others] = keyring.idsFor(customer, key) as [string, ...string[]];
@@ -61,7 +61,10 @@ export interface KeyedStart {
 /** How long a marked repeat of a start returns the first one's result: two timeouts of an SDK, and its waits. */
 const repeatTime = 130_000;
 
-/** "Under one `idempotencyKey`, `start` returns the same result without a second message" (docs/contract.md#repeated-starts). */
+/**
+ * "Under one `idempotencyKey`, `start` returns the same result without a second message"
+ * (docs/contract.md#repeated-starts).
+ */
 export function keyedStart({ keyring }: Context, request: StartRequest, { idempotencyKey, repeat }: VerificationOptions): KeyedStart | undefined {
   const name = idempotencyKey ?? repeat?.request;
   if (name === undefined) return undefined;
@@ -89,7 +92,7 @@ export interface KeyedCheck {
 }
 
 /**
- * "the same key and body answer the same result without … a second count" (docs/contract.md#idempotency). Results that
+ * "the same key and body return the same result without … a second count" (docs/contract.md#idempotency). Results that
  * count nothing are decided again.
  */
 export function keyedCheck(

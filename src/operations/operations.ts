@@ -35,7 +35,7 @@ import { cancel, checkVerification, get, start } from "./verifications.js";
 
 export interface CallOptions {
   /**
-   * 1 to 255 printable ASCII characters: "the same key and body answer the same result without a second message or a
+   * 1 to 255 printable ASCII characters: "the same key and body return the same result without a second message or a
    * second count" (docs/contract.md#idempotency). Read by create and check.
    */
   readonly idempotencyKey?: string | undefined;

@@ -39,8 +39,8 @@ export async function refuseCreate(context: Context, account: Account, refused: 
 }
 
 /**
- * "A refusal writes nothing and consumes nothing" (docs/contract.md#refusal-consumes-nothing). The rule that blocked a
- * retry is noted in the record in the background.
+ * "A rejection writes nothing and consumes nothing" (docs/contract.md#refusal-consumes-nothing). The rule that blocked
+ * a retry is noted in the record in the background.
  */
 export function refuseRetry(context: Context, auth: Authentication, fired: readonly Decision[]): void {
   const { inBackground, monitor, records } = context;

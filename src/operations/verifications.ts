@@ -171,7 +171,7 @@ export async function checkVerification(
   return latest === undefined || latest.id === cached?.id ? first : checkOne(latest.id, number);
 }
 
-/** Ends an open verification: "its codes die, an event reports it" (docs/contract.md#cancel). */
+/** Ends an open verification: "its codes stop working, an event reports it" (docs/contract.md#cancel). */
 export async function cancel(
   context: Context,
   account: Account,
@@ -266,7 +266,7 @@ function slotsOf({ keyring }: Context, { customer }: Account, scope = "default",
   return keyring.slotsFor(customer, `${scope}\0${number}`) as unknown as Slots;
 }
 
-/** "another length than the policy's … where the guess budget allows it" (docs/contract.md#code-length). */
+/** "another length than the policy's … if the guess budget allows it" (docs/contract.md#code-length). */
 function requireLength(policy: Policy, codeLength = policy.codeLength): void {
   const fault = codeLength < policy.codeLength ? guessBudgetFault({ ...policy, codeLength }) : undefined;
   if (fault !== undefined) throw new VerifierError("bad_request", `code_length ${codeLength} is not allowed: ${fault}.`);

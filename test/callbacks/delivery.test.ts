@@ -73,7 +73,7 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
     expect(hook.received).toEqual([]);
   });
 
-  it("signed after Standard Webhooks, verified by the package of that name and by our own", async () => {
+  it("signed according to Standard Webhooks, verified by the package of that name and by our own", async () => {
     const set = withHook();
     const { authentication_uuid } = await set.create();
     await expect.poll(() => hook.received.length).toBe(1);

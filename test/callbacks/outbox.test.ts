@@ -159,7 +159,7 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
   });
 });
 
-describe("the events of one send are told in their order, and none after a final one", () => {
+describe("the events of one send are reported in their order, and none after a final one", () => {
   /** A verifier that takes receipts at the URL of each message. */
   const withReceipts = (callbacks: Callbacks = {}, store: Store = memoryStore({ name: randomUUID() })) => {
     let receipt: Receipt = { status: "delivered" };

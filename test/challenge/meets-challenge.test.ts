@@ -14,7 +14,7 @@ function setUp(verify?: Challenge["verify"]) {
   return { clock, log, meets: (proof?: string, ip?: string) => meetsChallenge({ settings, clock, logger: log }, proof, ip) };
 }
 
-describe("A wrong or late proof is no fault: the rules simply stand", () => {
+describe("A wrong or late proof is not an error: the rules simply apply", () => {
   it("without a challenge, or without a proof, nothing is asked and nothing is met", async () => {
     let asked = 0;
     expect(await setUp().meets("a proof")).toBe(false);

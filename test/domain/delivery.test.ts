@@ -112,7 +112,7 @@ describe("the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h wit
   });
 });
 
-describe("the events of one send are told in their order, and none after a final one (docs/contract.md#callback-order)", () => {
+describe("the events of one send are reported in their order, and none after a final one (docs/contract.md#callback-order)", () => {
   it("of one send only the first event that is not delivered is due; other sends' do not wait for it", () => {
     const auth = told([1, "submitted"], [1, "delivered"], [2, "submitted"]);
     expect(dueEvent(auth, t)?.sequence).toBe(1);
@@ -189,7 +189,7 @@ describe("a late worker", () => {
   });
 });
 
-describe("what is given up is kept visible", () => {
+describe("what is given up stays visible", () => {
   it("and can be put back on its way, from the first rung", () => {
     const given = tried(tried(told([1, "submitted"]), { status: 500 }), { status: 410 });
     expect(redelivered(given, 1, t + day)?.outbox).toEqual([{ attempt: 1, status: "submitted", sequence: 1, at: t, tries: 0, nextAt: t + day }]);

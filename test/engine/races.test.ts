@@ -174,7 +174,7 @@ describe("every rule holds under a thousand racers", () => {
     }
   });
 
-  it("after 32 lost races it answers 503", async () => {
+  it("after 32 lost races the response is 503", async () => {
     const set = setUp();
     const { authentication_uuid } = await set.create();
     const record = (await set.store.find(set.customer, authentication_uuid)) as StoredRecord;

@@ -217,7 +217,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     expect((await set.check(authentication_uuid, set.box.code())).status, "the rejection was stored").toBe("without_attempt");
   });
 
-  it("Once a message may have been handed over, no store fault turns the answer into an error", async () => {
+  it("Once a message may have been handed over, no store failure turns the response into an error", async () => {
     const set = setUp({ policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
     set.box.answer = async () => {
       mend = fail(set.store, "commit", "rejects");

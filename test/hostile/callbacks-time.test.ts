@@ -171,7 +171,7 @@ describe("the events of one send", () => {
       await one.verifier.flush();
       clock.advance(15_000);
     }
-    // "delivered at least once"; "the events of one send are told in their order"
+    // "delivered at least once"; "the events of one send are reported in their order"
     expect(one.hook.story(id).slice(2)).toEqual(["1:submitted", "1:in_transit", "1:delivered"]);
     const sequences = one.hook.posted.slice(2).map(({ event }) => event.data.sequence);
     expect(sequences).toEqual([...sequences].sort((x, y) => x - y));

@@ -406,7 +406,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         await refused(() => check("not-a-uuid", "123456"), 400, "bad_request", "invalid_auth_uuid");
       });
 
-      test("Idempotency-Key: the same key and body answer the same result without a second message; another body under the key is bad_request", async () => {
+      test("Idempotency-Key: the same key and body return the same result without a second message; another body under the key is bad_request", async () => {
         const headers = keyed({ ...json, "idempotency-key": crypto.randomUUID() });
         const body = createBody();
         const first = handled(await post("/v1/authentication", body, headers));

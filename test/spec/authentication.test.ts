@@ -105,7 +105,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect((await check(authentication_uuid, box.code())).status).toBe("without_attempt");
   });
 
-  it("create and retry answer after the carrier's outcome or `sendTimeout` (5 s), and the sender is told", async () => {
+  it("create and retry respond after the carrier's outcome or `sendTimeout` (5 s), and the sender is told", async () => {
     const { create, check, box, clock } = setUp();
     let aborted = false;
     box.answer = (_message, signal) => new Promise(() => signal.addEventListener("abort", () => (aborted = true)));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { faultOf, inbox, numberOf, setUp } from "../support/verifier.js";
 
 describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
-  it("the same key and body answer the same result without a second message", async () => {
+  it("the same key and body return the same result without a second message", async () => {
     const { create, box, clock } = setUp();
     const first = await create({}, { idempotencyKey: "k1" });
     clock.advance(5000);
@@ -100,7 +100,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
 });
 
 describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
-  it("the same key and body answer the same result without a second count", async () => {
+  it("the same key and body return the same result without a second count", async () => {
     const { create, check, wrong, box } = setUp();
     const { authentication_uuid } = await create();
     for (let replay = 0; replay < 20; replay++) expect((await check(authentication_uuid, wrong(), { idempotencyKey: "w" })).status).toBe("invalid");

@@ -157,7 +157,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect(await createMany(set, 6, () => ({}))).toEqual(pendingThenLimited(5));
   });
 
-  it("every decision is recorded with rule, value and threshold and can be asked for by authentication id (`explain`)", async () => {
+  it("every decision is recorded with rule, value and threshold and can be queried by authentication id (`explain`)", async () => {
     const set = setUp();
     await createMany(set, 5, () => ({}));
     const { authentication_uuid } = await set.create();
@@ -235,7 +235,7 @@ describe("the caller's own spam rules (docs/contract.md#own-rules)", () => {
   });
 });
 
-describe("Policy faults answer 400, nothing sent, nothing charged (docs/contract.md#destinations)", () => {
+describe("Policy errors return 400, nothing sent, nothing charged (docs/contract.md#destinations)", () => {
   it.each([
     ["country not allowed", "unsupported_region", "+447400123456", { countries: ["FR"] }],
     ["calling code is not country (Guernsey)", "unsupported_region", "+447911123456", { countries: ["GB"] }],

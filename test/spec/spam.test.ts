@@ -122,7 +122,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
   });
 
-  it("country | seed 30; does not refuse where ≥ 100 verified in 24 h (docs/contract.md#spam-country)", async () => {
+  it("country | seed 30; does not block if ≥ 100 verified in 24 h (docs/contract.md#spam-country)", async () => {
     const set = setUpSpam(only("country"));
     expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
     expect(await set.send((abroad.GB as (index: number) => string)(1)), "another country").toBe("pending");

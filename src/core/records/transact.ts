@@ -28,7 +28,7 @@ export interface Outcome<R> {
   readonly refused?: RefusedClaim;
 }
 
-/** "after 32 lost races it answers 503" (docs/contract.md#one-loop). */
+/** "after 32 lost races the response is 503" (docs/contract.md#one-loop). */
 const maxRaces = 32;
 
 /** How often the record is read again after a claim is rejected. */
