@@ -107,9 +107,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
     for (;;) {
       signal?.throwIfAborted();
       const ending = new AbortController();
-      const end = () => ending.abort();
-      const timer = setTimeout(end, timeout * 1000);
-      signal?.addEventListener("abort", end);
+      const end = wake(timeout, signal, () => ending.abort());
       let failed: FaultError | TransportError;
       try {
         // The global `fetch` is read on each call, so that tools can replace it later.
@@ -138,28 +136,21 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         failed =
           status >= 400 && body.doc_url && typeof body.code === "string"
             ? new FaultError(body as Fault, status, retry_after)
-            : new TransportError(
-                "bad_answer",
-                `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is no answer of ours: is baseUrl right?`,
-                { status, retry_after },
-              );
+            : new TransportError("bad_answer", `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is not ours: is baseUrl right?`, {
+                status,
+                retry_after,
+              });
       } catch (cause) {
         signal?.throwIfAborted();
         failed = ending.signal.aborted
           ? new TransportError("timeout", `no whole answer in ${timeout} s`, { cause })
           : new TransportError("network", "no connection, or it broke", { cause });
       } finally {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", end);
+        end();
       }
       const { status = 502, retry_after = 0.25 } = failed;
       if (!left-- || status < 502 || status > 504 || retry_after > 5) throw failed;
-      await new Promise((resolve) => {
-        const over = new AbortController();
-        const go = () => resolve(over.abort());
-        setTimeout(go, retry_after * 1000);
-        signal?.addEventListener("abort", go, over);
-      });
+      await new Promise<void>((resolve) => wake(retry_after, signal, resolve));
     }
   }
 
@@ -169,6 +160,18 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
     check: (request, options) => call("check", retries, request, options),
     lookup: async ({ phone_number }, options) => call(`lookup/${encodeURIComponent(phone_number)}`, retries, undefined, options),
   };
+}
+
+/** Calls `go` after these seconds, when the signal aborts, or when the function returned is called: whichever is first. */
+function wake(seconds: number, signal: AbortSignal | undefined, go: () => void): () => void {
+  const end = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+    go();
+  };
+  const timer = setTimeout(end, seconds * 1000);
+  signal?.addEventListener("abort", end);
+  return end;
 }
 
 /** @throws TypeError unless the value is text of this form. The error omits the value, which may be a key. */
