@@ -1,9 +1,11 @@
 import { storeContract } from "../../src/testing/store-contract.js";
 
-/** The contract of stores with 50 racers: for every client and library. */
-export const sentences = storeContract({ racers: 50 });
+const all = storeContract({ racers: 50 });
 
-/** The races with so many, too: who races meets at the server, so one client of it is enough. */
-export function withRacers(many: number): typeof sentences {
-  return [...sentences, ...storeContract({ racers: many }).filter(({ name }) => !sentences.some((sentence) => sentence.name === name))];
+/** The contract of stores for a further client of a server: without what takes longest, a thousand claims one after another that the server alone counts. */
+export const sentences = all.filter(({ name }) => name !== "window: a limit of 1,000 is exact");
+
+/** All of it, and the races with so many, too: who races meets at the server, so one client of it is enough. */
+export function withRacers(many: number): typeof all {
+  return [...all, ...storeContract({ racers: many }).filter(({ name }) => !all.some((sentence) => sentence.name === name))];
 }
