@@ -24,28 +24,49 @@ export type NewAuthentication = Pick<
   | "starts"
 >;
 
-/** An authentication before its first send. */
+/**
+ * An authentication before its first send. Every field is named, in one literal: a copy that gets fields added costs V8
+ * ten times as much, and each step of a message copies it.
+ */
 export function newAuthentication(fields: NewAuthentication, now: number, policy: Policy): Authentication {
-  const blank: Authentication = {
-    ...fields,
-    createdAt: 0,
-    expiresAt: 0,
-    keepUntil: 0,
+  const expiresAt = now + milliseconds(policy.lifetime);
+  return {
+    customer: fields.customer,
+    id: fields.id,
+    number: fields.number,
+    sealed: fields.sealed,
+    country: fields.country,
+    createdAt: now,
+    expiresAt,
+    keepUntil: expiresAt + milliseconds(policy.tombstone),
+    endsAt: undefined,
     status: "pending",
     attempts: 0,
     sent: 0,
     retries: 0,
-    lastSendAt: 0,
+    lastSendAt: now,
     wrongChecks: 0,
     validated: false,
     sends: [],
-    checks: [],
-    keptIds: [],
-    events: 0,
+    decisions: fields.decisions,
+    deviceType: fields.deviceType,
+    appRealm: fields.appRealm,
+    callbackUrl: fields.callbackUrl,
+    callbackForm: fields.callbackForm,
+    correlationId: fields.correlationId,
+    settleBy: undefined,
     outbox: [],
+    events: 0,
+    origin: fields.origin,
     uncounted: 0,
+    request: fields.request,
+    checks: [],
+    starts: fields.starts,
+    canceled: undefined,
+    locale: fields.locale,
+    codeLength: fields.codeLength,
+    keptIds: [],
   };
-  return begunAt(blank, now, policy);
 }
 
 function begunAt(auth: Authentication, now: number, policy: Policy): Authentication {

@@ -117,26 +117,25 @@ function toCommit(
   { keyring, proven, settings }: Messages,
   policy: Policy,
   isNew: boolean,
-  { ip, deviceId, proof, ...outside }: Outside,
+  { ip, deviceId, proof, safe: isSafe, decided }: Outside,
   held: Held | undefined,
   before: Authentication,
   planned: PlannedMessage,
   moment: Moment,
   exempt: Exemptions,
 ): MessageCommit {
-  const safe = outside.safe || before.origin?.s === 1;
+  const safe = isSafe || before.origin?.s === 1;
   const { next } = planned;
   // Its cells do not count this message, but do count the earlier ones.
   const message = safe && !isNew ? { ...planned, next: { ...next, uncounted: next.uncounted + 1 } } : planned;
   const isCapped = !isTestNumber(settings, next.number);
-  const caps = isCapped ? capCharges({ ...next, attempt: next.attempts, deviceId, ip }, policy, moment, keyring.pseudonym) : [];
+  const { customer, id, number, createdAt, attempts: attempt } = next;
+  const caps = isCapped ? capCharges({ customer, id, number, createdAt, attempt, deviceId, ip }, policy, moment, keyring.pseudonym) : [];
   const { spam } = policy;
   const waived = { ...exempt, all: exempt.all || proof };
   const isProven = (sum: string) => proven.get(sum) === true;
   const rules =
-    safe || weighsNothing(spam, settings.ownCells)
-      ? []
-      : spamCharges(next, spam, settings.ownCells, waived, outside.decided, moment, keyring.pseudonym, isProven);
+    safe || weighsNothing(spam, settings.ownCells) ? [] : spamCharges(next, spam, settings.ownCells, waived, decided, moment, keyring.pseudonym, isProven);
   return {
     token: keyring.newToken(),
     held,

@@ -50,16 +50,17 @@ export async function begin(
   deadline: StoreDeadline,
   request: StartRequest,
   phone: PhoneNumber,
-  { id, at, replaces, ...more }: Beginning,
+  { id, at, replaces, request: fingerprint, starts }: Beginning,
 ): Promise<Authentication> {
   const { clock, keyring } = context;
   const { customer, policy } = account;
   const outside = await askAboutCreate(context, account, deadline, request, phone, id);
   const fresh = newAuthentication(
     {
-      ...more,
       customer,
       id,
+      request: fingerprint,
+      starts,
       number: phone.number,
       sealed: keyring.encryptNumber(id, phone.number),
       country: phone.country,
