@@ -49,7 +49,8 @@ export interface VerificationOptions {
   readonly usedUp?: "anew" | "wait" | undefined;
   /**
    * For clients that repeat a request after a lost response without an idempotency key, but mark the repeat. `request`
-   * identifies the request, for example its body. A repeat within 130 seconds returns the result of the first.
+   * identifies the request, for example its body. A repeated start within 130 seconds returns the result of the first;
+   * a repeated check does so while the verification is stored.
    */
   readonly repeat?: { readonly request: string; readonly isRepeat: boolean } | undefined;
 }

@@ -23,7 +23,7 @@ export interface Keyring {
    * (docs/contract.md#keyed-id): the id under each secret. The order does not depend on the order of the secrets.
    */
   idsFor(customer: string, name: string): readonly string[];
-  /** The slot of a name under each secret, in the order of `idsFor` (docs/contract.md#slot). */
+  /** The slot of a name under the pepper, or else under each secret, in the order of `idsFor` (docs/contract.md#slot). */
   slotsFor(customer: string, name: string): readonly string[];
   /** Returns a new id in a slot. */
   newIdIn(slot: string): string;
@@ -74,7 +74,7 @@ export function createKeyring(secrets: readonly string[], pepper?: string): Keyr
     },
     fingerprints: (purpose, text) => keys.map((key) => keyed(key, purpose, text)),
     idsFor: (customer, name) => namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
-    slotsFor: (customer, name) => namingKeys.map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
+    slotsFor: (customer, name) => (pepper === undefined ? namingKeys : [windowKey]).map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
     newIdIn(slot) {
       const last = random(4, (bytes, from) => bytes.readUInt32BE(from));
       return slot.slice(0, -8) + (last || 1).toString(16).padStart(8, "0");

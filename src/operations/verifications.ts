@@ -261,7 +261,7 @@ function isRejected({ sends }: Authentication, attempt: number): boolean {
 
 type Slots = readonly [string, ...string[]];
 
-/** "the slot's id is a keyed hash of customer, scope and number" (docs/contract.md#slot), under each secret. */
+/** "the slot's id is a keyed hash of customer, scope and number, under `pepper`" (docs/contract.md#slot). */
 function slotsOf({ keyring }: Context, { customer }: Account, scope = "default", number: string): Slots {
   return keyring.slotsFor(customer, `${scope}\0${number}`) as unknown as Slots;
 }

@@ -521,3 +521,12 @@ it("secrets in another order, or one more during rotation: the open verification
     expect(await after.check("000000")).toMatchObject({ status: "invalid" });
   }
 });
+
+it("with a pepper, a rotation of the secret disturbs no verification, whatever a process knows of it (docs/contract.md#slot)", async () => {
+  const [old, next] = ["qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6", "Zk3PmW8xQv5LrT1nBy7CjFh2GdS9aEu4"] as const;
+  const pepper = "Pm4XzQ8vLk2WnR6tBy9CjFh3GdS7aEu5";
+  const before = byNumber({ secret: old, pepper } as Options);
+  const { authentication_uuid } = await before.start();
+  for (const secret of [[old, next], [next, old], next] as const)
+    expect(await before.another({ secret, pepper } as Options).start()).toMatchObject({ status: "denied", authentication_uuid });
+});
