@@ -22,7 +22,8 @@ interface RequestBody {
   read(limit: number): Promise<HttpBody>;
   /**
    * Call it once the response is known: up to 1 MiB of the rest is read and discarded, so that the next request on the
-   * connection is not lost. Returns whether there may be more: the connection must close then.
+   * connection is not lost. Returns whether more was announced: the connection must close then. Of a body without a
+   * length, which may still be coming, the platform would lose the response if it closed at once.
    */
   stop(): boolean;
 }
@@ -53,7 +54,7 @@ function bodyOf(handler: HttpHandler, request: Request): RequestBody {
       }
       if (reader === undefined || isRead) return false;
       void discard(reader).catch(() => undefined);
-      return request.headers.has("transfer-encoding") || Number(request.headers.get("content-length")) > restLimit;
+      return Number(request.headers.get("content-length")) > restLimit;
     },
   };
 }

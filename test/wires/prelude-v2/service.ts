@@ -1,35 +1,22 @@
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import Prelude from "@prelude.so/sdk";
 import type * as z from "zod";
-import { nodeHandler } from "../../../adapters/http/node.js";
 import type { HttpHandler } from "../../../src/http/message.js";
 import { type PreludeV2Options, preludeV2 } from "../../../src/wires/prelude-v2/index.js";
 import { CheckResponse, CreateResponse, ErrorResponse, LookupResponse, NotedResponse } from "../../../src/wires/prelude-v2/responses.js";
 import { numberOf, setUp } from "../../support/verifier.js";
-
-export interface Listening {
-  readonly url: string;
-  close(): Promise<void>;
-}
+import { type Listening, listening, type Mount, mounts } from "../listen.js";
 
 export async function listen(listener: RequestListener): Promise<Listening> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return listening(createServer(listener));
 }
 
 interface ServiceOptions {
   readonly verifier?: Parameters<typeof setUp>[0];
   readonly wire?: PreludeV2Options;
   readonly basePath?: string;
+  /** Default: node:http. */
+  readonly mount?: Mount;
 }
 
 const responses: readonly (readonly [path: RegExp, schema: z.ZodType])[] = [
@@ -52,14 +39,12 @@ function documented(handler: HttpHandler): HttpHandler {
   };
 }
 
-/** The wire on a node:http server, on a verifier of its own, with the vendor's client and raw requests. */
-export async function serve({ verifier: options, wire, basePath = "" }: ServiceOptions = {}) {
+/** The wire, mounted in a server, on a verifier of its own, with the vendor's client and raw requests. */
+export async function serve({ verifier: options, wire, basePath = "", mount = mounts[0]?.[1] as Mount }: ServiceOptions = {}) {
   const made = setUp(options);
-  const handle = nodeHandler(documented(preludeV2(made.verifier, wire)), { basePath });
   const seen: { readonly method: string; readonly path: string; readonly tries: string | undefined }[] = [];
-  const server = await listen((request, response) => {
-    seen.push({ method: request.method ?? "", path: request.url ?? "", tries: request.headers["x-stainless-retry-count"] as string | undefined });
-    handle(request, response);
+  const server = await mount(documented(preludeV2(made.verifier, wire)), basePath, ({ method = "", url = "", headers }) => {
+    seen.push({ method, path: url, tries: headers["x-stainless-retry-count"] as string | undefined });
   });
   const client = (more: ConstructorParameters<typeof Prelude>[0] = {}) => new Prelude({ apiToken: made.apiKey, baseURL: server.url + basePath, ...more });
   const raw = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {

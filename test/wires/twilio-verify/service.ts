@@ -1,18 +1,18 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import twilio from "twilio";
 import type * as z from "zod";
-import { nodeHandler } from "../../../adapters/http/node.js";
 import { generateApiKey } from "../../../src/access/accounts.js";
 import type { HttpHandler } from "../../../src/http/message.js";
 import { type TwilioVerifyOptions, twilioVerify } from "../../../src/wires/twilio-verify/index.js";
 import { ErrorResponse, Service, ServiceList, Verification, VerificationCheck } from "../../../src/wires/twilio-verify/responses.js";
 import { setUp } from "../../support/verifier.js";
+import { type Mount, mounts } from "../listen.js";
 
 interface ServiceOptions {
   readonly verifier?: Parameters<typeof setUp>[0];
   readonly wire?: TwilioVerifyOptions;
   readonly basePath?: string;
+  /** Default: node:http. */
+  readonly mount?: Mount;
 }
 
 const responses: readonly (readonly [path: RegExp, schema: z.ZodType])[] = [
@@ -37,19 +37,14 @@ function documented(handler: HttpHandler): HttpHandler {
   };
 }
 
-/** The wire on a node:http server, on a verifier of its own, with the vendor's client and raw requests. */
-export async function serve({ verifier: options, wire, basePath = "" }: ServiceOptions = {}) {
+/** The wire, mounted in a server, on a verifier of its own, with the vendor's client and raw requests. */
+export async function serve({ verifier: options, wire, basePath = "", mount = mounts[0]?.[1] as Mount }: ServiceOptions = {}) {
   const customer = crypto.randomUUID();
   const { key } = generateApiKey();
   const made = setUp({ customers: [{ customer_uuid: customer, keys: [key] }], ...options });
-  const handle = nodeHandler(documented(twilioVerify(made.verifier, wire)), { basePath });
   const seen: string[] = [];
-  const server = createServer((request, response) => {
-    seen.push(`${request.method} ${request.url}`);
-    handle(request, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${basePath}`;
+  const server = await mount(documented(twilioVerify(made.verifier, wire)), basePath, (request) => void seen.push(`${request.method} ${request.url}`));
+  const url = server.url + basePath;
   const sids = { account: `AC${hexOf(customer)}`, service: `VA${hexOf(customer)}` };
 
   const clientOf = (user: string, password: string, more: NonNullable<Parameters<typeof twilio>[2]> = {}) => {
@@ -73,12 +68,7 @@ export async function serve({ verifier: options, wire, basePath = "" }: ServiceO
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: JSON.parse(text) as Record<string, unknown> };
   };
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
-  return { ...made, customer, key, url, sids, seen, clientOf, client, verify, raw, close };
+  return { ...made, customer, key, url, sids, seen, clientOf, client, verify, raw, close: server.close };
 }
 
 export type TwilioService = Awaited<ReturnType<typeof serve>>;
