@@ -59,7 +59,8 @@ describe("what npm pack packs, in a clone with a demo's command and leavings of 
     expect(files).not.toContain("dist/gone.js");
     expect(
       files.filter(
-        (file) => !/^(dist|docs|observability|examples\/serve)\/|^(README\.md|CHANGELOG\.md|LICENSE|llms\.txt|package\.json|openapi(-[a-z0-9-]+)?\.json)$/.test(file),
+        (file) =>
+          !/^(dist|docs|observability|examples\/serve)\/|^(README\.md|CHANGELOG\.md|LICENSE|llms\.txt|package\.json|openapi(-[a-z0-9-]+)?\.json)$/.test(file),
       ),
     ).toEqual([]);
   });

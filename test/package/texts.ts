@@ -8,7 +8,7 @@ const machine = /\n|; charset=|^default-src|\{s\}|::text|^CREATE|^INSERT|^curl|t
 export function textsOf(path: string, source: string): string[] {
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
-    if (ts.isCallExpression(node) && node.expression.getText() === "described") return visit(node.arguments[0] as ts.Node);
+    if (ts.isCallExpression(node) && node.expression.getText() === "described") return void visit(node.arguments[0] as ts.Node);
     const text = ts.isTemplateExpression(node) ? templateText(node) : ts.isStringLiteralLike(node) ? node.text : "";
     if (prose.test(text) && !machine.test(text)) found.push(text.trim());
     ts.forEachChild(node, visit);

@@ -283,10 +283,11 @@ describe.each(mounts)("over %s", (name, mount) => {
     });
 
     // In Express and Fastify, prefixes are the framework's.
-    it.skipIf(["Express", "Fastify"].includes(name))("is named in the 404 of one with another prefix", async () => {
-      const { client, target, url } = await start({ basePath: "/otp" });
-      expect((await errorOf(client({ baseURL: `${url}/sms` }).verification.create({ target: target() }))).message).toContain('{ basePath: "/sms" }');
-    });
+    if (name !== "Express" && name !== "Fastify")
+      it("is named in the 404 of one with another prefix", async () => {
+        const { client, target, url } = await start({ basePath: "/otp" });
+        expect((await errorOf(client({ baseURL: `${url}/sms` }).verification.create({ target: target() }))).message).toContain('{ basePath: "/sms" }');
+      });
 
     it("may come from the environment", async () => {
       const { apiKey, target, url } = await start();
