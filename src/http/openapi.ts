@@ -17,12 +17,31 @@ export function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
 export const jsonContent = (schema: Json): Json => ({ "application/json": { schema } });
 export const reference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
-const fault = (description: string, headers?: Json): Json => ({
-  description,
-  ...(headers !== undefined && { headers }),
-  content: jsonContent(reference("Fault")),
-});
 export const stringHeader = (description: string): Json => ({ description, schema: { type: "string" } });
+
+/** Returns what describes an error response. `schema`: the name of its body's schema. */
+export function errorsAs(schema: string): (description: string, headers?: Json) => Json {
+  const content = jsonContent(reference(schema));
+  return (description, headers) => ({ description, ...(headers !== undefined && { headers }), content });
+}
+
+const fault = errorsAs("Fault");
+
+/** The schemas of a document by name. */
+export function schemasOf(requests: Readonly<Record<string, z.ZodType>>, responses: Readonly<Record<string, z.ZodType>>): Json {
+  const all = (schemas: typeof requests, io: "input" | "output") => Object.entries(schemas).map(([name, schema]) => [name, schemaOf(schema, io)]);
+  return Object.fromEntries([...all(requests, "input"), ...all(responses, "output")]);
+}
+
+export const idempotencyKey: Json = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "The same key and body return the same result without a second message or a second count.",
+  schema: { type: "string", minLength: 1, maxLength: 255 },
+};
+
+export const license: Json = { name: "MIT", identifier: "MIT" };
 
 /** Schema names by operation, as the specification names the resources. */
 const names: Readonly<Record<Route["operation"], { readonly request: string; readonly response: string }>> = {
@@ -39,15 +58,7 @@ function parametersOf(route: Route): Json[] {
     list.push({ name: "phone_number", in: "path", required: true, schema: properties.phone_number, example: "+14155552671" });
     list.push({ name: "customer-uuid", in: "header", required: true, schema: properties.customer_uuid });
   }
-  if (route.idempotent) {
-    list.push({
-      name: "Idempotency-Key",
-      in: "header",
-      required: false,
-      description: "The same key and body return the same result without a second message or a second count.",
-      schema: { type: "string", minLength: 1, maxLength: 255 },
-    });
-  }
+  if (route.idempotent) list.push(idempotencyKey);
   return list;
 }
 
@@ -127,7 +138,7 @@ export function openApiDocument(version: string): Json {
       title: "phoneproof",
       version,
       description: `Phone-number verification by one-time SMS code. Unknown routes answer 404, wrong methods 405; fault codes that are not on a 400: ${transportFaultCodes.join(", ")}.`,
-      license: { name: "MIT", identifier: "MIT" },
+      license,
     },
     security: [{ apiKey: [] }],
     paths,

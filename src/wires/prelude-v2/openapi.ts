@@ -1,16 +1,11 @@
-import type * as z from "zod";
-import { type Json, jsonContent, reference, schemaOf, stringHeader } from "../../http/openapi.js";
+import { errorsAs, idempotencyKey, type Json, jsonContent, license, reference, schemasOf, stringHeader } from "../../http/openapi.js";
 import { CheckRequest, CreateRequest } from "./requests.js";
 import { CheckResponse, CreateResponse, ErrorResponse, LookupResponse, NotedResponse } from "./responses.js";
 
-const requests: Readonly<Record<string, z.ZodType>> = { CreateRequest, CheckRequest };
-const responses: Readonly<Record<string, z.ZodType>> = { CreateResponse, CheckResponse, LookupResponse, NotedResponse, Error: ErrorResponse };
+const requests = { CreateRequest, CheckRequest };
+const responses = { CreateResponse, CheckResponse, LookupResponse, NotedResponse, Error: ErrorResponse };
 
-const error = (description: string, headers?: Json): Json => ({
-  description,
-  ...(headers !== undefined && { headers }),
-  content: jsonContent(reference("Error")),
-});
+const error = errorsAs("Error");
 
 function operation(operationId: string, summary: string, response: string, more: Json): Json {
   return {
@@ -37,21 +32,10 @@ const tries: Json = {
   description: "0 in the first try of a request, 1 and more in its repeats, which return the result of the first.",
   schema: { type: "string" },
 };
-const idempotencyKey: Json = {
-  name: "Idempotency-Key",
-  in: "header",
-  required: false,
-  description: "The same key and body return the same result without a second message or a second count.",
-  schema: { type: "string", minLength: 1, maxLength: 255 },
-};
 const parameters = [tries, idempotencyKey];
 
 /** Returns the OpenAPI 3.1 document of this wire, generated from the schemas that parse its requests. `version`: the package's. */
 export function preludeV2Document(version: string): Json {
-  const schemas = {
-    ...Object.fromEntries(Object.entries(requests).map(([name, schema]) => [name, schemaOf(schema, "input")])),
-    ...Object.fromEntries(Object.entries(responses).map(([name, schema]) => [name, schemaOf(schema, "output")])),
-  };
   const number: Json = { name: "phone_number", in: "path", required: true, schema: { type: "string" }, example: "+14155552671" };
   return {
     openapi: "3.1.0",
@@ -59,7 +43,7 @@ export function preludeV2Document(version: string): Json {
       title: "phoneproof, Prelude Verify v2",
       version,
       description: "What phoneproof serves of the Prelude Verify v2 API. Other routes return 404 with what does their work, wrong methods 405.",
-      license: { name: "MIT", identifier: "MIT" },
+      license,
     },
     security: [{ apiKey: [] }],
     paths: {
@@ -78,6 +62,6 @@ export function preludeV2Document(version: string): Json {
       "/v2/watch/event": { post: operation("sendEvents", "Does nothing", "NotedResponse", {}) },
       "/v2/watch/feedback": { post: operation("sendFeedbacks", "Does nothing", "NotedResponse", {}) },
     },
-    components: { securitySchemes: { apiKey: { type: "http", scheme: "bearer" } }, schemas },
+    components: { securitySchemes: { apiKey: { type: "http", scheme: "bearer" } }, schemas: schemasOf(requests, responses) },
   };
 }

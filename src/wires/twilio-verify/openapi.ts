@@ -1,16 +1,11 @@
-import type * as z from "zod";
-import { type Json, jsonContent, reference, schemaOf, stringHeader } from "../../http/openapi.js";
+import { errorsAs, idempotencyKey, type Json, jsonContent, license, reference, schemasOf, stringHeader } from "../../http/openapi.js";
 import { CheckRequest, CreateRequest, ServiceRequest, UpdateRequest } from "./requests.js";
 import { ErrorResponse, Service, ServiceList, Verification, VerificationCheck } from "./responses.js";
 
-const requests: Readonly<Record<string, z.ZodType>> = { CreateRequest, UpdateRequest, CheckRequest, ServiceRequest };
-const responses: Readonly<Record<string, z.ZodType>> = { Verification, VerificationCheck, Service, ServiceList, Error: ErrorResponse };
+const requests = { CreateRequest, UpdateRequest, CheckRequest, ServiceRequest };
+const responses = { Verification, VerificationCheck, Service, ServiceList, Error: ErrorResponse };
 
-const error = (description: string, headers?: Json): Json => ({
-  description,
-  ...(headers !== undefined && { headers }),
-  content: jsonContent(reference("Error")),
-});
+const error = errorsAs("Error");
 
 const errors: Readonly<Record<string, Json>> = {
   "400": error("60200 or 60221: a field is wrong."),
@@ -46,20 +41,9 @@ function operation(
 const inPath = (name: string, description: string): Json => ({ name, in: "path", required: true, description, schema: { type: "string" } });
 const service = inPath("Service", "SID of the caller's service: VA and the 32 hexadecimal digits of the customer's UUID.");
 const verification = inPath("Sid", "SID of a verification (VE…), or the number of the open one.");
-const idempotencyKey: Json = {
-  name: "Idempotency-Key",
-  in: "header",
-  required: false,
-  description: "The same key and body return the same result without a second message or a second count.",
-  schema: { type: "string", minLength: 1, maxLength: 255 },
-};
 
 /** Returns the OpenAPI 3.1 document of this wire, generated from the schemas that parse its requests. `version`: the package's. */
 export function twilioVerifyDocument(version: string): Json {
-  const schemas = {
-    ...Object.fromEntries(Object.entries(requests).map(([name, schema]) => [name, schemaOf(schema, "input")])),
-    ...Object.fromEntries(Object.entries(responses).map(([name, schema]) => [name, schemaOf(schema, "output")])),
-  };
   const page = ["Page", "PageSize"].map((name) => ({ name, in: "query", required: false, schema: { type: "integer" } }));
   return {
     openapi: "3.1.0",
@@ -67,7 +51,7 @@ export function twilioVerifyDocument(version: string): Json {
       title: "phoneproof, Twilio Verify v2",
       version,
       description: "What phoneproof serves of the Twilio Verify v2 API. Other routes return 404 with 20404, wrong methods 405 with 20004.",
-      license: { name: "MIT", identifier: "MIT" },
+      license,
     },
     security: [{ basic: [] }],
     paths: {
@@ -112,6 +96,6 @@ export function twilioVerifyDocument(version: string): Json {
         }),
       },
     },
-    components: { securitySchemes: { basic: { type: "http", scheme: "basic" } }, schemas },
+    components: { securitySchemes: { basic: { type: "http", scheme: "basic" } }, schemas: schemasOf(requests, responses) },
   };
 }
