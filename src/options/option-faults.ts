@@ -1,4 +1,17 @@
 import type * as z from "zod";
+import { VerifierError } from "../errors.js";
+
+/** Returns the options as their schema reads them. `root`: what they belong to. Throws `invalid_options`. */
+export function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {
+  const parsed = schema.safeParse(value, { error: plainWords });
+  if (parsed.success) return parsed.data;
+  throw invalidOptions(optionFaults(parsed.error, root, "options"));
+}
+
+/** `faults`: what is wrong, one sentence each. */
+export function invalidOptions(faults: readonly string[]): VerifierError {
+  return new VerifierError("invalid_options", `phoneproof: ${faults.join("; ")}`);
+}
 
 /** What is wrong with options, one sentence each: path and fix. `whole`: the name of the value itself. */
 export function optionFaults({ issues }: z.ZodError, root: readonly PropertyKey[], whole: string): string[] {

@@ -5,7 +5,7 @@ import { isCellRule } from "../domain/spam.js";
 import { VerifierError } from "../errors.js";
 import type { Customer } from "../ports/customers.js";
 import type { SmsSender } from "../ports/sms-sender.js";
-import { optionFaults, plainWords } from "./option-faults.js";
+import { invalidOptions, optionFaults, parse, plainWords } from "./option-faults.js";
 import { policyFaults, ruleFaults } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
 import type { VerifierOptions } from "./types.js";
@@ -91,16 +91,6 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
   const faults = change ? policyFaults("policy", withOverride(settings.policy, change), settings.message, sender) : [];
   if (faults.length > 0) throw new VerifierError("bad_request", faults.join("; "));
   return parsed.data as z.output<CustomerCalls[Call]>;
-}
-
-function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {
-  const parsed = schema.safeParse(value, { error: plainWords });
-  if (parsed.success) return parsed.data;
-  throw invalidOptions(optionFaults(parsed.error, root, "options"));
-}
-
-function invalidOptions(faults: readonly string[]): VerifierError {
-  return new VerifierError("invalid_options", `phoneproof: ${faults.join("; ")}`);
 }
 
 /** Whether nothing is ever sent to a number: it costs nothing, and no cap or built-in spam rule applies. */

@@ -133,6 +133,12 @@ export function wireHandler<Caller>(http: Pick<HttpHandler, "clock" | "warn" | "
   };
 }
 
+/** Splits the message of a verifier's error into the field that is wrong, which it begins with, and the rest. */
+export function fieldAndRest({ message }: VerifierError): readonly [field: string, rest: string] {
+  const [field = "", rest = ""] = message.split(/ (.*)/s);
+  return [field, rest];
+}
+
 const isParameter = (segment: string) => segment.startsWith("{");
 
 function decoded(segment: string): string {

@@ -1,5 +1,5 @@
 import type { VerifierError, VerifierErrorCode } from "../../errors.js";
-import { WireError } from "../kit/wire.js";
+import { fieldAndRest, WireError } from "../kit/wire.js";
 
 const types: Readonly<Record<number, string>> = { 400: "bad_request", 401: "unauthorized", 404: "not_found", 429: "too_many_requests", 500: "internal" };
 
@@ -40,14 +40,14 @@ const codes: Readonly<Partial<Record<VerifierErrorCode, readonly [status: number
   internal_server_error: [500, "internal"],
 };
 
-/** Translates an error of the verifier. Messages of the verifier begin with the name of the field that is wrong. */
+/** Translates an error of the verifier. */
 export function translated(error: VerifierError, authorization: string | undefined): WireError {
   if (error.code === "unavailable") return refusal(503, "internal", error.message, undefined, { "retry-after": "2" });
   if (error.code === "forbidden" && authorization === undefined)
     return refusal(401, "missing_api_key", "The Authorization header is missing: send Authorization: Bearer and an API key of this service.");
   if (error.code === "forbidden")
     return refusal(401, "invalid_api_key", "The Authorization header holds no valid API key: send Authorization: Bearer and an API key of this service.");
-  const [field = "", rest = ""] = error.message.split(/ (.*)/s);
+  const [field, rest] = fieldAndRest(error);
   const own = Object.hasOwn(fields, field) ? fields[field] : undefined;
   const [status, code] = codes[error.code] ?? [400, own?.[1] ?? "invalid_request"];
   return own === undefined ? refusal(status, code, error.message) : refusal(status, code, `${own[0]} ${rest}`, own[0]);

@@ -6,7 +6,7 @@ import type { StartAnswer, VerificationOptions } from "../../contract/verificati
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpResponse } from "../../http/message.js";
-import { optionFaults, plainWords } from "../../options/option-faults.js";
+import { parse as parseOptions } from "../../options/option-faults.js";
 import { answer, type WireCall, wireHandler } from "../kit/wire.js";
 import { tooMany, translated, unknownPath } from "./errors.js";
 import { verificationId } from "./ids.js";
@@ -31,9 +31,7 @@ const Options = z.strictObject({ ambiguousLineType: z.enum(["mobile", "unknown"]
  * `VerifierError` `invalid_options`.
  */
 export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): HttpHandler {
-  const read = Options.safeParse(options, { error: plainWords });
-  if (!read.success) throw new VerifierError("invalid_options", `phoneproof: ${optionFaults(read.error, ["preludeV2"], "preludeV2").join("; ")}`);
-  const { ambiguousLineType } = read.data;
+  const { ambiguousLineType } = parseOptions(Options, options, "preludeV2");
 
   const create = async (call: WireCall<string>) => {
     const body = await call.json();

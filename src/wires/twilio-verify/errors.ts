@@ -1,6 +1,6 @@
 import { parsePhoneNumber } from "../../domain/typed-number.js";
 import { VerifierError, type VerifierErrorCode } from "../../errors.js";
-import { WireError } from "../kit/wire.js";
+import { fieldAndRest, WireError } from "../kit/wire.js";
 
 /** Messages are the vendor's, since programs match them. `reason`: what is wrong and how to fix it, if they do not say. */
 export function refusal(status: number, code: number, message: string, reason?: string, headers?: Readonly<Record<string, string>>): WireError {
@@ -51,11 +51,11 @@ const translations: Readonly<Partial<Record<VerifierErrorCode, (reason: string) 
   unavailable: (reason) => refusal(503, 20503, "Service is unavailable. Please try again", reason, { "retry-after": "2" }),
 };
 
-/** Translates an error of the verifier. Messages of the verifier begin with the name of the field that is wrong. */
+/** Translates an error of the verifier. */
 export function translated(error: VerifierError): WireError {
   const own = Object.hasOwn(translations, error.code) ? translations[error.code] : undefined;
   if (own !== undefined) return own(error.message);
-  const [field = "", rest = ""] = error.message.split(/ (.*)/s);
+  const [field, rest] = fieldAndRest(error);
   const name = Object.hasOwn(fields, field) ? fields[field] : undefined;
   return name === undefined ? refusal(400, 60200, error.message) : invalidParameter(name, `${name} ${rest}`);
 }

@@ -3,7 +3,7 @@ import type { StartAnswer, VerificationAnswer, VerificationOptions } from "../..
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpRequest } from "../../http/message.js";
-import { optionFaults, plainWords } from "../../options/option-faults.js";
+import { parse as parseOptions } from "../../options/option-faults.js";
 import { answer, type WireCall, type WireRoute, wireHandler } from "../kit/wire.js";
 import { checksUsedUp, errorBody, forNumber, fraudulent, invalidParameter, missingTarget, notFound, notYet, sendsUsedUp, translated } from "./errors.js";
 import { CheckRequest, CreateRequest, fieldsOf, parse, ServiceRequest, UpdateRequest } from "./requests.js";
@@ -45,9 +45,7 @@ const Options = z.strictObject({
  * `VerifierError` `invalid_options`.
  */
 export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = {}): HttpHandler {
-  const read = Options.safeParse(options, { error: plainWords });
-  if (!read.success) throw new VerifierError("invalid_options", `phoneproof: ${optionFaults(read.error, ["twilioVerify"], "twilioVerify").join("; ")}`);
-  const { autoChannel, baseUrl, codeLength, friendlyName } = read.data;
+  const { autoChannel, baseUrl, codeLength, friendlyName } = parseOptions(Options, options, "twilioVerify");
   const { verifications } = verifier;
 
   const baseOf = ({ header }: WireCall<string>) => baseUrl ?? `https://${header("host") ?? "localhost"}`;
