@@ -1,5 +1,6 @@
 import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { slotOf } from "../domain/slot.js";
+import { uuidOfHex } from "../domain/uuid.js";
 import { type Hmac, hmacOf } from "./hash.js";
 
 /** Random values, and values keyed with a secret. */
@@ -131,9 +132,7 @@ function toSlot(digest: string): string {
 function toUuid(bytes: Buffer, from: number, to: number, version = 0x40): string {
   bytes[from + 6] = ((bytes[from + 6] as number) & 0x0f) | version;
   bytes[from + 8] = ((bytes[from + 8] as number) & 0x3f) | 0x80;
-  const hex = bytes.toString("hex", from, to);
-  // `join` makes one flat string; a template would keep its five parts in memory.
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+  return uuidOfHex(bytes.toString("hex", from, to));
 }
 
 /** An encrypted number: its visible digits, with a star and six characters replacing the middle ones. */

@@ -1,3 +1,5 @@
+import { uuidOfHex } from "./uuid.js";
+
 /** Crockford's base 32, lower case. */
 const digits = "0123456789abcdefghjkmnpqrstvwxyz";
 
@@ -15,8 +17,5 @@ export function uuidOf(prefix: string, id: string): string | undefined {
   if (number === "") return undefined;
   let bits = 0n;
   for (const digit of number) bits = (bits << 5n) | BigInt(digits.indexOf(digit));
-  return bits
-    .toString(16)
-    .padStart(32, "0")
-    .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  return uuidOfHex(bits.toString(16).padStart(32, "0"));
 }

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Keyring } from "../core/keyring.js";
+import { uuidOfHex } from "../domain/uuid.js";
 
 /** The message that a receipt belongs to. */
 export interface ReceiptTarget {
@@ -52,6 +53,5 @@ function nameOf({ customer, id, attempt }: ReceiptTarget): string {
 }
 
 function uuidAt(bytes: Buffer, at: number): string {
-  const hex = bytes.toString("hex", at, at + 16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return uuidOfHex(bytes.toString("hex", at, at + 16));
 }

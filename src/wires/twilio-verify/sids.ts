@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { uuidOfHex } from "../../domain/uuid.js";
 
 /** `AC`: account, a customer. `VA`: service, the same customer's. `VE`: verification. */
 type Kind = "AC" | "VA" | "VE";
@@ -9,7 +10,7 @@ export const sidOf = (kind: Kind, uuid: string): string => kind + uuid.replaceAl
 /** Returns the UUID of a SID. `undefined`: it is not a SID of this kind. */
 export function uuidOf(kind: Kind, sid: string): string | undefined {
   const digits = sid.startsWith(kind) ? sid.slice(kind.length).toLowerCase() : "";
-  return /^[0-9a-f]{32}$/.test(digits) ? digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-") : undefined;
+  return /^[0-9a-f]{32}$/.test(digits) ? uuidOfHex(digits) : undefined;
 }
 
 /** Returns the SID of a verification's message. `attempt`: 1 for the first. */
