@@ -1,9 +1,8 @@
 import type { CheckStatus } from "../contract/check.js";
-import type { AuthenticationAnswer, CheckAnswer, Correlated, RetryAnswer, Standing } from "../contract/direct.js";
+import type { AuthenticationAnswer, CheckAnswer, Correlated, MessageFate, RetryAnswer, Standing } from "../contract/direct.js";
 import type { RetryStatus } from "../contract/retry.js";
 import { type Authentication, hasNumber, isCarrierRefused } from "../domain/authentication.js";
 import { checksLeft } from "../domain/check.js";
-import type { Decision } from "../domain/decision.js";
 import type { Policy } from "../domain/policy.js";
 import { retryAfter } from "../domain/quota.js";
 import { retryResult, retryStatus } from "../domain/retry.js";
@@ -23,11 +22,10 @@ export function toAuthenticationAnswer(auth: Authentication, number: string, pol
   };
 }
 
-/** The result of retry. `fired`: the rules that blocked it. */
-export function toRetryAnswer(auth: Authentication, status: RetryStatus, fired: readonly Decision[], policy: Policy, now: number): RetryAnswer {
+/** The result of retry. */
+export function toRetryAnswer(auth: Authentication, status: RetryStatus, fate: MessageFate, policy: Policy, now: number): RetryAnswer {
   const { remaining, nextRetryAt } = retryResult(auth, status, policy);
   const phone_number = disclosedNumber(auth, status);
-  const retry_after = retryAfter(fired, now);
   return {
     authentication_uuid: auth.id,
     created_at: timestamp(now),
@@ -36,7 +34,7 @@ export function toRetryAnswer(auth: Authentication, status: RetryStatus, fired: 
     status,
     ...(phone_number !== undefined && { phone_number }),
     remaining_checks: checksLeft(auth, now, policy),
-    ...(retry_after !== undefined && { retry_after }),
+    ...fate,
   };
 }
 

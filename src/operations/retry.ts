@@ -1,9 +1,10 @@
-import type { RetryAnswer } from "../contract/direct.js";
-import type { RetryRequest } from "../contract/retry.js";
+import type { MessageFate, RetryAnswer } from "../contract/direct.js";
+import type { RetryRequest, RetryStatus } from "../contract/retry.js";
 import { requireNumber } from "../core/records/records.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, isErased } from "../domain/authentication.js";
 import { isEnforced } from "../domain/decision.js";
+import { retryAfter } from "../domain/quota.js";
 import { decideRetry, retryStatus } from "../domain/retry.js";
 import { unknownAuthentication } from "../errors.js";
 import { handOver } from "../messages/hand-over.js";
@@ -19,15 +20,28 @@ export interface StartAgain {
   answered(auth: Authentication, now: number): number | undefined;
   /** The authentication with what this call asks of its next message. */
   amended(auth: Authentication): Authentication;
-  /** Called once its message was or may have been handed over. `after`: the authentication then. */
-  handedOver(attempt: number, after: Authentication): void;
+}
+
+/** The result of a retry. */
+export interface Resent {
+  readonly status: RetryStatus;
+  /** The record afterwards; before the message, if it was blocked. */
+  readonly auth: Authentication;
+  /** The message that was or may have been handed over. */
+  readonly attempt?: number;
+  readonly fate: MessageFate;
+}
+
+export async function retry(context: Context, account: Account, { authentication_uuid: id }: RetryRequest): Promise<RetryAnswer> {
+  const { status, auth, fate } = await resend(context, account, id);
+  return toRetryAnswer(auth, status, fate, account.policy, context.clock.now());
 }
 
 /**
  * Retry: the rows of `retryStatus`, then the caller's spam rules, caps, built-in spam rules, then the carrier
  * (docs/contract.md#retry-order).
  */
-export async function retry(context: Context, account: Account, { authentication_uuid: id }: RetryRequest, again?: StartAgain): Promise<RetryAnswer> {
+export async function resend(context: Context, account: Account, id: string, again?: StartAgain): Promise<Resent> {
   const { clock, records, settings } = context;
   const { customer, policy } = account;
   const deadline = context.newDeadline();
@@ -51,15 +65,14 @@ export async function retry(context: Context, account: Account, { authentication
   });
   if ("commit" in reserved) {
     const { result, auth: after } = await handOver(context, account, deadline, reserved.commit);
-    if (result === "rejected") return { ...toRetryAnswer(after, "denied", [], policy, clock.now()), carrier_refused: true };
-    again?.handedOver(reserved.commit.message.next.attempts, after);
-    return toRetryAnswer(after, "approved", [], policy, clock.now());
+    if (result === "rejected") return { status: "denied", auth: after, fate: { carrier_refused: true } };
+    return { status: "approved", auth: after, attempt: reserved.commit.message.next.attempts, fate: {} };
   }
   const isRefused = "refusal" in reserved;
-  if (!isRefused && !(reserved.status === "rate_limited" && outside.fired.some(isEnforced)))
-    return toRetryAnswer(reserved.auth, reserved.status, [], policy, clock.now());
+  if (!isRefused && !(reserved.status === "rate_limited" && outside.fired.some(isEnforced))) return { status: reserved.status, auth: reserved.auth, fate: {} };
   const before = isRefused ? reserved.refusal.auth : reserved.auth;
   const fired = isRefused ? [...outside.fired, reserved.refusal.decision] : outside.fired;
   refuseRetry(context, before, fired);
-  return toRetryAnswer(before, "rate_limited", fired, policy, clock.now());
+  const seconds = retryAfter(fired, clock.now());
+  return { status: "rate_limited", auth: before, fate: seconds === undefined ? {} : { retry_after: seconds } };
 }

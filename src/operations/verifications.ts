@@ -25,7 +25,7 @@ import type { Context } from "./context.js";
 import { begin } from "./create.js";
 import { keyedStart } from "./idempotency.js";
 import { asksOthers } from "./outside.js";
-import { retry } from "./retry.js";
+import { resend } from "./retry.js";
 
 /** How often a call looks again, because the verification that it found has just ended. */
 const mostLooks = 5;
@@ -107,35 +107,26 @@ export async function start(context: Context, account: Account, request: StartRe
       continue;
     }
     const open: Authentication = found;
-    let handedOver: StartAnswer | undefined;
-    const retried = await retry(
-      context,
-      account,
-      { customer_uuid: customer, authentication_uuid: open.id },
-      {
-        answered: (auth, now) => keyed?.answered(auth, now),
-        amended: (auth) => ({
-          ...auth,
-          locale: request.locale ?? auth.locale,
-          correlationId: request.correlation_id ?? auth.correlationId,
-          ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
-        }),
-        // Also if it has ended meanwhile: one start sends one message.
-        handedOver: (attempt, after) => {
-          handedOver = answer(records.recall(customer, open.id)?.auth ?? after, "pending", attempt);
-        },
-      },
-    ).catch(unknown);
-    if (handedOver !== undefined) return handedOver;
+    const resent = await resend(context, account, open.id, {
+      answered: (auth, now) => keyed?.answered(auth, now),
+      amended: (auth) => ({
+        ...auth,
+        locale: request.locale ?? auth.locale,
+        correlationId: request.correlation_id ?? auth.correlationId,
+        ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
+      }),
+    }).catch(unknown);
+    // Also if it has ended in the meantime: one start sends one message.
+    if (resent?.attempt !== undefined) return answer(resent.auth, "pending", resent.attempt);
     const after = records.recall(customer, open.id)?.auth ?? open;
     // This process's copy was of one that another has replaced.
     const isReplaced = (records.recall(customer, slotOf(open.id))?.auth.id ?? open.id) !== open.id;
-    if (retried === undefined || over.has(retried.status) || isReplaced || isOver(after, clock.now())) {
+    if (resent === undefined || over.has(resent.status) || isReplaced || isOver(after, clock.now())) {
       found = (await records.find(context.newDeadline(), customer, slot))?.auth;
       continue;
     }
     if (keyed?.answered(after, clock.now()) !== undefined) return repeated(after);
-    return answer(after, retried.status as "denied" | "rate_limited", 0, retried);
+    return answer(after, resent.status as "denied" | "rate_limited", 0, resent.fate);
   }
   throw unavailable(new Error(`${mostLooks} verifications of one number ended while this call tried to send in them`));
 }
