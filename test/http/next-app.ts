@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -9,7 +10,7 @@ import { type Answer, type Call, send } from "./client.js";
 import type { Host } from "./hosts.js";
 import type { Caller, Service } from "./service.js";
 
-const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
+export const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
 const next = createRequire(import.meta.url).resolve("next/dist/bin/next");
 const environment = { ...process.env, NODE_ENV: "production" as const, NEXT_TELEMETRY_DISABLED: "1", CI: "1" };
 
@@ -27,16 +28,18 @@ interface NextState {
 export async function buildNextApp(name: string): Promise<void> {
   const directory = fixture(name);
   await rm(`${directory}/.next`, { recursive: true, force: true });
-  await build({
-    config: false,
-    entry: { service: `${directory}/entry.ts` },
-    outDir: directory,
-    format: "esm",
-    outExtension: () => ({ js: ".mjs" }),
-    target: "es2022",
-    tsconfig: `${directory}/tsconfig.json`,
-    silent: true,
-  });
+  const entry = `${directory}/entry.ts`;
+  if (existsSync(entry))
+    await build({
+      config: false,
+      entry: { service: entry },
+      outDir: directory,
+      format: "esm",
+      outExtension: () => ({ js: ".mjs" }),
+      target: "es2022",
+      tsconfig: `${directory}/tsconfig.json`,
+      silent: true,
+    });
   const child = spawn(process.execPath, [next, "build"], { cwd: directory, env: environment, stdio: ["ignore", "pipe", "pipe"] });
   const printed = collect(child);
   const [code] = (await once(child, "exit")) as [number | null];
