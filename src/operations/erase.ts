@@ -61,11 +61,16 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
   const gone = new Set(ids);
   const sends = (await membersOf(parts, own.names.sends)).filter((member) => gone.has(readMember(member).id));
   // The latest time at which another process may have claimed them.
-  const [now, keptFor] = [clock.now() + 2 * settings.clockSkew, longest(policy.limits.perNumber) + 2 * settings.clockSkew];
+  const latest = clock.now() + 2 * settings.clockSkew;
+  const keptFor = longest(policy.limits.perNumber) + 2 * settings.clockSkew;
+  // A send happens within its authentication's lifetime; what no cap counts any more is not counted again.
+  const since = latest - keptFor - milliseconds(policy.lifetime) - 2 * settings.clockSkew;
   for (const some of chunksOf(sends)) {
-    await commit(movedClaims(own.names, some, now, keptFor));
-    const nameless = some.map((member) => `${nobody}/${now.toString(36)}/${keyring.pseudonym(member).slice(0, 6)}`);
-    await commit([...movedClaims(own.names, nameless, now, keptFor), ...some.map((member) => takenOut(own.names.sends, member, now, 1))]);
+    await commit(movedClaims(own.names, some, latest, keptFor));
+    const nameless = some
+      .filter((member) => readMember(member).at > since)
+      .map((member) => `${nobody}/${latest.toString(36)}/${keyring.pseudonym(member).slice(0, 6)}`);
+    await commit([...movedClaims(own.names, nameless, latest, keptFor), ...some.map((member) => takenOut(own.names.sends, member, latest, 1))]);
   }
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const { number } = own.phone;

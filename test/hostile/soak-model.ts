@@ -307,7 +307,8 @@ export function eachApprovalSendsOneMessage({ entries, messages }: History): str
     const twins = ask.key === undefined ? created : (keyed.get(`${ask.customer} ${ask.key}`) as Entry[]);
     // Where a create with this key died, or was taken back, a repeat finds what it stored and not what it sent.
     const least = twins.some(open) ? 0 : 1;
-    const most = 1 + (ask.key === undefined ? 0 : beside(erasures.get(owner(ask)), twins[0]?.asked ?? 0, twins.at(-1)?.answered ?? 0));
+    // An erasure empties a record and then removes it: its key may make one after each.
+    const most = 1 + (ask.key === undefined ? 0 : 2 * beside(erasures.get(owner(ask)), twins[0]?.asked ?? 0, twins.at(-1)?.answered ?? 0));
     const count = sent.get(id)?.length ?? 0;
     if (count < least + approved || count > most + approved + unanswered)
       faults.push(`${id} of ${owner(ask)}, ${ask.key ?? "no key"}: ${count} messages for a create, ${approved} approved and ${unanswered} unanswered retries`);
@@ -328,6 +329,13 @@ export function eachApprovalSendsOneMessage({ entries, messages }: History): str
 /** docs/contract.md#lost-write, docs/contract.md#two-steps: at the end, when all is quiet, a cap refuses by what was sent, and by what the killed may have left. */
 export function nothingIsCountedWithoutAMessage({ entries, messages, keepsCutShort = false }: History): string[] {
   const refused = entries.filter((one) => one.quiet && one.ask.operation === "create" && result(one) === "rate_limited");
+  const erasures = erasuresOf(entries);
+  // "It stays as if it were counted at the time of the erasure" (docs/contract.md#erase).
+  const countedAt = (message: Message) =>
+    Math.max(
+      message.at,
+      ...(erasures.get(ownerOf(message)) ?? []).filter(({ from, to }) => to >= message.at && from <= message.at + day + lifetime + skewed).map(({ to }) => to),
+    );
   return refused.flatMap(({ ask, asked, answered, process }) => {
     const unlocked = entries.filter(
       (one) => one.ask.operation === "unlock" && owner(one.ask) === owner(ask) && result(one) === "unlocked" && one.answered < asked,
@@ -339,7 +347,7 @@ export function nothingIsCountedWithoutAMessage({ entries, messages, keepsCutSho
     const mine = messages.filter((one) => ownerOf(one) === owner(ask) && one.at >= lifted && one.at <= answered);
     const full = perNumber.some(({ limit, length }) => {
       const since = asked - length - skewed;
-      return mine.filter(({ at }) => at >= since).length + lost(since).filter((one) => owner(one.ask) === owner(ask)).length >= limit;
+      return mine.filter((one) => countedAt(one) >= since).length + lost(since).filter((one) => owner(one.ask) === owner(ask)).length >= limit;
     });
     const since = asked - 26 * hour - skewed;
     const paid = messages.filter(({ customer, at }) => customer === ask.customer && at >= since && at <= answered);

@@ -174,6 +174,15 @@ export function privacyCases(name: string, open: () => Promise<Dumped>): void {
       await service.verifier.erase(service.of);
     });
 
+    it("erase counts no message again that no cap counts any more", async () => {
+      const service = serviceOn(opened.store);
+      for (let i = 0; i < 4; i++) expect((await service.create()).status).toBe("pending");
+      service.clock.advance(86_400_000 + 600_000 + 1);
+      await service.verifier.erase(service.of);
+      for (let i = 0; i < 4; i++) expect((await service.create()).status).toBe("pending");
+      expect((await service.create()).status).toBe("rate_limited");
+    });
+
     it("stats: by hour, country, route and rule, told by all processes, no number, id or address in their names", async () => {
       const clock = fixedClock(start);
       const box = Object.assign(inbox(), { plan: () => ({ route: "alpha/β", price: 0.05 }) });
