@@ -85,14 +85,14 @@ function keyOf(path: string, secret: unknown): Buffer {
 
 function secretError(path: string, fault: string): WebhookError {
   return new WebhookError(
-    `${path} ${fault}: give what verifier.webhookSecrets(customer_uuid) answers, whsec_ and at least ${shortestKey} bytes in base64; is the environment variable set?`,
+    `${path} ${fault}: pass what verifier.webhookSecrets(customer_uuid) returns, whsec_ and at least ${shortestKey} bytes in base64; is the environment variable set?`,
   );
 }
 
 /** The value of a header that may occur only once. */
 function onlyHeader(headers: VerifyWebhookOptions["headers"], name: string): string {
   const [value, ...more] = headerValues(headers, name);
-  if (more.length > 0) throw new WebhookError(`the header ${name} stands there more than once`);
+  if (more.length > 0) throw new WebhookError(`the header ${name} occurs more than once`);
   return value;
 }
 

@@ -22,7 +22,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
   if (typeof options !== "function")
     throw new VerifierError(
       "invalid_options",
-      "phoneproof: lazyVerifier takes a function that answers the options: lazyVerifier(() => ({ store, sender, … }))",
+      "phoneproof: lazyVerifier takes a function that returns the options: lazyVerifier(() => ({ store, sender, … }))",
     );
   let built: Verifier | undefined;
   const verifier = (): Verifier => {

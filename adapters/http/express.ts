@@ -37,7 +37,7 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
   onlyOptions("expressHandlers", options, { unknownRoutes: true }, { mend: 'Under a prefix it is mounted as app.use("/api", expressHandlers(verifier))' });
   const { unknownRoutes = "answer" } = options;
   if (unknownRoutes !== "answer" && unknownRoutes !== "next")
-    throw optionFault("expressHandlers", "unknownRoutes", 'must be "answer" or "next"', "Leave it out for 404 answers.");
+    throw optionFault("expressHandlers", "unknownRoutes", 'must be "answer" or "next"', "Omit it for 404 responses.");
   const passUnknown = unknownRoutes === "next";
 
   function answer(

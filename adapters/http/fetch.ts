@@ -42,4 +42,4 @@ function isRequest(value: unknown): boolean {
 }
 
 const noRequest =
-  "phoneproof: what fetchHandler(verifier) answers takes a Request, and was called with something else, as the context or event of a framework: hand its request on, for example (c) => handler(c.req.raw) in Hono, ({ request }) => handler(request) in SvelteKit";
+  "phoneproof: the handler that fetchHandler(verifier) returns takes a Request, but was called with something else, such as a framework's context or event: pass its request, for example (c) => handler(c.req.raw) in Hono, ({ request }) => handler(request) in SvelteKit";

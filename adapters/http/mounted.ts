@@ -49,11 +49,11 @@ function isObject(value: unknown): value is object {
 
 function fault(value: unknown, at: number, given: unknown): string {
   const where = Array.isArray(given) ? `entry ${at} of its list` : "what it was given";
-  if (typeof value === "function") return `${where} is a function: a verifier is what createVerifier answers`;
+  if (typeof value === "function") return `${where} is a function: pass the verifier that createVerifier returns`;
   if (!isObject(value)) return `${where} is ${value === null ? "null" : typeof value}: is it exported, and imported by that name?`;
   // If the mounting function is passed to the framework uncalled, it receives the framework's arguments.
   if ("register" in value) return `${where} is an app: is the function mounted without being called?`;
   if ("headers" in value || "req" in value || "request" in value) return `${where} is a request: is the function mounted without being called?`;
   if ("then" in value) return `${where} is a promise: await it`;
-  return `${where} is none of these`;
+  return `${where} is not one of these`;
 }

@@ -44,5 +44,5 @@ export function doubledRoot(name: string, prefix: string, roots: readonly string
   const root = roots.find((one) => prefix.endsWith(one));
   if (root === undefined) return undefined;
   const mend = prefix === root ? "leave it out" : `say ${JSON.stringify(prefix.slice(0, -root.length))}`;
-  return `phoneproof: ${name} is ${JSON.stringify(prefix)}, but the paths start with ${root} themselves, and would be answered under ${prefix}${root}: ${mend}`;
+  return `phoneproof: ${name} is ${JSON.stringify(prefix)}, but the paths start with ${root} already, and would be served under ${prefix}${root}: ${mend}`;
 }

@@ -14,7 +14,12 @@ export function openTest(name: string, option: string, test: AnswerTest | undefi
   // A copy per response: an expression with the flag g or y keeps its last position.
   if (test instanceof RegExp) return (answer) => new RegExp(test).test(answer.text);
   if (typeof test?.path !== "string" || !Array.isArray(test.values)) {
-    throw optionFault(name, option, "is no test", 'Pass a regular expression, { path: "messages.0.status", values: ["queued"] } or a function of the answer.');
+    throw optionFault(
+      name,
+      option,
+      "is no test",
+      'Pass a regular expression, { path: "messages.0.status", values: ["queued"] } or a function of the response.',
+    );
   }
   const path = test.path.split(".");
   return (answer) => test.values.includes(pick(answer.json, ...path) as string);

@@ -30,7 +30,7 @@ export function onlyOptions<Options>(
   owner: string,
   options: Options,
   known: OptionNames<Options>,
-  { mend = "Remove it or mend its spelling", path }: { readonly mend?: string; readonly path?: string } = {},
+  { mend = "Remove it or fix its spelling", path }: { readonly mend?: string; readonly path?: string } = {},
 ): void {
   if (options === undefined) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
   const names = Object.keys(known);

@@ -61,7 +61,7 @@ export async function ask(
   } catch (error) {
     const code = connectionCode(error);
     if (neverConnected(error)) return { sent: false, reason: withCode("no connection", code) };
-    return { sent: true, reason: abort.signal.aborted ? "no answer in time" : withCode("the connection was cut before the answer", code) };
+    return { sent: true, reason: abort.signal.aborted ? "no response in time" : withCode("the connection was closed before the response", code) };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", stop);

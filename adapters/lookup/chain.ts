@@ -108,7 +108,7 @@ function askWithin(provider: LookupProvider, request: LookupRequest, context: Lo
     const over = () => end("the time of the lookup was over");
     // A result that arrived during a clock jump goes first.
     let isOver = false;
-    const late = () => isOver || end(`a provider gave no answer within ${Math.floor(ms)} ms`);
+    const late = () => isOver || end(`a provider did not respond within ${Math.floor(ms)} ms`);
     const cancel = clock.after(ms, () => void nextTurn(late));
     context.signal.addEventListener("abort", over, { once: true });
     const done = () => {

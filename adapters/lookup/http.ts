@@ -130,6 +130,6 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
 
 function openField(name: string, option: string, field: AnswerField): (answer: CarrierAnswer) => unknown {
   if (typeof field === "function") return field;
-  const path = requireText(name, option, field, 'Pass a path such as "results.0.msisdn", or a function of the answer.').split(".");
+  const path = requireText(name, option, field, 'Pass a path such as "results.0.msisdn", or a function of the response.').split(".");
   return ({ json }) => pick(json, ...path);
 }

@@ -64,8 +64,8 @@ export function lookupOver(name: string, options: LookupOptions, api: LookupApi)
       const code = errorToken(api.errorCode?.(answer));
       if (answer.status < 200 || answer.status >= 300) throw failure(name, withCode(`HTTP ${answer.status}`, code), 0);
       const facts = api.read(answer);
-      if (facts === undefined) throw failure(name, withCode("the answer is not in the provider's form", code));
-      if (digits(String(api.number(answer))) !== digits(asked.phone_number)) throw failure(name, "the answer names another number, or none");
+      if (facts === undefined) throw failure(name, withCode("the response is not in the provider's format", code));
+      if (digits(String(api.number(answer))) !== digits(asked.phone_number)) throw failure(name, "the response names another number, or no number");
       return facts;
     },
   };

@@ -66,7 +66,10 @@ export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsS
       if (typeof code === "number" && refused.has(code)) return rejectedWith(code);
       // No recipients: the whole message was rejected, and `Message` gives the reason ("InvalidSenderId").
       if (Array.isArray(recipients) && recipients.length === 0) return rejectedWith(pick(json, "SMSMessageData", "Message"));
-      return { outcome: "unknown", reason: typeof code === "number" ? `the carrier holds it back, code ${code}` : "the carrier's answer is not in its form" };
+      return {
+        outcome: "unknown",
+        reason: typeof code === "number" ? `the carrier holds it back, code ${code}` : "the carrier's response is not in the expected format",
+      };
     },
   });
 }

@@ -141,7 +141,7 @@ function inputOf(message: SmsMessage, { from, extra, ttl }: Made, configurationS
 }
 
 function checkCredentials(name: string, credentials: AwsCredentials | undefined): AwsCredentials {
-  const mend = "Pass { accessKeyId, secretAccessKey, sessionToken? }, or a function that answers them.";
+  const mend = "Pass { accessKeyId, secretAccessKey, sessionToken? }, or a function that returns them.";
   if (typeof credentials !== "object" || credentials === null) throw optionFault(name, "credentials", "is missing", mend);
   requireText(name, "credentials.accessKeyId", credentials.accessKeyId, mend);
   requireText(name, "credentials.secretAccessKey", credentials.secretAccessKey, mend);
@@ -181,5 +181,5 @@ function judgeError(error: unknown, context: SendContext): SendOutcome {
   const refused = $fault === "client" && typeof $metadata?.httpStatusCode === "number";
   if (neverConnected(error)) return notSent(withCode("no connection", connectionCode(error)));
   if (refused || reason === "CredentialsProviderError") return { outcome: "rejected", reason };
-  return { outcome: "unknown", reason: context.signal.aborted ? "no answer in time" : reason };
+  return { outcome: "unknown", reason: context.signal.aborted ? "no response in time" : reason };
 }

@@ -94,7 +94,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   if (!usesFrom && body === undefined && typeof url !== "function" && options.from !== undefined)
     throw optionFault(name, "from", "is not used", "Put {from} into the template, or leave the option out.");
   if (receiptsById && options.messageId === undefined)
-    throw optionFault(name, "messageId", "is missing, and receiptsById finds messages by it", "Say where the carrier's id is in its answer.");
+    throw optionFault(name, "messageId", "is missing, and receiptsById finds messages by it", "Say where the carrier's id is in its response.");
   const isAccepted = openTest(name, "accepted", options.accepted);
   const isRejected = openTest(name, "rejected", options.rejected);
   const idOf = openMessageId(name, options.messageId);
@@ -122,10 +122,10 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
     },
     judgeFirst(answer): SendOutcome | undefined {
       if (isRejected?.(answer) !== true) return undefined;
-      return { outcome: "rejected", reason: withCode("refused by the carrier", errorToken(codeOf(answer))) };
+      return { outcome: "rejected", reason: withCode("rejected by the carrier", errorToken(codeOf(answer))) };
     },
     accepted(answer) {
-      if (isAccepted?.(answer) === false) return { outcome: "unknown", reason: "the carrier's answer is not in its form" };
+      if (isAccepted?.(answer) === false) return { outcome: "unknown", reason: "the carrier's response is not in the expected format" };
       const messageId = idToken(idOf(answer));
       return messageId === undefined ? { outcome: "accepted" } : { outcome: "accepted", messageId };
     },

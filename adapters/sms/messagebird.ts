@@ -95,7 +95,7 @@ export function messageBirdReceipts(options: { readonly signingKey: string | rea
         return badSignature("the body is not the one that was signed");
       const expiresAt = claimTime(claims["exp"]);
       const notBefore = claimTime(claims["nbf"]);
-      if (expiresAt === undefined) return badSignature("the token does not say when it ends");
+      if (expiresAt === undefined) return badSignature("the token does not say when it expires");
       if (now >= expiresAt + skew * 1000 || (notBefore !== undefined && now < notBefore - skew * 1000))
         return expired("the token's time is over or has not come");
       if (!URL.canParse(request.url)) return malformed("the request has no absolute URL");

@@ -162,7 +162,7 @@ export function vonageReceipts(options: { readonly signatureSecret: string | rea
       if (typeof hash !== "string" || !sameText(hash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
       const issuedAt = claimTime(claims["iat"]);
       const expiresAt = claimTime(claims["exp"]);
-      if (issuedAt === undefined) return badSignature("the token does not say when it was made");
+      if (issuedAt === undefined) return badSignature("the token does not say when it was issued");
       if (isStale(issuedAt, now, tolerance) || (expiresAt !== undefined && now >= expiresAt)) return expired("the token is too old or from the future");
       const body = bodyJson(request);
       return readReport(

@@ -143,7 +143,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
       } catch (cause) {
         signal?.throwIfAborted();
         failed = ending.signal.aborted
-          ? new TransportError("timeout", `no whole answer in ${timeout} s`, { cause })
+          ? new TransportError("timeout", `no full response in ${timeout} s`, { cause })
           : new TransportError("network", "no connection, or it broke", { cause });
       } finally {
         end();

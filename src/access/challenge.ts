@@ -22,7 +22,7 @@ export async function meetsChallenge({ clock, logger, settings }: Needed, proof:
     abort.abort();
     // An error's other fields may contain the proof.
     const reason = err instanceof Error ? `${err.name}: ${err.message}`.replaceAll(proof, "…").slice(0, 500) : "no error was thrown, but something else";
-    logger.error({ reason }, "the challenge failed; the spam rules stand");
+    logger.error({ reason }, "the challenge failed; the spam rules apply");
     return false;
   }
 }

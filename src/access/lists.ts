@@ -91,7 +91,7 @@ function askedList({ settings, clock, logger, inBackground }: Needed, list: "blo
     // The clock may go back.
     const since = Math.abs(now - askedAt);
     if (first === undefined || since >= (question === undefined ? refresh : patience)) {
-      if (question !== undefined) fail(new TimedOut(`no answer within ${patience} ms`));
+      if (question !== undefined) fail(new TimedOut(`no response within ${patience} ms`));
       askedAt = now;
       const asking = ask();
       inBackground(asking);

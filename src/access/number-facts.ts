@@ -58,12 +58,12 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
       const kept: Kept = { facts, until: now + life };
       const settling = [store.put(key, JSON.stringify(kept), { now, keepUntil: kept.until }), charged.settle(spent)];
       keeping = withTimeout(clock, settings.storeTimeout, () => Promise.all(settling)).catch((err: unknown) =>
-        logger.warn({ err, customer_uuid: account.customer }, "a lookup's answer could not be kept, or its price not settled"),
+        logger.warn({ err, customer_uuid: account.customer }, "a lookup's result could not be stored, or its price not settled"),
       );
       inBackground(keeping);
       return facts;
     } catch (err) {
-      monitor.throttledLog.warn({ err }, "a lookup failed at the store; the numbering plan alone answers");
+      monitor.throttledLog.warn({ err }, "a lookup failed at the store; only the numbering plan is used");
       return nothing;
     } finally {
       // Only once the answer is stored: a lookup in between would miss it.
@@ -95,7 +95,10 @@ async function charge(
   const ceilings = policy.limits.spend;
   const price = parsePrice(provider.price);
   if (price === undefined && ceilings.length > 0) {
-    logger.error({ customer_uuid: customer }, "lookup skipped: the provider has no price, which policy.limits.spend needs; answered from the numbering plan");
+    logger.error(
+      { customer_uuid: customer },
+      "lookup skipped: the provider has no price, which policy.limits.spend needs; the numbering plan was used instead",
+    );
     return undefined;
   }
   const held = price ?? 0;
@@ -104,7 +107,7 @@ async function charge(
   const counted = await deadline.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts: [] }));
   if (!counted.done) {
     const { rule } = charges[counted.refusedBy ?? 0] ?? {};
-    logger.warn({ rule, customer_uuid: customer }, "the ceiling of lookups is reached; the numbering plan alone answers");
+    logger.warn({ rule, customer_uuid: customer }, "the ceiling of lookups is reached; only the numbering plan is used");
     return undefined;
   }
   return {
@@ -132,7 +135,7 @@ async function ask(
   try {
     const request = { phone_number: number, line_type: lineType, ...(country !== undefined && { country_code: country }) };
     const answer: unknown = await withTimeout(clock, timeLeft, () => provider.lookup(request, { signal: abort.signal, timeLeft }));
-    if (answer !== undefined && (typeof answer !== "object" || answer === null)) throw new TypeError("a lookup provider answers its facts, or undefined");
+    if (answer !== undefined && (typeof answer !== "object" || answer === null)) throw new TypeError("a lookup provider must return its facts, or undefined");
     if (monitor.outages.lookup.on) monitor.outages.lookup.worked();
     const { incomplete, failed } = (answer ?? {}) as LookupAnswer;
     for (const reason of Array.isArray(failed) ? failed.slice(0, 10) : []) logger.warn({ reason: withoutNumbers(String(reason)) }, "a lookup provider failed");

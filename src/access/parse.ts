@@ -27,7 +27,7 @@ export const parseStart = (input: unknown, settings: Settings) => requireConsist
 
 function requireConsistent<Request extends CreateAuthenticationRequest>(request: Request, settings: Settings): Request {
   if (request.app_realm !== undefined && request.device_type === undefined) {
-    throw new VerifierError("app_realm_require_device_type", "app_realm needs device_type ANDROID beside it.");
+    throw new VerifierError("app_realm_require_device_type", "app_realm requires device_type ANDROID.");
   }
   if (request.app_realm !== undefined && request.device_type !== "ANDROID") {
     throw new VerifierError("unsupported_app_realm_device_type", "app_realm goes with device_type ANDROID only.");

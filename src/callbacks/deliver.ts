@@ -83,6 +83,6 @@ function soundAnswer(answer: unknown): DeliveryAnswer {
     failed?: unknown;
   };
   if (typeof failed === "string") return { failed: failed.slice(0, longestReason) };
-  if (!Number.isInteger(status)) return { failed: "the callback sender answered neither a status nor why there is none" };
+  if (!Number.isInteger(status)) return { failed: "the callback sender returned neither a status nor an error" };
   return { status: status as number, ...(Number.isFinite(retryAfter) && { retryAfter: retryAfter as number }) };
 }

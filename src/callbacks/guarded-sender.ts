@@ -120,7 +120,7 @@ function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup
   return new Promise((resolve) => {
     const body = Buffer.from(request.body);
     let sent: ClientRequest | undefined;
-    let ended = () => cut({ failed: `no answer within ${request.timeout} ms` });
+    let ended = () => cut({ failed: `no response within ${request.timeout} ms` });
     const timer = setTimeout(() => ended(), request.timeout);
 
     const finish = (answer: CallbackAnswer) => {

@@ -219,7 +219,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       try {
         poll();
       } catch (err) {
-        logger.warn({ err }, "this runtime allows no timer here: callbacks are delivered after the answers, and by flush()");
+        logger.warn({ err }, "this runtime allows no timer here: callbacks are delivered after the responses, and by flush()");
       }
     },
     async stop() {

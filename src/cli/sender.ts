@@ -62,7 +62,7 @@ export function devSender(
 function judge(answer: SendOutcome | undefined, fail: Failure | undefined, late: boolean): SendOutcome {
   if (fail === "rejected") return { outcome: "rejected", reason: "--fail rejected" };
   if (fail !== undefined) return { outcome: "unknown", reason: `--fail ${fail}` };
-  if (late && answer?.outcome !== "rejected") return { outcome: "unknown", reason: "no answer within the time limit of a send" };
+  if (late && answer?.outcome !== "rejected") return { outcome: "unknown", reason: "no response within the time limit of a send" };
   return answer ?? { outcome: "accepted" };
 }
 

@@ -105,8 +105,8 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
   if (positionals.length > 0) throw new TypeError(`unexpected ${positionals.join(" ")}`);
   if (values.host === "") throw new TypeError("--host must not be empty");
   if (values.fail !== undefined && values.sender !== undefined)
-    throw new TypeError("--fail has no meaning with --sender: the carrier decides what becomes of a message");
-  if (values.fail === "timeout" && values.latency !== undefined) throw new TypeError("--latency has no meaning with --fail timeout: no send is answered");
+    throw new TypeError("--fail has no effect with --sender: the carrier decides what happens to a message");
+  if (values.fail === "timeout" && values.latency !== undefined) throw new TypeError("--latency has no effect with --fail timeout: no send gets a response");
   const given = (name: keyof typeof identity) => {
     const value = env[name] || undefined;
     if (value !== undefined && !identity[name].form.test(value)) throw new TypeError(`${name} must be ${identity[name].words}`);

@@ -158,7 +158,7 @@ function spamRule(number: string): SpamRule {
   return {
     name: "demo",
     judge: ({ phone_number }) =>
-      phone_number === number ? { reason: "The demo flags this number, so that you can see what a flagged one is answered." } : undefined,
+      phone_number === number ? { reason: "The demo flags this number, so that you can see the response to a flagged number." } : undefined,
   };
 }
 

@@ -75,7 +75,7 @@ async function openStore(settings: StoreSettings): Promise<OpenStore> {
   }
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(candidate.fault?.() ?? new Error(`no answer within ${startTimeout / 1000} s`)), startTimeout);
+    timer = setTimeout(() => reject(candidate.fault?.() ?? new Error(`no response within ${startTimeout / 1000} s`)), startTimeout);
   });
   try {
     await Promise.race([candidate.probe(), late]);
@@ -147,6 +147,6 @@ async function driver<T>(name: string, load: () => Promise<T>): Promise<T> {
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new DriverMissing(`needs the package ${name}, which is not installed beside phoneproof. Get it with: npm install ${name}`);
+    throw new DriverMissing(`needs the package ${name}, which is not installed next to phoneproof. Install it with: npm install ${name}`);
   }
 }

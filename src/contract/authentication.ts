@@ -18,7 +18,7 @@ const realm = z.string("must be a string").regex(/^[A-Za-z0-9+/]{11}$/, "must be
 /** A challenge provider's token, opaque to us. */
 const proof = z.string("must be a string").min(1, "must be 1 to 8192 characters").max(8192, "must be 1 to 8192 characters");
 
-/** Request body of Create authentication (docs/contract.md#create-authentication). Unknown fields are left out. */
+/** Request body of Create authentication (docs/contract.md#create-authentication). Unknown fields are ignored. */
 export const CreateAuthenticationRequest = z.object({
   customer_uuid: described(Uuid, "The caller's customer identifier."),
   phone_number: PhoneNumber,
@@ -29,16 +29,16 @@ export const CreateAuthenticationRequest = z.object({
   device_model: described(printable.optional(), "Model of the user's device."),
   device_type: described(
     z.enum(deviceTypes, "must be IOS, ANDROID or WEB").optional(),
-    "What the code is typed on: IOS, ANDROID or WEB; chooses the last line of the message for autofill.",
+    "The platform on which the code is entered: IOS, ANDROID or WEB; selects the last line of the message, for autofill.",
   ),
   ip: described(z.union([z.ipv4(), z.ipv6()], "must be an IPv4 or IPv6 address").optional(), "IP address of the user's device."),
   is_returning_user: described(z.boolean("must be true or false").optional(), "Whether the user is a returning user of the caller's app."),
   os_version: described(printable.optional(), "Operating system version of the user's device."),
-  proof: described(proof.optional(), "What the user's device got for solving the challenge that this service asks for; good for one request."),
+  proof: described(proof.optional(), "The token that the user's device received for solving this service's challenge; valid for one request."),
 });
 export type CreateAuthenticationRequest = z.infer<typeof CreateAuthenticationRequest>;
 
-/** The code that a string of the wrong form answers, where it is not `bad_request`. */
+/** The error code of a string in the wrong format, if it is not `bad_request`. */
 export const createFormatFaults: Readonly<Record<string, CallerFaultCode>> = {
   app_realm: "invalid_app_realm",
   app_version: "invalid_app_version",
@@ -47,7 +47,7 @@ export const createFormatFaults: Readonly<Record<string, CallerFaultCode>> = {
   os_version: "invalid_os_version",
 };
 
-/** What Create authentication answers (docs/contract.md#exact-fields). */
+/** Response of Create authentication (docs/contract.md#exact-fields). */
 export interface AuthenticationResponse {
   /** Unique identifier of the authentication; used in retry and check. */
   authentication_uuid: string;
@@ -55,7 +55,7 @@ export interface AuthenticationResponse {
   created_at: string;
   /** Time after which the authentication can no longer be checked or retried, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
   expires_at: string;
-  /** `pending`: the code is being sent. `rate_limited`: a limit refused it. `spam_detected`: a spam rule refused it. */
+  /** `pending`: the code is being sent. `rate_limited`: a limit blocked it. `spam_detected`: a spam rule blocked it. */
   status: AuthenticationStatus;
 }
 export const AuthenticationResponse = z.strictObject({
@@ -64,6 +64,6 @@ export const AuthenticationResponse = z.strictObject({
   expires_at: described(Timestamp, "Time after which the authentication can no longer be checked or retried, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
   status: described(
     z.enum(authenticationStatuses),
-    "`pending`: the code is being sent. `rate_limited`: a limit refused it. `spam_detected`: a spam rule refused it.",
+    "`pending`: the code is being sent. `rate_limited`: a limit blocked it. `spam_detected`: a spam rule blocked it.",
   ),
 }) satisfies z.ZodType<AuthenticationResponse>;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { described, Timestamp, Uuid } from "./fields.js";
 
-/** What becomes of a message (docs/contract.md#callback-body). */
+/** Delivery statuses of a message (docs/contract.md#callback-body). */
 export const deliveryStatuses = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
@@ -9,48 +9,51 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number];
 export const callbackForms = ["phoneproof", "prelude-v2"] as const;
 export type CallbackForm = (typeof callbackForms)[number];
 
-/** What a delivery-status callback tells of one message. */
+/** What a delivery-status callback reports about one message. */
 export interface DeliveryStatusData {
   /** The authentication whose message it was. */
   authentication_uuid: string;
-  /** 1 for the first event of the authentication, one more for each: of two about one message, the higher is the later. */
+  /** 1 for the first event of the authentication, then counting up: of two events about one message, the higher is the later. */
   sequence: number;
-  /** 1 for the first message of the authentication, one more for each. */
+  /** 1 for the first message of the authentication, then counting up. */
   attempt: number;
-  /** Masked, unless the service is set to send it in full. */
+  /** Masked, unless the service is configured to send it in full. */
   phone_number: string;
-  /** What became of the message; none follows `delivered` or `undeliverable`. */
+  /** Delivery status of the message; none follows `delivered` or `undeliverable`. */
   status: DeliveryStatus;
-  /** The route that the message took, where known. */
+  /** The route that the message took, if known. */
   route?: string | undefined;
-  /** Why, where known. */
+  /** The reason, if known. */
   error?: string | undefined;
 }
 
 /**
- * What is posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are reported in their order, and none after a final one" (docs/contract.md#callback-order).
+ * The body posted to `callback_url` (docs/contract.md#callback-body). `sequence`: "the events of one send are reported in their order, and none after a final one" (docs/contract.md#callback-order).
  */
 export interface DeliveryStatusEvent {
-  /** Kind of the event: there is one. */
+  /** Kind of the event; there is only one. */
   type: "delivery_status";
   /** When it happened, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
   timestamp: string;
-  /** What became of which message. */
+  /** The message and its delivery status. */
   data: DeliveryStatusData;
 }
 export const DeliveryStatusEvent = z.strictObject({
-  type: described(z.literal("delivery_status"), "Kind of the event: there is one."),
+  type: described(z.literal("delivery_status"), "Kind of the event; there is only one."),
   timestamp: described(Timestamp, "When it happened, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
   data: described(
     z.strictObject({
       authentication_uuid: described(Uuid, "The authentication whose message it was."),
-      sequence: described(z.int().min(1), "1 for the first event of the authentication, one more for each: of two about one message, the higher is the later."),
-      attempt: described(z.int().min(1), "1 for the first message of the authentication, one more for each."),
-      phone_number: described(z.string(), "Masked, unless the service is set to send it in full."),
-      status: described(z.enum(deliveryStatuses), "What became of the message; none follows `delivered` or `undeliverable`."),
-      route: described(z.string().optional(), "The route that the message took, where known."),
-      error: described(z.string().optional(), "Why, where known."),
+      sequence: described(
+        z.int().min(1),
+        "1 for the first event of the authentication, then counting up: of two events about one message, the higher is the later.",
+      ),
+      attempt: described(z.int().min(1), "1 for the first message of the authentication, then counting up."),
+      phone_number: described(z.string(), "Masked, unless the service is configured to send it in full."),
+      status: described(z.enum(deliveryStatuses), "Delivery status of the message; none follows `delivered` or `undeliverable`."),
+      route: described(z.string().optional(), "The route that the message took, if known."),
+      error: described(z.string().optional(), "The reason, if known."),
     }),
-    "What became of which message.",
+    "The message and its delivery status.",
   ),
 }) satisfies z.ZodType<DeliveryStatusEvent>;

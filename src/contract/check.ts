@@ -5,7 +5,7 @@ import { described, Uuid } from "./fields.js";
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 
-/** Spaces and hyphens in every script's spelling: what people type between the digits of a code. */
+/** Spaces and hyphens of any script, which people enter between the digits of a code. */
 const separators = /[\s\p{Pd}]/gu;
 
 /**
@@ -25,17 +25,17 @@ export const CheckRequest = z.object({
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;
 
-/** What Check answers (docs/contract.md#exact-fields). */
+/** Response of Check (docs/contract.md#exact-fields). */
 export interface CheckResponse {
   /** The authentication that was checked. */
   authentication_uuid: string;
-  /** Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no more tries. `expired_auth`, `already_validated`: it has ended; neither proves anything. */
+  /** Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no tries left. `expired_auth`, `already_validated`: it has ended; neither proves anything. */
   status: CheckStatus;
 }
 export const CheckResponse = z.strictObject({
   authentication_uuid: described(Uuid, "The authentication that was checked."),
   status: described(
     z.enum(checkStatuses),
-    "Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no more tries. `expired_auth`, `already_validated`: it has ended; neither proves anything.",
+    "Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no tries left. `expired_auth`, `already_validated`: it has ended; neither proves anything.",
   ),
 }) satisfies z.ZodType<CheckResponse>;

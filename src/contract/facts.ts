@@ -1,20 +1,20 @@
 import * as z from "zod";
 import { described, Timestamp } from "./fields.js";
 
-/** What is told of an authentication beyond the wire's fields: direct calls answer it beside them, over HTTP it stands in headers, and the body stays as it is. */
+/** Facts about an authentication beyond the wire's fields: direct calls return them as further fields, HTTP responses as headers. */
 export const facts = {
   phone_number: described(
     z.string(),
-    "The number in canonical E.164 form. Of a retry or check: absent on already_validated and expired_auth, and where create was refused.",
+    "The number in canonical E.164 form. For a retry or check: absent on already_validated and expired_auth, and if the create was rejected.",
   ),
-  next_retry_at: described(Timestamp, "When the next message may be asked for. Of a create or check: absent where none may be any more."),
-  remaining_retry: described(z.int().min(0), "Messages that may still be asked for."),
-  remaining_checks: described(z.int().min(0), "Wrong codes that may still be typed; 0 where no code can be right any more."),
+  next_retry_at: described(Timestamp, "When the next message can be requested. For a create or check: absent if no more can be."),
+  remaining_retry: described(z.int().min(0), "Messages that can still be requested."),
+  remaining_checks: described(z.int().min(0), "Wrong codes that can still be entered; 0 if no code is valid any longer."),
   retry_after: described(
     z.int().min(1),
-    "Seconds until the cap or spend ceiling that refused this call has room; absent where none refused, and where it is not known.",
+    "Seconds until the cap or spend ceiling that blocked this call has room; absent if none did, or if the time is unknown.",
   ),
-  carrier_refused: described(z.literal(true), "Every route surely refused the message of this call; else absent."),
+  carrier_refused: described(z.literal(true), "`true` if every route definitely rejected this call's message; otherwise absent."),
 };
 
 export type Fact = keyof typeof facts;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { described } from "./fields.js";
 
-/** Codes of faults the caller can act on; they answer 400 and no other code does (docs/contract.md#caller-faults). */
+/** Codes of errors that the caller can act on; their status is 400, and no other code's is (docs/contract.md#caller-faults). */
 export const callerFaultCodes = [
   "bad_request",
   "invalid_phone_number",
@@ -27,17 +27,17 @@ export const transportFaultCodes = ["forbidden", "not_found", "method_not_allowe
 export type CallerFaultCode = (typeof callerFaultCodes)[number];
 export type FaultCode = CallerFaultCode | (typeof transportFaultCodes)[number];
 
-/** The body of a fault, "all strings" (docs/contract.md#caller-faults). */
+/** The body of an error, "all strings" (docs/contract.md#caller-faults). */
 export interface Fault {
   /** What went wrong, for programs. */
   code: FaultCode;
-  /** What is wrong, where, and the mend, for people. */
+  /** What is wrong, where, and how to fix it, for people. */
   message: string;
   /** Where the code is explained. */
   doc_url: string;
 }
 export const Fault = z.strictObject({
   code: described(z.enum([...callerFaultCodes, ...transportFaultCodes]), "What went wrong, for programs."),
-  message: described(z.string(), "What is wrong, where, and the mend, for people."),
+  message: described(z.string(), "What is wrong, where, and how to fix it, for people."),
   doc_url: described(z.string(), "Where the code is explained."),
 }) satisfies z.ZodType<Fault>;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What the schemas say to readers of the OpenAPI document. A registry of our own: zod's global one belongs to the host. */
+/** Descriptions for the OpenAPI document. Not zod's global registry, which belongs to the host app. */
 export const descriptions = z.registry<{ description: string }>();
 
 /** A copy of a schema with a description. */
@@ -13,8 +13,8 @@ export function described<S extends z.ZodType>(schema: S, description: string): 
 /** "any string with the shape of a UUID (version bits are not checked)" (docs/contract.md#uuids). Letters are read as lower case. */
 export const Uuid = z.guid("must be a UUID, for example 2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f").toLowerCase();
 
-/** A timestamp of an answer: `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */
+/** A timestamp in a response: `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 
-/** A field that is not a string of these is `bad_request`; its value is judged where numbers are parsed (`invalid_phone_number`). */
+/** A value that is not a string is `bad_request`; the number itself is validated where it is parsed (`invalid_phone_number`). */
 export const PhoneNumber = described(z.string('must be a string in E.164 form, for example "+14155552671"'), "The number in E.164 form: + and digits.");

@@ -29,27 +29,27 @@ export type LookupRequest = z.infer<typeof LookupRequest>;
  * "Lookup always returns `phone_number`, `country_code`, `line_type`, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (docs/contract.md#lookup).
  */
 export interface LookupResponse {
-  /** Carrier of the number, where a provider knows it. */
+  /** Carrier of the number, if a provider knows it. */
   carrier?: string | undefined;
   /** ISO 3166-1 alpha-2 country code; absent for global ranges. */
   country_code?: string | undefined;
-  /** Kind of line; `Unknown` where neither the numbering plan nor a provider tells. */
+  /** Kind of line; `Unknown` if neither the numbering plan nor a provider knows it. */
   line_type: LineType;
-  /** Mobile country code, where a provider knows it. */
+  /** Mobile country code, if a provider knows it. */
   mcc?: string | undefined;
-  /** Mobile network code, where a provider knows it. */
+  /** Mobile network code, if a provider knows it. */
   mnc?: string | undefined;
-  /** Whether the number has been ported, where a provider knows it. */
+  /** Whether the number has been ported, if a provider knows it. */
   number_ported?: boolean | undefined;
   /** The number in E.164 form. */
   phone_number: string;
 }
 export const LookupResponse = z.strictObject({
-  carrier: described(z.string().optional(), "Carrier of the number, where a provider knows it."),
+  carrier: described(z.string().optional(), "Carrier of the number, if a provider knows it."),
   country_code: described(z.string().length(2).optional(), "ISO 3166-1 alpha-2 country code; absent for global ranges."),
-  line_type: described(z.enum(lineTypes), "Kind of line; `Unknown` where neither the numbering plan nor a provider tells."),
-  mcc: described(z.string().optional(), "Mobile country code, where a provider knows it."),
-  mnc: described(z.string().optional(), "Mobile network code, where a provider knows it."),
-  number_ported: described(z.boolean().optional(), "Whether the number has been ported, where a provider knows it."),
+  line_type: described(z.enum(lineTypes), "Kind of line; `Unknown` if neither the numbering plan nor a provider knows it."),
+  mcc: described(z.string().optional(), "Mobile country code, if a provider knows it."),
+  mnc: described(z.string().optional(), "Mobile network code, if a provider knows it."),
+  number_ported: described(z.boolean().optional(), "Whether the number has been ported, if a provider knows it."),
   phone_number: described(z.string(), "The number in E.164 form."),
 }) satisfies z.ZodType<LookupResponse>;

@@ -11,26 +11,26 @@ export const RetryRequest = z.object({
 });
 export type RetryRequest = z.infer<typeof RetryRequest>;
 
-/** What Retry answers (docs/contract.md#exact-fields). */
+/** Response of Retry (docs/contract.md#exact-fields). */
 export interface RetryResponse {
   /** The authentication the retry belongs to. */
   authentication_uuid: string;
   /** Time of the retry result, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
   created_at: string;
-  /** Time at which the next retry becomes available, `YYYY-MM-DDTHH:MM:SS.sssZ`; `expires_at` where none does. */
+  /** Time at which the next retry becomes available, `YYYY-MM-DDTHH:MM:SS.sssZ`; `expires_at` if none does. */
   next_retry_at: string;
   /** Number of retries still available. */
   remaining_retry: number;
-  /** `approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no more. `expired_auth`, `already_validated`: it has ended. */
+  /** `approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no retries left. `expired_auth`, `already_validated`: it has ended. */
   status: RetryStatus;
 }
 export const RetryResponse = z.strictObject({
   authentication_uuid: described(Uuid, "The authentication the retry belongs to."),
   created_at: described(Timestamp, "Time of the retry result, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
-  next_retry_at: described(Timestamp, "Time at which the next retry becomes available, `YYYY-MM-DDTHH:MM:SS.sssZ`; `expires_at` where none does."),
+  next_retry_at: described(Timestamp, "Time at which the next retry becomes available, `YYYY-MM-DDTHH:MM:SS.sssZ`; `expires_at` if none does."),
   remaining_retry: described(z.int().min(0), "Number of retries still available."),
   status: described(
     z.enum(retryStatuses),
-    "`approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no more. `expired_auth`, `already_validated`: it has ended.",
+    "`approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no retries left. `expired_auth`, `already_validated`: it has ended.",
   ),
 }) satisfies z.ZodType<RetryResponse>;

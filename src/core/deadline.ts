@@ -85,7 +85,7 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
 /** Returns the result of `ask`, or rejects with `TimedOut` after `ms`. Later results of `ask` are ignored. */
 export function withTimeout<T>(clock: Clock, ms: number, ask: () => PromiseLike<T> | T): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = afterTurn(clock, ms, () => reject(new TimedOut(`no answer within ${ms} ms`)));
+    const cancel = afterTurn(clock, ms, () => reject(new TimedOut(`no response within ${ms} ms`)));
     const fail = (error: unknown) => {
       cancel();
       reject(error);

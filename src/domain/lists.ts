@@ -87,7 +87,7 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
   };
   // An iterable or a promise has none of the keys below, and would pass for an empty list.
   if (typeof list !== "object" || list === null || Symbol.iterator in list || "then" in list) {
-    fault([], "must be { numbers?, cidrs?, devices? }, or a function that answers it");
+    fault([], "must be { numbers?, cidrs?, devices? }, or a function that returns it");
     return { faults, faulty };
   }
   const numbers = numberEntries();

@@ -178,7 +178,7 @@ export function markFault(text: string): string | undefined {
       const shown = mark.startsWith("{{") && mark.endsWith("}}") ? "the inner braces" : `the ${mark.replace("{code}", "")}`;
       return `has ${mark}, and phones would show ${shown}: say {code}`;
     }
-    return `has ${mark}, which phones would show as it stands: ${name.toLowerCase() === "code" ? "say {code}" : "{code} is the only mark there is"}`;
+    return `has ${mark}, which phones would show unchanged: ${name.toLowerCase() === "code" ? "say {code}" : "{code} is the only mark there is"}`;
   }
   return undefined;
 }

@@ -148,7 +148,7 @@ export function defined<T extends object>(value: T): Partial<T> {
 /** Returns what is wrong with a lifetime: a value above a day is usually in milliseconds. */
 export function lifetimeFault({ lifetime, longLifetime }: Policy): string | undefined {
   if (lifetime <= day || longLifetime) return undefined;
-  return `lifetime is in seconds: ${lifetime} of them are ${(lifetime / day).toFixed(1)} days; say ${lifetime / 1000} if you meant milliseconds, or set longLifetime: true beside it if codes shall live for more than a day`;
+  return `lifetime is in seconds: ${lifetime} of them are ${(lifetime / day).toFixed(1)} days; say ${lifetime / 1000} if you meant milliseconds, or also set longLifetime: true if codes are to live for more than a day`;
 }
 
 /**

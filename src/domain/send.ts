@@ -8,7 +8,7 @@ import type { Policy } from "./policy.js";
 export type SendResult = "accepted" | "rejected" | "unknown";
 
 /** Why a malformed sender result counts as `unknown`. */
-export const noOutcome = "the sender's answer has no outcome of accepted, rejected or unknown";
+export const noOutcome = "the sender's result has no outcome of accepted, rejected or unknown";
 
 /** What is known of a send when it ends. */
 export interface SendReport {

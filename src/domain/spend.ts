@@ -53,7 +53,7 @@ function spendClaim(customer: string, weight: number, { per }: SpendCeiling, mom
 /** "A message without a price is blocked if there is a ceiling" (docs/contract.md#spend-ceiling). */
 export function unpricedRefusal(cost: Cost, [ceiling]: readonly SpendCeiling[], now: number): Decision | undefined {
   if (cost !== undefined || ceiling === undefined) return undefined;
-  return { at: now, rule: ruleOf(ceiling), mode: "enforce", threshold: ceiling.amount, reason: "the sender told no price" };
+  return { at: now, rule: ruleOf(ceiling), mode: "enforce", threshold: ceiling.amount, reason: "the sender gave no price" };
 }
 
 function ruleOf({ amount, per }: SpendCeiling): string {

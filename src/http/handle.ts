@@ -59,7 +59,7 @@ function noRoute(request: HttpRequest): VerifierError {
 }
 
 function noMethod({ docUrl }: HandlerParts, route: Route): HttpResponse {
-  const fault = new VerifierError("method_not_allowed", `This route answers ${route.method} only.`);
+  const fault = new VerifierError("method_not_allowed", `This route accepts ${route.method} only.`);
   return answer(fault.status, faultBody(fault, docUrl), { allow: route.method });
 }
 

@@ -21,6 +21,6 @@ function misplaced(path: string, asked: NonNullable<HttpRequest["asked"]>, root:
   // A route parameter would match any word.
   if (whole === undefined || whole.includes("{")) return "";
   const taken =
-    asked.canStrip === true ? `where a framework takes that off, as Hono's app.mount does, say { stripped: "${root}" }` : `ask for ${asked.prefix}${whole}`;
+    asked.canStrip === true ? `if a framework removes it, as Hono's app.mount does, pass { stripped: "${root}" }` : `ask for ${asked.prefix}${whole}`;
   return ` The path asked for is ${whole} without its ${root}: ${taken}.`;
 }

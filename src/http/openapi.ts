@@ -99,7 +99,7 @@ function deliveryStatusWebhook(): Json {
   const header = (name: string, description: string): Json => ({ name, in: "header", required: true, description, schema: { type: "string" } });
   return {
     operationId: "deliveryStatus",
-    summary: "What became of a message, posted to callback_url at least once",
+    summary: "Delivery status of a message, posted to callback_url at least once",
     parameters: [
       header("webhook-id", "The same over redeliveries."),
       header("webhook-timestamp", "Seconds since the epoch."),
@@ -112,9 +112,9 @@ function deliveryStatusWebhook(): Json {
     responses: {
       "2XX": { description: "Delivered." },
       "410": { description: "No more deliveries of this event." },
-      "429": { description: "Tried again after Retry-After." },
-      "503": { description: "Tried again after Retry-After." },
-      default: { description: "Tried again over about three days." },
+      "429": { description: "Delivered again after Retry-After." },
+      "503": { description: "Delivered again after Retry-After." },
+      default: { description: "Delivered again over about three days." },
     },
   };
 }
@@ -137,7 +137,7 @@ export function openApiDocument(version: string): Json {
     info: {
       title: "phoneproof",
       version,
-      description: `Phone-number verification by one-time SMS code. Unknown routes answer 404, wrong methods 405; fault codes that are not on a 400: ${transportFaultCodes.join(", ")}.`,
+      description: `Phone-number verification by one-time SMS code. Unknown routes return 404, wrong methods 405; error codes of other statuses than 400: ${transportFaultCodes.join(", ")}.`,
       license,
     },
     security: [{ apiKey: [] }],

@@ -39,7 +39,7 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
         );
       // HEAD from link previews and OPTIONS from browsers are not receipts.
       if (!methods.includes(request.method)) {
-        const fault = new VerifierError("method_not_allowed", `This route answers ${methods.join(" and ")} only.`);
+        const fault = new VerifierError("method_not_allowed", `This route accepts ${methods.join(" and ")} only.`);
         return answer(fault.status, faultBody(fault, docUrl), { allow: methods.join(", ") });
       }
       const query = request.query ?? "";
@@ -57,18 +57,18 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
 async function settle(messages: Messages, provider: string, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
   if ("refused" in reading) {
     messages.monitor.throttledLog.warn({ provider, refused: reading.refused, reason: reading.reason }, `a receipt of ${provider} was rejected`);
-    throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was refused: ${reading.reason}`);
+    throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was rejected: ${reading.reason}`);
   }
   const { receipts, vouched, reply } = reading;
   const sound = receipts.map(parseReceipt).filter((receipt) => typeof receipt !== "string");
-  if (sound.length < receipts.length) messages.logger.error({ provider }, "a receipt source answered what is no receipt; it is left out");
+  if (sound.length < receipts.length) messages.logger.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
   const trusted = await settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
   if (vouched === false && trusted === 0) throw notOurs();
   return reply === undefined ? answer(200, {}) : { status: reply.status, headers: { "content-type": reply.contentType }, body: reply.body };
 }
 
 function notOurs(): VerifierError {
-  return new VerifierError("forbidden", "Nothing here says that it comes from the carrier: no reference of this service, and no secret.");
+  return new VerifierError("forbidden", "Nothing shows that it comes from the carrier: it has no reference of this service, and no secret.");
 }
 
 function toBytes(body: HttpBody): Uint8Array {
@@ -77,7 +77,7 @@ function toBytes(body: HttpBody): Uint8Array {
   if (body.kind === "refused")
     throw body.reason === "too_large"
       ? new VerifierError("payload_too_large", `The body is larger than ${bodyLimit} bytes.`)
-      : new VerifierError("bad_request", "The body was refused.");
+      : new VerifierError("bad_request", "The body was rejected.");
   throw new Error(
     "a body parser of the host has taken the body apart before the receipts handler saw it, but carriers sign its exact bytes: mount the receipts handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })",
   );

@@ -117,7 +117,7 @@ async function listen(parts: Messages, deadline: StoreDeadline, id: CarrierId, t
   } catch {
     const again = retryInBackground(clock, () => work(parts.newDeadline()), 1);
     const failed = (err: unknown) =>
-      logger.error({ err, authentication_uuid: target.id }, "a carrier's message id could not be kept; its receipts may not find their message");
+      logger.error({ err, authentication_uuid: target.id }, "a carrier's message id could not be stored; its receipts may not find their message");
     parts.inBackground(again.catch(failed));
   }
 }

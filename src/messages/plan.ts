@@ -40,7 +40,7 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
   const cost: Cost = test === undefined ? parsePrice(route?.price) : "free";
   const ceilings = policy.limits.spend;
   const unpriced = unpricedRefusal(cost, ceilings, now);
-  if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend refuses a message: the sender told no price for it");
+  if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend blocks a message: the sender gave no price for it");
   return {
     next: withSend(auth, keyring.digest(auth.id, code), now, settleBy, route?.route),
     code,

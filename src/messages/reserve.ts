@@ -68,7 +68,7 @@ async function commitOrLookAgain<Status extends string>(
     const { commit } = result;
     if (refused === undefined) return { commit: await granted(messages, account, deadline, request.outside, commit, counts) };
     const charge = commit.charges[refused.refusedBy];
-    if (charge === undefined) throw new Error("the store refused a claim that has no limit");
+    if (charge === undefined) throw new Error("the store rejected a claim that has no limit");
     const decision = isSpamCharge(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, refused, messages.settings.clockSkew);
     const waived =
       isSpamCharge(charge) && looks < mostLooks ? await lookAgain(messages, account, deadline, commit, charge, refused.count, decision, exempt) : undefined;

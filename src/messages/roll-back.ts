@@ -17,7 +17,7 @@ export function rollBack(messages: Messages, commit: MessageCommit, token = mess
   const failed = (err: unknown) =>
     monitor.throttledLog.error(
       { err, authentication_uuid: commit.before.id },
-      "a write whose answer was late could not be taken back: if it landed, its send counts though no message was sent",
+      "a write whose response was late could not be reverted: if it was stored, its send counts although no message was sent",
     );
   inBackground(retryInBackground(clock, () => takeBack(messages, commit, token)).catch(failed));
 }

@@ -94,7 +94,9 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
       if (now - seen.lookedAt < lookEvery) return;
       const { wrong, right: rights } = seen;
       Object.assign(seen, { lookedAt: now, wrong: 0, right: 0 });
-      inBackground(look(customer, wrong, rights, codeLength).catch((err) => monitor.throttledLog.warn({ err }, "the codes judged today could not be counted")));
+      inBackground(
+        look(customer, wrong, rights, codeLength).catch((err) => monitor.throttledLog.warn({ err }, "the codes checked today could not be counted")),
+      );
     },
   };
 }

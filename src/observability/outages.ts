@@ -21,7 +21,7 @@ const words: Readonly<Record<OutsidePart, readonly [began: string, name: string]
   store: ["the store failed", "the store"],
   sender: ["the sender failed", "the sender"],
   customers: ["the customer source failed", "the customer source"],
-  lookup: ["the lookup provider failed; the numbering plan alone answers", "the lookup provider"],
+  lookup: ["the lookup provider failed; only the numbering plan is used", "the lookup provider"],
   events: ["onEvent failed", "onEvent"],
 };
 

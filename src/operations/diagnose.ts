@@ -76,7 +76,7 @@ function fraudChecks({ context: { settings } }: Examined): Check[] {
 function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: Examined, development: "fault" | "note"): Check[] {
   const missing = store.missing.map((missing): Check => [true, "fault", "store", missing.split(": ")[0] as string, missing.split(": ")[1] ?? missing]);
   if (!ok && missing.length > 0) return missing;
-  if (!ok) return [[true, "fault", "store", `the store does not answer: ${store.fault}`, "start it, or correct the address and credentials of its client"]];
+  if (!ok) return [[true, "fault", "store", `the store does not respond: ${store.fault}`, "start it, or correct the address and credentials of its client"]];
   const { settings: kept, clock_difference: difference = 0, round_trip: trip = 0, fault = "" } = store;
   const eviction = kept["maxmemory-policy"] ?? "noeviction";
   const dead = callbacks.dead ?? 0;
@@ -159,10 +159,10 @@ async function credentialChecks({ context: { clock }, sender }: Examined): Promi
     words = await withTimeout(clock, credentialTimeout, () => verify.call(sender, { signal: abort.signal }));
   } catch {
     abort.abort();
-    return [[true, "note", about, "the carrier did not answer in time, so its credentials were not tried", "try again"]];
+    return [[true, "note", about, "the carrier did not respond in time, so its credentials were not tried", "try again"]];
   }
   return words.flatMap(({ name, credentials, reason = "no reason given" }): Check[] => [
-    [credentials === "rejected", "fault", about, `${name} refuses the credentials (${reason})`, `copy them from ${name}'s console again`],
+    [credentials === "rejected", "fault", about, `${name} rejects the credentials (${reason})`, `copy them from ${name}'s console again`],
     [credentials === "unknown", "note", about, `${name} did not say whether the credentials are valid (${reason})`, "send yourself one message"],
   ]);
 }
@@ -201,7 +201,7 @@ async function customerChecks({ accounts, customers, context: { settings } }: Ex
     () => customers !== undefined,
   );
   return [
-    [!isAnswered, "fault", "customers", "the customer source does not answer", "see the log for the error of customers.find"],
+    [!isAnswered, "fault", "customers", "the customer source does not respond", "see the log for the error of customers.find"],
     [settings.secrets.length > 1, "note", "secret", "two secrets are in use: callbacks bear two signatures", "drop the old one when the rotation is over"],
   ];
 }

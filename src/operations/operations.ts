@@ -159,7 +159,7 @@ function optionsIn(options: VerificationOptions): VerificationOptions {
 }
 
 function keyIn(options: CallOptions): string | undefined {
-  for (const name in options) if (name !== "idempotencyKey") throw new VerifierError("bad_request", `${name} is not an option of a call: say idempotencyKey.`);
+  for (const name in options) if (name !== "idempotencyKey") throw new VerifierError("bad_request", `${name} is not an option of a call: use idempotencyKey.`);
   const key = options.idempotencyKey;
   if (key === undefined || (typeof key === "string" && /^[\x20-\x7e]{1,255}$/.test(key))) return key;
   throw new VerifierError("bad_request", "The Idempotency-Key must be 1 to 255 printable ASCII characters.");

@@ -32,7 +32,7 @@ export async function refuseCreate(context: Context, account: Account, refused: 
   }
   records.pending(refused.id, keep);
   const failed = (err: unknown) =>
-    monitor.throttledLog.warn({ err, authentication_uuid: refused.id }, "a refused create could not be kept; `explain` will not find it");
+    monitor.throttledLog.warn({ err, authentication_uuid: refused.id }, "a rejected create could not be stored; `explain` will not find it");
   inBackground(keep.catch(failed));
   report(context, "create", refused.status, refused, refused.decisions);
   return refused;
@@ -50,7 +50,7 @@ export function refuseRetry(context: Context, auth: Authentication, fired: reado
   });
   records.pending(id, noted);
   const failed = (err: unknown) =>
-    monitor.throttledLog.warn({ err, authentication_uuid: id }, "why a retry was refused could not be kept; `explain` will not find it");
+    monitor.throttledLog.warn({ err, authentication_uuid: id }, "why a retry was rejected could not be stored; `explain` will not find it");
   inBackground(noted.catch(failed));
   report(context, "retry", "rate_limited", auth, fired);
 }

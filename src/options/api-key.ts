@@ -40,7 +40,7 @@ const otherDigest = /^(?:sha2?-?256\b|[0-9a-f]{64}(?:\s|$))/i;
 
 /** What is wrong with a key in the configuration. */
 export function keyFault(key: string): string | undefined {
-  if (isPublished(key)) return "stands in the documentation, where everybody reads it: generateApiKey() makes one";
+  if (isPublished(key)) return "is published in the documentation: generateApiKey() makes one";
   const fault = formFault(key);
   if (fault !== undefined || key.startsWith("sha256:")) return fault;
   return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
@@ -49,7 +49,7 @@ export function keyFault(key: string): string | undefined {
 /** What is wrong with a key that no request could carry, if anything: mostly an error in a file or a variable. */
 function formFault(key: string): string | undefined {
   if (key.trim() !== key) return "has white space around it, which no header carries: cut it off, for example with .trim()";
-  if (/[^ -~]/.test(key)) return "must be of printable ASCII characters: it stands in a header";
+  if (/[^ -~]/.test(key)) return "must be of printable ASCII characters: it is sent in a header";
   if (/^(["'`]).*\1$/.test(key)) return "has quotes around it, which no request will carry: leave them out";
   if (/^bearer[ :]/i.test(key)) return "begins with Bearer: the header x-api-key holds the key alone, leave that out";
   const parts = key.split(/[\s,;]+/);

@@ -49,6 +49,6 @@ export function orUnready(message: string) {
 }
 
 function unreadyWords(value: unknown): string {
-  if (typeof value === "function") return "; it is a function: pass what that answers";
+  if (typeof value === "function") return "; it is a function: pass what it returns";
   return typeof value === "object" && value !== null && "then" in value ? "; it is a promise: await it" : "";
 }

@@ -59,7 +59,7 @@ type Leaf = Pick<z.core.$ZodIssue, "path" | "message">;
 /** For a union, the branch that failed for the right reason: the one whose errors are deeper than the union itself. */
 function leaves(issue: z.core.$ZodIssue): Leaf[] {
   if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not an option: remove it or mend its spelling" }));
+    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not an option: remove it or fix its spelling" }));
   // The key of a map is invalid; the path already names it.
   if (issue.code === "invalid_key") return issue.issues.flatMap((inner) => leaves({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union") return [issue];

@@ -20,7 +20,7 @@ export type Settings = Readonly<ReturnType<typeof settingsOf>>;
  */
 export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
-  if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that answers them"]);
+  if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that returns them"]);
   const read = parse(schemas().Options, options);
   const faults = ruleFaults(read);
   if (faults.length > 0) throw invalidOptions(faults);

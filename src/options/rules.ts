@@ -55,7 +55,7 @@ function reachFaults(allowed: "all" | readonly string[], sender: SmsSender): str
   if (unreached.length === 0) return [];
   const named = `${unreached.slice(0, 5).join(", ")}${unreached.length > 5 ? ` and ${unreached.length - 5} more` : ""}`;
   return [
-    `sender has nobody to send from in ${named}, which countries allows: add them, or a default, to the sender's option from; or take them out of countries`,
+    `sender has no source address for ${named}, which countries allows: add them, or a default, to the sender's option from; or take them out of countries`,
   ];
 }
 

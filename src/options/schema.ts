@@ -95,7 +95,7 @@ function optionsSchema<Customer extends z.ZodType>(PolicyChange: ReturnType<type
 function docUrlFault(url: string): string | undefined {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     return "must be an absolute URL, for example https://docs.example.com/errors: callers open it from elsewhere";
-  return url.includes("#") ? "must have no #: the fault's code is added" : undefined;
+  return url.includes("#") ? "must not contain #: the error's code is added" : undefined;
 }
 
 const country = () => checkedText(countryFault);
@@ -135,7 +135,7 @@ function testNumbersSchema() {
 function indexOf(source: unknown, context: z.RefinementCtx, depth = 0): ListIndex {
   const { index, faults, faulty } = readList(source);
   for (const { path, message } of faults) context.addIssue({ code: "custom", path: path.slice(depth), message });
-  if (faulty > faults.length) context.addIssue({ code: "custom", message: `has ${faulty - faults.length} more entries at fault` });
+  if (faulty > faults.length) context.addIssue({ code: "custom", message: `has ${faulty - faults.length} more invalid entries` });
   return index ?? z.NEVER;
 }
 
@@ -162,7 +162,7 @@ function spamRuleFaults(rule: SpamRule, earlier: readonly SpamRule[]): string[] 
   if (!isCellRule(rule)) return typeof rule.judge === "function" ? faults : [...faults, "must have a method judge or cell"];
   const { cell, seed, perVerified = 0 } = rule;
   if (typeof cell !== "function") faults.push("must have a method cell");
-  if (!/^[\w-]{1,32}$/.test(String(name))) faults.push("must have a name of 1 to 32 letters, digits, _ or -: it stands in the names of sums");
+  if (!/^[\w-]{1,32}$/.test(String(name))) faults.push("must have a name of 1 to 32 letters, digits, _ or -: it is part of the names of sums");
   if (earlier.some((other) => other.name === name)) faults.push("has the name of another rule");
   if (typeof seed !== "number" || !(seed >= 0)) faults.push("must have seed, a number of 0 or more");
   if (!Number.isInteger(perVerified) || perVerified < 0) faults.push("must have perVerified, a whole number of 0 or more");
@@ -185,7 +185,7 @@ function receiptsSchema() {
 /** Carriers get `baseUrl` with a path and a query appended, and sign the exact URL. */
 function baseUrlFault(baseUrl: string): string | undefined {
   const part = /[?#]/.exec(baseUrl)?.[0];
-  const wanted = "must end with what stands before /receipts";
+  const wanted = "must end with the part before /receipts";
   if (part !== undefined) return `${wanted}: it has a ${part === "?" ? "query" : "fragment"}, and carriers would post elsewhere`;
   return /\/receipts(?:\/[a-z0-9-]+)?\/?$/.test(new URL(baseUrl).pathname) ? `${wanted}, which is added: leave /receipts out` : undefined;
 }

@@ -75,7 +75,7 @@ export function secretFault(secret: string): string | undefined {
 
 /** What is wrong with a secret that strangers know, or may guess. */
 export function knownFault(secret: string, fix: string): string | undefined {
-  if (isPublished(secret)) return `stands in the documentation, where everybody reads it; ${fix}`;
+  if (isPublished(secret)) return `is published in the documentation; ${fix}`;
   return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${fix}` : undefined;
 }
 

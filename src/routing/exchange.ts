@@ -68,7 +68,7 @@ export function createExchange(store: Store, counts: Counts, { routes, clock, lo
     } catch (err) {
       failures += 1;
       if (failures === 1)
-        safeLogger(logger).warn({ err }, "the routes' health cannot be exchanged with other processes; meanwhile this one goes by what it knows");
+        safeLogger(logger).warn({ err }, "the routes' health cannot be exchanged with other processes; until then, this process uses what it knows itself");
     }
     counts.cutOff = failures >= cutOffAfter;
     busy = false;

@@ -180,7 +180,7 @@ const RouterSchema = z
       const fault = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
       if (first < index) fault("name", `is "${name}", as is routes.${first}.name: give each route a name of its own`);
       if (networks !== undefined && network === undefined) {
-        fault("networks", "needs the option network, 'lookup' or a function that tells a number's { mcc, mnc }: without it the route would take nothing");
+        fault("networks", "needs the option network, 'lookup' or a function that returns a number's { mcc, mnc }: without it the route would take nothing");
       }
     }
   });

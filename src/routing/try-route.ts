@@ -29,7 +29,7 @@ export function tryRoute(sender: SmsSender, message: SmsMessage, { signal, deadl
     };
     const stop = () => {
       abort.abort(signal.reason);
-      finish({ outcome: "unknown", reason: "no answer in time" });
+      finish({ outcome: "unknown", reason: "no response in time" });
     };
     const cancel = afterTurn(clock, timeLeft, stop);
     signal.addEventListener("abort", stop, { once: true });

@@ -95,7 +95,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   if (typeof postCallbacks !== "boolean") throw faulty("postCallbacks must be true or false: true posts callbacks too");
   const clock = told === "running" ? runningClock() : told;
   if (typeof clock?.now !== "function" || typeof clock.advance !== "function") throw faulty('clock must be a fixedClock(), or "running"');
-  if (!Array.isArray(customers)) throw faulty("customers must be a list of further ones: the test's own is there already");
+  if (!Array.isArray(customers)) throw faulty("customers must be a list of further customers: the test's own is already there");
   const { store = memoryStore({ now: clock.now }) } = given;
   const { customer_uuid, apiKey, secret } = identityOf(store);
   const inbox = inboxSender();
@@ -140,7 +140,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     if (message !== undefined) return message;
     const others = [...new Set(inbox.messages.map(({ to }) => to))];
     throw new Error(
-      `createTestVerifier: no message went to ${number}; ${others.length === 0 ? "none went to anybody" : `there are messages to ${others.join(", ")}`}. Was the create answered pending?`,
+      `createTestVerifier: no message went to ${number}; ${others.length === 0 ? "no message went to anyone" : `there are messages to ${others.join(", ")}`}. Did the create return pending?`,
     );
   };
   const close = () => verifier.close();
@@ -153,7 +153,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     callbacks: kept.callbacks,
     async receipt(of, status, details = {}) {
       if (!deliveryStatuses.includes(status))
-        throw new TypeError(`createTestVerifier: a receipt tells one of ${deliveryStatuses.join(", ")}, got ${String(status)}.`);
+        throw new TypeError(`createTestVerifier: a receipt reports one of ${deliveryStatuses.join(", ")}, got ${String(status)}.`);
       const message = typeof of === "object" && of !== null ? of : newest(of);
       if (typeof message.authentication_uuid !== "string") throw new TypeError("createTestVerifier: a receipt is of a number, or of a message of the inbox.");
       await postReceipt(verifier.receipts, message, status, details);

@@ -153,9 +153,9 @@ describe("a hostile receiver", () => {
     expect(written).toBeLessThan(10_000_000);
   });
 
-  it("no answer within the time limit is a failure; an answer whose body never ends keeps its status", async () => {
+  it("no response within the time limit is a failure; an answer whose body never ends keeps its status", async () => {
     hook.answer = () => undefined;
-    expect(await post(50)).toEqual({ failed: "no answer within 50 ms" });
+    expect(await post(50)).toEqual({ failed: "no response within 50 ms" });
     hook.answer = (_request, response) => void response.writeHead(200).write("x");
     expect(await post(50)).toMatchObject({ status: 200 });
   });
@@ -168,7 +168,7 @@ describe("a hostile receiver", () => {
   it.each([
     ["101", "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n", { status: 101 }],
     ["100, then an answer", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", { status: 204 }],
-    ["a hundred early hints, and no answer", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n".repeat(100), { failed: "no answer within 500 ms" }],
+    ["a hundred early hints, and no answer", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n".repeat(100), { failed: "no response within 500 ms" }],
     ["two answers", "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n", { status: 204 }],
     ["a body that the end of the connection ends", "HTTP/1.1 200 OK\r\n\r\nbody", { status: 200 }],
     ["a header without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}`, { failed: "Parse Error: Header overflow" }],

@@ -336,7 +336,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect((await again).delivered).toBe(3);
   });
 
-  it("D3e: a record whose part of the store does not answer holds up no other's delivery", async () => {
+  it("D3e: a record whose part of the store does not respond holds up no other's delivery", async () => {
     let stuck = "";
     const commit = ({ record }: { record?: { id: string } }) => (stuck !== "" && record?.id === stuck ? new Promise(() => undefined) : undefined);
     const store = watched(memoryStore({ name: randomUUID() }), { commit: commit as never });

@@ -78,7 +78,7 @@ describe("verifyWebhook reads what the package `standardwebhooks` signs", () => 
 });
 
 describe("a secret that is none refuses every webhook, and says how it is mended", () => {
-  const mend = "give what verifier.webhookSecrets(customer_uuid) answers, whsec_ and at least 24 bytes in base64; is the environment variable set?";
+  const mend = "pass what verifier.webhookSecrets(customer_uuid) returns, whsec_ and at least 24 bytes in base64; is the environment variable set?";
   const short = (length: number) => `whsec_${Buffer.alloc(length, 7).toString("base64")}`;
 
   it.each([
@@ -249,7 +249,7 @@ describe("a hostile sender", () => {
     expect(refusal({ headers: new Headers(rest) })).toBe(missing);
     expect(refusal({ headers: Object.create(signed()) }), "inherited").toMatch(/^the header webhook-id is missing/);
     if (name === "webhook-signature") return;
-    const twice = `the header ${name} stands there more than once`;
+    const twice = `the header ${name} occurs more than once`;
     expect(refusal({ headers: { ...signed(), [name]: [value, value] } })).toBe(twice);
     expect(refusal({ headers: { ...signed(), [name.toUpperCase()]: "another" } }), "in another case").toBe(twice);
   });

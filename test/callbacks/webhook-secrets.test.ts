@@ -200,9 +200,9 @@ describe("a callback sender that fails in its own way", () => {
     ["an error whose message is none", throwing(Object.assign(new Error(), { message: { secret: 1 } })), "no error was thrown, but something else"],
     ["undefined", throwing(undefined), "no error was thrown, but something else"],
     ["a symbol", throwing(Symbol("no")), "no error was thrown, but something else"],
-    ["nothing", () => undefined, "the callback sender answered neither a status nor why there is none"],
-    ["a status that is a string", () => ({ status: "204" }), "the callback sender answered neither a status nor why there is none"],
-    ["a status that is NaN", () => ({ status: Number.NaN }), "the callback sender answered neither a status nor why there is none"],
+    ["nothing", () => undefined, "the callback sender returned neither a status nor an error"],
+    ["a status that is a string", () => ({ status: "204" }), "the callback sender returned neither a status nor an error"],
+    ["a status that is NaN", () => ({ status: Number.NaN }), "the callback sender returned neither a status nor an error"],
     [
       "an answer that throws when it is read",
       () => ({

@@ -79,7 +79,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
       { status: 400, answer: { success: false, "error-codes": ["timeout-or-duplicate", "bad-request"] } },
       "could not check the proof: HTTP 400, timeout-or-duplicate, bad-request",
     ],
-    ["cut", "no answer from the provider: UND_ERR_SOCKET"],
+    ["cut", "no response from the provider: UND_ERR_SOCKET"],
   ] as const)("an answer that is none is thrown, in words that hold neither secret nor proof: %j", async (mood, words) => {
     running.mood = mood;
     const message = await fault();
@@ -102,7 +102,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
   it.each(["hangs", "stalls"] as const)("a provider that %s is waited for until the verifier gives up, or the timeout is over", async (mood) => {
     running.mood = mood;
     const abort = new AbortController();
-    const words = `${name}: no answer from the provider: the time was over`;
+    const words = `${name}: no response from the provider: the time was over`;
     const ended = Promise.all([undefined, 3600].map((timeout) => expect(challenge({ timeout }).verify("x", { signal: abort.signal })).rejects.toThrow(words)));
     await vi.waitFor(() => expect(running.forms).toHaveLength(2));
     abort.abort();
@@ -113,7 +113,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
   it("a provider that cannot be reached is a fault", async () => {
     const { url } = running;
     await running.close();
-    await expect(make({ secret: "s", baseUrl: url }).verify("x", context())).rejects.toThrow(`${name}: no answer from the provider: ECONNREFUSED`);
+    await expect(make({ secret: "s", baseUrl: url }).verify("x", context())).rejects.toThrow(`${name}: no response from the provider: ECONNREFUSED`);
   });
 
   it("asks the provider's public address, by the global fetch of the moment", async () => {

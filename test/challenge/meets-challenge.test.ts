@@ -51,7 +51,7 @@ describe("A wrong or late proof is not an error: the rules simply apply", () => 
     answer(true);
     expect(signal?.aborted).toBe(true);
     expect(log.lines).toEqual([
-      { level: "error", fields: { reason: "TimedOut: no answer within 2000 ms" }, message: "the challenge failed; the spam rules stand" },
+      { level: "error", fields: { reason: "TimedOut: no response within 2000 ms" }, message: "the challenge failed; the spam rules apply" },
     ]);
   });
 
@@ -81,7 +81,7 @@ describe("A wrong or late proof is not an error: the rules simply apply", () => 
   ])("one that %s is reported, without the proof, and nothing is met", async (_, verify, reason) => {
     const { meets, log } = setUp(verify as never);
     expect(await meets("tok/en.+")).toBe(false);
-    expect(log.lines).toEqual([{ level: "error", fields: { reason }, message: "the challenge failed; the spam rules stand" }]);
+    expect(log.lines).toEqual([{ level: "error", fields: { reason }, message: "the challenge failed; the spam rules apply" }]);
   });
 });
 

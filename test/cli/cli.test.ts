@@ -282,7 +282,7 @@ describe("phoneproof dev --fail and --latency", () => {
     });
     await withDemo(["--port", "0", "--latency", "60"], async (demo) => {
       expect(await post(demo, "authentication", { phone_number: "+14155552671" })).toMatchObject({ status: "pending" });
-      await expect.poll(demo.stderr).toContain("outcome unknown, so it counts as sent (no answer within the time limit of a send)");
+      await expect.poll(demo.stderr).toContain("outcome unknown, so it counts as sent (no response within the time limit of a send)");
     });
   });
 
@@ -343,7 +343,7 @@ describe("phoneproof dev", () => {
     [["dev", "--latency", "soon"], "--latency"],
     [["dev", "--fail", "sometimes"], "--fail takes one of rejected, unknown, timeout"],
     [["dev", "--fail", "timeout", "--latency", "1"], "--latency"],
-    [["dev", "--fail", "rejected", "--sender", "twilio"], "--fail has no meaning with --sender"],
+    [["dev", "--fail", "rejected", "--sender", "twilio"], "--fail has no effect with --sender"],
     [["dev", "--store", "mysql://127.0.0.1/codes"], "--store"],
     [["dev", "--store", "redis://"], "--store"],
     [["dev", "--store", "https://eu1-example.upstash.io"], "UPSTASH_REDIS_REST_TOKEN"],

@@ -125,7 +125,7 @@ test.each([
   [["keys", "constructor"], 'keys does one of issue, rotate, revoke, list, not "constructor"'],
   [["keys", "revoke", "x"], "keys revoke takes UUID KEY_ID"],
   [["keys", "rotate"], "keys rotate takes UUID [KEY_ID]"],
-  [["customers", "list", "--name", "x"], "--name has no meaning with customers list"],
+  [["customers", "list", "--name", "x"], "--name has no effect with customers list"],
   [["customers", "list"], "customers needs PHONEPROOF_STORE or PHONEPROOF_DATA in the environment, or --store or --data"],
   [["customers", "list", "--store", "redis://127.0.0.1:1"], "customers needs the environment variable PHONEPROOF_SECRET"],
   [["keys", "list", "x", "--store", "ftp://x"], "--store takes a URL"],

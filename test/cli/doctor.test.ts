@@ -121,13 +121,13 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     status = 401;
     const { code, findings } = await examine("sound");
     expect(code).toBe(1);
-    expect(findings).toMatchObject([{ level: "fault", about: "sender", message: "twilio refuses the credentials (HTTP 401, code 20003)" }]);
+    expect(findings).toMatchObject([{ level: "fault", about: "sender", message: "twilio rejects the credentials (HTTP 401, code 20003)" }]);
   });
 
   it("a store that is down, and options that cannot work", async () => {
     expect(await examine("store down")).toMatchObject({
       code: 1,
-      findings: [{ level: "fault", about: "store", message: expect.stringMatching(/^the store does not answer/) }],
+      findings: [{ level: "fault", about: "store", message: expect.stringMatching(/^the store does not respond/) }],
     });
     const { code, findings } = await examine("options that cannot work");
     expect(code).toBe(1);

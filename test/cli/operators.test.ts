@@ -317,10 +317,10 @@ describe("faults", () => {
     [["why"], "why needs the number: phoneproof why +33612345678"],
     [["why", phone, "./verifier.js", "more"], "unexpected more"],
     [["stats", "--days", "0"], "--days takes a whole number from 1 to 90"],
-    [["why", phone, "--days", "2"], "--days has no meaning with why"],
-    [["unlock", phone, "--yes"], "--yes has no meaning with unlock"],
+    [["why", phone, "--days", "2"], "--days has no effect with why"],
+    [["unlock", phone, "--yes"], "--yes has no effect with unlock"],
     [["why", phone, "--data", "memory"], "why needs a file or a store"],
-    [["why", phone, "--store", "redis://127.0.0.1:1", "--data", "x"], "--data has no meaning with --store"],
+    [["why", phone, "--store", "redis://127.0.0.1:1", "--data", "x"], "--data has no effect with --store"],
     [["why", phone, "--store", "ftp://x"], "--store takes a URL"],
   ])("%j: 2, and what is wrong", async (words, message) => {
     const ended = await run(words, {});

@@ -246,11 +246,11 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     const one = await start();
     expect(await health(one)).toEqual([200, "ok\n"]);
     await redis.signal("SIGSTOP");
-    await expect.poll(() => health(one)).toEqual([503, "the store does not answer\n"]);
+    await expect.poll(() => health(one)).toEqual([503, "the store does not respond\n"]);
     await redis.signal("SIGCONT");
     await expect.poll(() => health(one)).toEqual([200, "ok\n"]);
     await redis.signal("SIGKILL");
-    await expect.poll(() => health(one)).toEqual([503, "the store does not answer\n"]);
+    await expect.poll(() => health(one)).toEqual([503, "the store does not respond\n"]);
     const refused = await post(one, "authentication", { phone_number: number });
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "2"]);
     await redis.restart();

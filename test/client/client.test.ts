@@ -290,7 +290,7 @@ describe("no answer of the service", () => {
   test.each(late)("%s: timeout, after two attempts under one key", async (_, handler) => {
     const { client, asked } = await clientOf(handler, { timeout: 0.1 });
     const error = await failure(create(client));
-    expect(error).toMatchObject({ name: "TransportError", code: "timeout", message: "no whole answer in 0.1 s" });
+    expect(error).toMatchObject({ name: "TransportError", code: "timeout", message: "no full response in 0.1 s" });
     expect((error as TransportError).status).toBeUndefined();
     expect(new Set(asked.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     expect(asked).toHaveLength(2);

@@ -20,17 +20,17 @@ const onlyIn = (...countries: string[]) => sender({ reaches: (country) => countr
 describe("`from: { FR }` with other countries allowed", () => {
   it("names the countries that nobody sends from in", () => {
     expect(make({ sender: onlyIn("FR") })).toThrow(
-      "sender has nobody to send from in DE, which countries allows: add them, or a default, to the sender's option from; or take them out of countries",
+      "sender has no source address for DE, which countries allows: add them, or a default, to the sender's option from; or take them out of countries",
     );
     expect(make({ sender: onlyIn("FR", "DE") })).not.toThrow();
-    expect(make({ sender: onlyIn("FR"), countries: "all" })).toThrow(/nobody to send from in AC, AD, AE, AF, AG and 239 more/);
+    expect(make({ sender: onlyIn("FR"), countries: "all" })).toThrow(/no source address for AC, AD, AE, AF, AG and 239 more/);
   });
 
   it("through a router: where none of the routes of a country has anyone", () => {
     const routes = (...all: { name: string; sender: SmsSender; countries?: CountryCode[] }[]) => router({ routes: all });
     expect(make({ sender: routes({ name: "a", sender: onlyIn("FR") }, { name: "b", sender: onlyIn("DE") }) })).not.toThrow();
     expect(make({ sender: routes({ name: "a", sender: onlyIn("FR") }, { name: "b", sender: onlyIn("DE"), countries: ["FR"] }) })).toThrow(
-      /nobody to send from in DE,/,
+      /no source address for DE,/,
     );
     expect(make({ sender: routes({ name: "a", sender: onlyIn("FR"), countries: ["FR"] }) }), "a country without a route is told at the send").not.toThrow();
   });

@@ -204,7 +204,7 @@ describe("what is no entry is left out, with its place and the mend", () => {
     const { index, faults, faulty } = readList(list);
     expect(index).toBeUndefined();
     expect(faulty).toBe(1);
-    expect(faults[0]?.message).toMatch(/^must be (a list of strings|\{ numbers\?, cidrs\?, devices\? \}, or a function that answers it)$/);
+    expect(faults[0]?.message).toMatch(/^must be (a list of strings|\{ numbers\?, cidrs\?, devices\? \}, or a function that returns it)$/);
   });
 
   it("a part of another name is told, and the rest is read", () => {
@@ -232,13 +232,13 @@ describe("options: lists and challenge", () => {
   it.each([
     [{ lists: [] }, "lists must be an object"],
     [{ lists: { blocked: {} } }, "lists.blocked is not an option"],
-    [{ lists: { block: [] } }, "lists.block must be { numbers?, cidrs?, devices? }, or a function that answers it"],
-    [{ lists: { safe: null } }, "lists.safe must be { numbers?, cidrs?, devices? }, or a function that answers it"],
+    [{ lists: { block: [] } }, "lists.block must be { numbers?, cidrs?, devices? }, or a function that returns it"],
+    [{ lists: { safe: null } }, "lists.safe must be { numbers?, cidrs?, devices? }, or a function that returns it"],
     [{ lists: { block: { numbers: ["+33*", "0612345678"] } } }, "lists.block.numbers.1 must be in E.164 form, or a prefix that ends in *"],
     [{ lists: { safe: { cidrs: ["10/8"] } } }, "lists.safe.cidrs.0 must be an address or a CIDR, for example 203.0.113.0/24"],
     [{ lists: { safe: { devices: "d-1" } } }, "lists.safe.devices must be a list of strings"],
     [{ lists: { safe: { ips: [] } } }, "lists.safe.ips is an unknown list key; allowed: numbers, cidrs, devices"],
-    [{ lists: { block: { numbers: Array.from({ length: 13 }, () => "x") } } }, "lists.block has 3 more entries at fault"],
+    [{ lists: { block: { numbers: Array.from({ length: 13 }, () => "x") } } }, "lists.block has 3 more invalid entries"],
     [{ lists: { refresh: 0 } }, "lists.refresh must be more than 0"],
     [{ lists: { refresh: 86_401 } }, "lists.refresh must be at most a day, in seconds"],
     [{ challenge: {} }, "challenge must be a challenge, for example turnstileChallenge({ secret }): an object with the methods verify"],

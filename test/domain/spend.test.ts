@@ -116,7 +116,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
   });
 
   it("without a price nothing passes a ceiling, whatever is left; without a ceiling nothing is asked", () => {
-    const refusal = { at: start, rule: "spend 5/hour", mode: "enforce", threshold: 5, reason: "the sender told no price" };
+    const refusal = { at: start, rule: "spend 5/hour", mode: "enforce", threshold: 5, reason: "the sender gave no price" };
     expect(unpricedRefusal(undefined, [{ amount: 5, per: "hour" }], start)).toEqual(refusal);
     expect(unpricedRefusal(undefined, [], start)).toBeUndefined();
     expect(unpricedRefusal("free", [{ amount: 5, per: "hour" }], start)).toBeUndefined();

@@ -58,7 +58,7 @@ describe("what a customer source may answer", () => {
     const asked = outcomes(() => ({ then: () => undefined }));
     clock.advance(settings.storeTimeout);
     expect(await asked).toEqual(["unavailable", "unavailable", "unavailable"]);
-    expect(reported).toEqual(Array(3).fill("no answer within 2000 ms"));
+    expect(reported).toEqual(Array(3).fill("no response within 2000 ms"));
   });
 
   it.each([

@@ -130,7 +130,7 @@ describe("lists that cannot be had", () => {
     expect(log.lines).toMatchObject([
       {
         level: "error",
-        fields: { list: "block", err: { message: "no answer within 2000 ms" } },
+        fields: { list: "block", err: { message: "no response within 2000 ms" } },
         message: "the list could not be loaded; it counts as empty until it can",
       },
     ]);
@@ -208,7 +208,7 @@ describe("lists that cannot be had", () => {
     clock.advance(1);
     judge();
     expect(waiting).toHaveLength(3);
-    expect(log.lines).toMatchObject([{ fields: { err: { message: "no answer within 30000 ms" } } }]);
+    expect(log.lines).toMatchObject([{ fields: { err: { message: "no response within 30000 ms" } } }]);
     waiting[2]?.answer(on);
     await settle();
     waiting[1]?.answer({});

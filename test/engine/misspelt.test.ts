@@ -23,7 +23,7 @@ it.each([
   const asked = set.verifier[call] as (request: object, options: object) => Promise<unknown>;
   await expect(asked({ customer_uuid: set.customer, ...request }, { idempotency_key: "k" })).rejects.toMatchObject({
     code: "bad_request",
-    message: "idempotency_key is not an option of a call: say idempotencyKey.",
+    message: "idempotency_key is not an option of a call: use idempotencyKey.",
   });
   expect(set.box.messages).toEqual([]);
 });

@@ -95,7 +95,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
       set.box.answer = async () => answer as never;
       await set.create();
       expect(set.log.lines).toMatchObject([
-        { message: "the sender failed", fields: { reason: "the sender's answer has no outcome of accepted, rejected or unknown" } },
+        { message: "the sender failed", fields: { reason: "the sender's result has no outcome of accepted, rejected or unknown" } },
       ]);
     },
   );
@@ -158,7 +158,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     let number = 0;
     const lookup = () => set.verifier.lookup({ customer_uuid: set.customer, phone_number: numberOf(++number) });
     for (let tries = 0; tries < 20; tries++) await lookup();
-    expect(set.log.lines.map(({ message }) => message)).toEqual(["the lookup provider failed; the numbering plan alone answers"]);
+    expect(set.log.lines.map(({ message }) => message)).toEqual(["the lookup provider failed; only the numbering plan is used"]);
     broken = false;
     set.clock.advance(11_000);
     expect(await lookup()).toMatchObject({ carrier: "Orange" });

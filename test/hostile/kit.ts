@@ -127,7 +127,7 @@ export async function drive<T>(clock: FixedClock, call: Promise<T>, step = 100, 
   for (let passed = 0; ; passed += step) {
     await turns();
     if (settled) return call;
-    if (passed > most) throw new Error(`no answer within ${most} ms of the clock`);
+    if (passed > most) throw new Error(`no response within ${most} ms of the clock`);
     clock.advance(step);
   }
 }

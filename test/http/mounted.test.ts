@@ -31,9 +31,9 @@ describe("what is no handler is refused when it is mounted", () => {
     for (const [given, words] of [
       [undefined, "what it was given is undefined: is it exported, and imported by that name?"],
       [null, "what it was given is null"],
-      [() => verifier, "what it was given is a function: a verifier is what createVerifier answers"],
+      [() => verifier, "what it was given is a function: pass the verifier that createVerifier returns"],
       [Promise.resolve(verifier), "what it was given is a promise: await it"],
-      [{}, "what it was given is none of these"],
+      [{}, "what it was given is not one of these"],
       [[verifier, undefined], "entry 1 of its list is undefined"],
     ] as const) {
       expect(faultOf(given)).toMatch(takes);
@@ -100,7 +100,7 @@ test.each<[string, Mount, object | string | null, RegExp]>([
     "nodeHandler",
     nodeHandler as Mount,
     { base_path: "/api" },
-    /^nodeHandler: option base_path is not an option\. Remove it or mend its spelling; there is: basePath\.$/,
+    /^nodeHandler: option base_path is not an option\. Remove it or fix its spelling; there is: basePath\.$/,
   ],
   ["nodeHandler", nodeHandler as Mount, { stripped: "/v1" }, /option stripped is not an option/],
   ["nodeHandler", nodeHandler as Mount, "/api", /its options must be an object with any of these: basePath/],

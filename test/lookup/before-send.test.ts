@@ -82,7 +82,7 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     expect(box.messages).toHaveLength(0);
     clock.advance(500);
     expect((await creating).status).toBe("pending");
-    expect(log.lines).toContainEqual(expect.objectContaining({ level: "error", message: "the lookup provider failed; the numbering plan alone answers" }));
+    expect(log.lines).toContainEqual(expect.objectContaining({ level: "error", message: "the lookup provider failed; only the numbering plan is used" }));
   });
 
   it("past the ceiling of lookups messages go on, and the numbering plan decides", async () => {

@@ -100,7 +100,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
     await soon();
     expect([aborted, lefts]).toEqual([false, []]);
     clock.advance(1);
-    expect(await looking).toMatchObject({ ...verizon, failed: ["a provider gave no answer within 1000 ms"], incomplete: true });
+    expect(await looking).toMatchObject({ ...verizon, failed: ["a provider did not respond within 1000 ms"], incomplete: true });
     expect([aborted, lefts]).toEqual([true, [1000]]);
   });
 
@@ -110,7 +110,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
     const looking = lookupChain([hangs, source(verizon).provider], { clock, timeout: 0.3 }).lookup(request, inTime());
     await soon();
     clock.advance(300);
-    expect(await looking).toMatchObject({ ...verizon, failed: ["a provider gave no answer within 300 ms"] });
+    expect(await looking).toMatchObject({ ...verizon, failed: ["a provider did not respond within 300 ms"] });
   });
 
   it("where no time is left nobody is asked, and nothing paid", async () => {
@@ -161,7 +161,7 @@ describe("who is asked, and what it costs", () => {
     expect(lookupChain([source(all, 0.01).provider, source(all).provider]).price).toBeUndefined();
     const free = Object.assign(new Error("HTTP 429"), { price: 0 });
     expect(await lookupChain([source(free, 0.01).provider, source(all, 0.02).provider]).lookup(request, inTime())).toMatchObject({ price: 0.02 });
-    const late = new Error("no answer in time");
+    const late = new Error("no response in time");
     await expect(lookupChain([source(late, 0.01).provider, source(free, 0.02).provider]).lookup(request, inTime())).rejects.toMatchObject({ price: 0.01 });
   });
 

@@ -241,7 +241,7 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
     policy: { limits: { spend } },
   });
 
-  it("past the ceiling the numbering plan alone answers; when the hour is over it is asked again", async () => {
+  it("past the ceiling only the numbering plan is used; when the hour is over it is asked again", async () => {
     const source = provider(undefined, 0.04);
     const { look, clock, log } = setUpLookup(source, priced());
     for (let index = 0; index < 5; index++) await look(index);

@@ -131,7 +131,7 @@ describe("each provider is asked as its documentation says, and its answer read"
     server.mood = vonageInsights("14155552671", original, { status: { code: "SUPPLIER_ERROR", message: "…" } });
     expect(await looking(), "what failed may know more").toEqual({ line_type: "FixedLine", failed: ["vonageLookup: SUPPLIER_ERROR"], incomplete: true });
     server.mood = vonageInsights("14155552671", { status: { code: "INTERNAL_ERROR" } }, { status: { code: "SUPPLIER_ERROR" } });
-    await expect(looking()).rejects.toThrow("the answer is not in the provider's form, code SUPPLIER_ERROR");
+    await expect(looking()).rejects.toThrow("the response is not in the provider's format, code SUPPLIER_ERROR");
   });
 });
 
@@ -160,13 +160,13 @@ describe("refusals, faults and garbage are never a guess", () => {
     scripts.flatMap((script) =>
       (
         [
-          ["garbage at 200", { status: 200, body: "<html>It works!</html>", contentType: "text/html" }, "the answer is not in the provider's form"],
-          ["JSON that is nothing of the kind", json(200, [null]), "the answer is not in the provider's form|names another number, or none"],
-          ["an empty object", json(200, {}), "the answer is not in the provider's form|names another number, or none"],
+          ["garbage at 200", { status: 200, body: "<html>It works!</html>", contentType: "text/html" }, "the response is not in the provider's format"],
+          ["JSON that is nothing of the kind", json(200, [null]), "the response is not in the provider's format|names another number, or no number"],
+          ["an empty object", json(200, {}), "the response is not in the provider's format|names another number, or no number"],
           ["a redirect, which is not followed", { status: 307, body: "" }, "HTTP 307"],
-          ["a cut connection", "cut", "the connection was cut before the answer"],
-          ["an answer that breaks off", "breaks off", "the answer is not in the provider's form"],
-          ["an answer without end", "endless", "the answer is not in the provider's form"],
+          ["a cut connection", "cut", "the connection was closed before the response"],
+          ["an answer that breaks off", "breaks off", "the response is not in the provider's format"],
+          ["an answer without end", "endless", "the response is not in the provider's format"],
         ] as [string, LookupMood, string][]
       ).map(([what, mood, reason]) => [script.name, what, script, mood, reason] as const),
     ),
@@ -179,7 +179,7 @@ describe("refusals, faults and garbage are never a guess", () => {
 
   it.each(byName)("%s: an answer about another number fails: its facts would be a stranger's", async (_, script) => {
     const { looking } = await ask(script, { ...mobile, number: "+14155552672" });
-    await expect(looking()).rejects.toThrow("the answer names another number, or none");
+    await expect(looking()).rejects.toThrow("the response names another number, or no number");
   });
 
   it.each(byName)("%s: one that hangs, or stalls in its answer, is left when the lookup is over", async (_, script) => {
@@ -190,7 +190,7 @@ describe("refusals, faults and garbage are never a guess", () => {
       const ended = looking.catch((error: Error) => error.message);
       while (server.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
       abort.abort();
-      expect(await ended).toMatch(/no answer in time|not in the provider's form/);
+      expect(await ended).toMatch(/no response in time|not in the provider's format/);
     }
   });
 

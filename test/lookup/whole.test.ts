@@ -57,7 +57,7 @@ it("one hangs, one is cut, one answers garbage, one another number: the numberin
   clock.advance(500);
   expect(await looking).toEqual({ phone_number, country_code: "CA", line_type: "Unknown" });
   expect(log.lines.at(-1)?.fields["reason"]).toMatch(
-    /no answer within \d+ ms; telnyxLookup: the connection was cut.*; vonageLookup: the answer is not in the provider's form; httpLookup: the answer names another number, or none/,
+    /did not respond within \d+ ms; telnyxLookup: the connection was closed.*; vonageLookup: the response is not in the provider's format; httpLookup: the response names another number, or no number/,
   );
   expect(JSON.stringify(log.lines)).not.toContain("4165550");
 });

@@ -82,6 +82,6 @@ describe("lazyVerifier: built at first use", () => {
   });
 
   it.each([[undefined], [options()], [Promise.resolve(options())]])("what is no function is refused: %s", (given) => {
-    expect(() => lazyVerifier(given as never)).toThrow(/lazyVerifier takes a function that answers the options/);
+    expect(() => lazyVerifier(given as never)).toThrow(/lazyVerifier takes a function that returns the options/);
   });
 });

@@ -221,7 +221,7 @@ const messageOf = (make: () => unknown) => {
 
 describe("an option that is none", () => {
   it.each(takers)("$name refuses $misspelt, with the names of those there are, and takes all of these", ({ name, misspelt, known, makeOf }) => {
-    const start = `${name}: option ${misspelt} is not an option. Remove it or mend its spelling; there ${known.length === 1 ? "is" : "are"}: `;
+    const start = `${name}: option ${misspelt} is not an option. Remove it or fix its spelling; there ${known.length === 1 ? "is" : "are"}: `;
     for (const value of [true, undefined]) {
       const message = messageOf(() => makeOf({ [misspelt]: value }));
       expect(message.slice(0, start.length)).toBe(start);
@@ -233,13 +233,13 @@ describe("an option that is none", () => {
   it("in a map of options, by its path", () => {
     const number = "n";
     expect(messageOf(() => httpLookup({ url: "https://hlr.example/{number}", number, facts: { mcc: "a", lineType: "b" } as never }))).toBe(
-      "httpLookup: option facts.lineType is not an option. Remove it or mend its spelling; there are: carrier, line_type, mcc, mnc, mccmnc, number_ported.",
+      "httpLookup: option facts.lineType is not an option. Remove it or fix its spelling; there are: carrier, line_type, mcc, mnc, mccmnc, number_ported.",
     );
     expect(messageOf(() => httpLookup({ url: "https://hlr.example/{number}", number, facts: "mcc" as never }))).toContain(
       "httpLookup: option facts must be an object with any of these: carrier, line_type",
     );
     expect(messageOf(() => smppSender({ host: "smpp.example", systemId: "s", password: "p", rebind: { minimum: 1 } as never }))).toBe(
-      "smppSender: option rebind.minimum is not an option. Remove it or mend its spelling; there are: min, max.",
+      "smppSender: option rebind.minimum is not an option. Remove it or fix its spelling; there are: min, max.",
     );
   });
 

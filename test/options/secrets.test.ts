@@ -26,11 +26,11 @@ describe("what stands in the documentation is refused always", () => {
   const secret = "for development only: openssl rand -base64 32";
   const key = "pp_for_development_only_0123456789abcdef";
   it.each([
-    [{ secret }, "secret stands in the documentation, where everybody reads it; make one with: openssl rand -base64 32"],
-    [{ secret: [sound, secret] }, "secret.1 stands in the documentation"],
-    [{ pepper: secret }, "pepper stands in the documentation"],
-    [customer(key), "customers.0.keys.0 stands in the documentation, where everybody reads it: generateApiKey() makes one"],
-    [customer(`sha256:${createHash("sha256").update(key).digest("hex").toUpperCase()}`), "customers.0.keys.0 stands in the documentation"],
+    [{ secret }, "secret is published in the documentation; make one with: openssl rand -base64 32"],
+    [{ secret: [sound, secret] }, "secret.1 is published in the documentation"],
+    [{ pepper: secret }, "pepper is published in the documentation"],
+    [customer(key), "customers.0.keys.0 is published in the documentation: generateApiKey() makes one"],
+    [customer(`sha256:${createHash("sha256").update(key).digest("hex").toUpperCase()}`), "customers.0.keys.0 is published in the documentation"],
   ])("%j", (change, words) => {
     for (const environment of ["development", "test", "production"]) {
       vi.stubEnv("NODE_ENV", environment);
@@ -55,7 +55,7 @@ describe("secrets that sign callbacks", () => {
   };
 
   it("are refused where they stand in the documentation", () => {
-    const words = `webhookSecrets.1 stands in the documentation, where everybody reads it; ${mend}`;
+    const words = `webhookSecrets.1 is published in the documentation; ${mend}`;
     expect(faultOf(configured(drawn(), documented))).toBe(`phoneproof: customers.0.${words}`);
     expect([called("create", drawn(), documented), called("update", drawn(), documented)]).toEqual([words, words]);
   });

@@ -51,7 +51,7 @@ describe("options that look right and are not", () => {
     ],
     [
       { policy: { lifetime: 600_000 } },
-      "policy.lifetime is in seconds: 600000 of them are 6.9 days; say 600 if you meant milliseconds, or set longLifetime: true beside it",
+      "policy.lifetime is in seconds: 600000 of them are 6.9 days; say 600 if you meant milliseconds, or also set longLifetime: true",
     ],
     [
       { customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 300_000 } }] },
@@ -83,11 +83,14 @@ describe("options that look right and are not", () => {
     [{ message: { text: "Code %{code}" } }, "message.text has %{code}, and phones would show the %: say {code}"],
     [{ message: { text: "Code #{code}" } }, "message.text has #{code}, and phones would show the #: say {code}"],
     [{ message: { text: "Code {code}}" } }, "message.text has {code}}, and phones would show the }: say {code}"],
-    [{ message: { text: "{code} or { Code }" } }, "message.text has { Code }, which phones would show as it stands: say {code}"],
-    [{ message: { text: "Code {otp}" } }, "message.text has {otp}, which phones would show as it stands: {code} is the only mark there is"],
-    [{ message: { text: "{code}, for {{ minutes }} minutes" } }, "message.text has {{ minutes }}, which phones would show as it stands"],
-    [{ message: { text: { default: "{code}", fr: "{code} pour {app.name}" } } }, "message.text.fr has {app.name}, which phones would show as it stands"],
-    [{ message: { registered: { IN: { text: "{code} or {#var#} is your OTP" } } } }, "message.registered.IN.text has {#var#}, which phones would show as it"],
+    [{ message: { text: "{code} or { Code }" } }, "message.text has { Code }, which phones would show unchanged: say {code}"],
+    [{ message: { text: "Code {otp}" } }, "message.text has {otp}, which phones would show unchanged: {code} is the only mark there is"],
+    [{ message: { text: "{code}, for {{ minutes }} minutes" } }, "message.text has {{ minutes }}, which phones would show unchanged"],
+    [{ message: { text: { default: "{code}", fr: "{code} pour {app.name}" } } }, "message.text.fr has {app.name}, which phones would show unchanged"],
+    [
+      { message: { registered: { IN: { text: "{code} or {#var#} is your OTP" } } } },
+      "message.registered.IN.text has {#var#}, which phones would show unchanged",
+    ],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
     [{ message: { text: { default: "{code}", fr_FR: "{code}" } } }, "message.text.fr_FR is no BCP 47 tag: for French say fr"],
     ...(
@@ -119,7 +122,7 @@ describe("options that look right and are not", () => {
       "customers.0.keys.0 has white space around it, which no header carries",
     ]),
     [customer(` ${key}`), "customers.0.keys.0 has white space around it, which no header carries: cut it off, for example with .trim()"],
-    [customer(`${key}\n${key}`), "customers.0.keys.0 must be of printable ASCII characters: it stands in a header"],
+    [customer(`${key}\n${key}`), "customers.0.keys.0 must be of printable ASCII characters: it is sent in a header"],
     [customer(`${key}\0`), "customers.0.keys.0 must be of printable ASCII characters"],
     [customer(`clé ${"k".repeat(40)}`), "customers.0.keys.0 must be of printable ASCII characters"],
     ...['"', "'", "`"].map((quote): [object, string] => [customer(quote + key + quote), "customers.0.keys.0 has quotes around it"]),
@@ -138,7 +141,7 @@ describe("options that look right and are not", () => {
     [customer(digest), "customers.0.keys.0 is 64 hexadecimal digits: the digest of a key is written sha256: and these"],
     [
       { sender: twilio({ from: { FR: "ACME" } }), countries: ["FR", "GB"] },
-      "sender has nobody to send from in GB, which countries allows: add them, or a default",
+      "sender has no source address for GB, which countries allows: add them, or a default",
     ],
     [
       { sender: twilio(), ...receipts({ sources: [] }) },
@@ -150,10 +153,10 @@ describe("options that look right and are not", () => {
     ],
     [
       { customers: async () => [] },
-      'customers must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find; it is a function: pass what that answers',
+      'customers must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find; it is a function: pass what it returns',
     ],
     [{ store: memoryStore }, "store must be a store, for example memoryStore(): an object with the methods"],
-    [{ sender: twilioSender }, "the methods send; it is a function: pass what that answers"],
+    [{ sender: twilioSender }, "the methods send; it is a function: pass what it returns"],
     [{ store: Promise.resolve(memoryStore()) }, "store must be a store, for example memoryStore(): an object with the methods"],
     [{ store: Promise.resolve(memoryStore()) }, "put, delete; it is a promise: await it"],
     [{ sender: Promise.resolve(twilio()) }, "sender must be an SMS sender: an object with the methods send; it is a promise: await it"],
@@ -161,13 +164,13 @@ describe("options that look right and are not", () => {
     [{ lookup: Promise.resolve({}) }, "lookup must be a lookup provider: an object with the methods lookup; it is a promise: await it"],
     [
       receipts({ baseUrl: "https://otp.example/?tenant=1" }),
-      "receipts.baseUrl must end with what stands before /receipts: it has a query, and carriers would post elsewhere",
+      "receipts.baseUrl must end with the part before /receipts: it has a query, and carriers would post elsewhere",
     ],
-    [receipts({ baseUrl: "https://otp.example/#x" }), "receipts.baseUrl must end with what stands before /receipts: it has a fragment"],
+    [receipts({ baseUrl: "https://otp.example/#x" }), "receipts.baseUrl must end with the part before /receipts: it has a fragment"],
     [receipts({ baseUrl: "https://otp.example?" }), "it has a query"],
     ...["/receipts", "/receipts/", "/api/receipts", "/receipts/twilio", "/api/receipts/twilio/"].map((path): [object, string] => [
       receipts({ baseUrl: `https://otp.example${path}` }),
-      "receipts.baseUrl must end with what stands before /receipts, which is added: leave /receipts out",
+      "receipts.baseUrl must end with the part before /receipts, which is added: leave /receipts out",
     ]),
     ...["", "/errors", "docs.example.com/errors", "//docs.example.com/errors", "ftp://docs.example.com", "mailto:a@example.com", "https:docs", "https://"].map(
       (docUrl): [object, string] => [{ docUrl }, "docUrl must be an absolute URL, for example https://docs.example.com/errors: callers open it from elsewhere"],
@@ -236,13 +239,13 @@ describe("options that look right and are not", () => {
     [() => mongoStore({ db: {} as never }), "mongoStore: option `db` is not a Db of the mongodb driver; pass `client.db()`"],
     [
       () => readOptions((() => neededOptions) as never),
-      "phoneproof: createVerifier takes the options themselves; lazyVerifier takes a function that answers them",
+      "phoneproof: createVerifier takes the options themselves; lazyVerifier takes a function that returns them",
     ],
     [() => redisStore(undefined as never), "redisStore: option `client` is missing: call redisStore({ client })"],
     [() => redisStore({} as never), "redisStore: option `client`"],
     [
       () => redisStore({ client: async () => "", perfix: "a" } as never),
-      "redisStore: option perfix is not an option. Remove it or mend its spelling; there are: client, prefix, cluster, shards.",
+      "redisStore: option perfix is not an option. Remove it or fix its spelling; there are: client, prefix, cluster, shards.",
     ],
     [() => memoryStore({ nmae: "a" } as never), "memoryStore: option nmae is not an option"],
     [() => memoryStore("a" as never), "memoryStore: its options must be an object"],

@@ -108,7 +108,7 @@ describe("probes", () => {
     ["as good as the others", { conversion: of(18, 20) }, { conversion: of(90, 100) }, true],
     ["within tolerance and chance", { conversion: of(16, 20) }, { conversion: of(90, 100) }, true],
     ["still worse", { conversion: of(15, 20) }, { conversion: of(90, 100) }, false],
-    ["typed, but refused by the carrier", { conversion: of(5, 5), handOver: of(5, 20) }, { conversion: of(90, 100) }, false],
+    ["typed, but rejected by the carrier", { conversion: of(5, 5), handOver: of(5, 20) }, { conversion: of(90, 100) }, false],
     ["nothing to compare with", { conversion: of(1, 20), handOver: of(20, 20) }, {}, true],
   ];
   it.each(cases)("%s", (_, a, b, pass) => expect(probesPass([period({ a, b })], "a", ["b"], rules)).toBe(pass));

@@ -234,8 +234,8 @@ describe("failover", () => {
   const unknowns: [what: string, answer: Answer, reason: string][] = [
     ["an unknown outcome", { outcome: "unknown", reason: "cut" }, "cut"],
     ["an error", new Error("boom"), "boom"],
-    ["no outcome", () => ({ ok: true }), "the sender's answer has no outcome of accepted, rejected or unknown"],
-    ["nothing", () => undefined, "the sender's answer has no outcome of accepted, rejected or unknown"],
+    ["no outcome", () => ({ ok: true }), "the sender's result has no outcome of accepted, rejected or unknown"],
+    ["nothing", () => undefined, "the sender's result has no outcome of accepted, rejected or unknown"],
     [
       "a throw before any promise",
       () => {
@@ -276,7 +276,7 @@ describe("deadline", () => {
     clock.advance(4949);
     expect(slow.contexts[0]?.signal.aborted).toBe(false);
     clock.advance(1);
-    expect(await sending).toMatchObject({ outcome: "unknown", route: "a", reason: "no answer in time", steps: [{ route: "a", outcome: "unknown" }] });
+    expect(await sending).toMatchObject({ outcome: "unknown", route: "a", reason: "no response in time", steps: [{ route: "a", outcome: "unknown" }] });
     expect(slow.contexts[0]?.signal.aborted).toBe(true);
   });
 
@@ -317,7 +317,7 @@ describe("deadline", () => {
       const sending = sms.send(first(), { signal: new AbortController().signal, deadline: verifiers + 5000, timeLeft: 5000 });
       await vi.waitFor(() => expect(slow.contexts.at(-1)).toMatchObject({ deadline: verifiers + 4950, timeLeft: 4950 }));
       clock.advance(4950);
-      expect(await sending).toMatchObject({ outcome: "unknown", route: "b", reason: "no answer in time" });
+      expect(await sending).toMatchObject({ outcome: "unknown", route: "b", reason: "no response in time" });
       const late = await sms.send(first(), { signal: new AbortController().signal, deadline: verifiers + 149, timeLeft: 149 });
       expect(late).toMatchObject({ outcome: "rejected", reason: "not sent: the time for it was over" });
     }
@@ -544,7 +544,7 @@ describe("options: a fault at construction names the option and the mend", () =>
     [{ routes: [good], cheapestFirst: "yes" }, "router: cheapestFirst must be true or false"],
     [{ routes: [good], store: {} }, /store must be a store, for example redisStore/],
     [{ routes: [good], logger: console.log }, /logger must be a logger/],
-    [{ routes: [{ ...good, wieght: 1 }] }, "router: routes.0.wieght is not an option: remove it or mend its spelling"],
+    [{ routes: [{ ...good, wieght: 1 }] }, "router: routes.0.wieght is not an option: remove it or fix its spelling"],
     [{ routes: [good], failover: { maxRoutes: 0 } }, "router: failover.maxRoutes must be 1 or more"],
     [
       { routes: [good], health: { probeShare: 2, tolerance: { speed: 1 } } },

@@ -116,7 +116,7 @@ it("the SDK's client is told when the time is over", async () => {
   );
   const sending = sender.send(aMessage(), { signal: abort.signal, deadline: 0, timeLeft: 0 });
   abort.abort();
-  expect(await sending).toEqual({ outcome: "unknown", reason: "no answer in time" });
+  expect(await sending).toEqual({ outcome: "unknown", reason: "no response in time" });
 });
 
 it("an answer of the SDK's client without an id is of unknown outcome", async () => {

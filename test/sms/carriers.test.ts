@@ -222,7 +222,7 @@ describe("causes: a failing credentials() or from() keeps its cause", () => {
     });
     expect(await failing("ECONNRESET", { syscall: "read" }).send(aMessage(), inTime())).toEqual({
       outcome: "unknown",
-      reason: "the connection was cut before the answer, code ECONNRESET",
+      reason: "the connection was closed before the response, code ECONNRESET",
     });
   });
 });
@@ -266,7 +266,7 @@ describe("conversion told back to carriers that ask for it, off the request path
     const carrier = await startCarrier(script, "accepts");
     running.push(carrier);
     const sender = senders["twilio"]!({ conversions: true, baseUrl: carrier.url });
-    await expect(sender.feedback?.({ ...told, messageId: "SM1" })).rejects.toThrow("twilio answered HTTP 404 to a conversion");
+    await expect(sender.feedback?.({ ...told, messageId: "SM1" })).rejects.toThrow("twilio responded with HTTP 404 to a conversion");
     const many = await Promise.allSettled(Array.from({ length: 150 }, () => sender.feedback?.({ ...told, messageId: "SM1" })));
     expect(many.filter(({ status }) => status === "fulfilled")).toHaveLength(50);
     expect(carrier.requests).toHaveLength(101);

@@ -87,7 +87,7 @@ describe.each(carriers)("%s: whether it takes the credentials", (name, make, req
 
   it("no answer: not known, and no rejection", async () => {
     const fetch: Fetch = async () => Promise.reject(Object.assign(new Error("no"), { code: "ECONNREFUSED" }));
-    expect(await verify(make(fetch))).toEqual([{ name, credentials: "unknown", reason: "the connection was cut before the answer, code ECONNREFUSED" }]);
+    expect(await verify(make(fetch))).toEqual([{ name, credentials: "unknown", reason: "the connection was closed before the response, code ECONNREFUSED" }]);
   });
 });
 

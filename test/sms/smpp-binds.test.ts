@@ -48,7 +48,7 @@ describe('bindType "transmitter+receiver": two binds that behave as one sender',
   it("connect waits for both, and rejects when one is refused", async () => {
     const { peer, sender, clock, send } = await openTwo();
     peer.on("bind_receiver", (pdu, to) => void to.send(pdu.response({ command_status: 0x0e })));
-    await expect(sender.connect()).rejects.toThrow("the peer refused the bind as receiver with ESME_RINVPASWD");
+    await expect(sender.connect()).rejects.toThrow("the peer rejected the bind as receiver with ESME_RINVPASWD");
     await eventually(() => expect(sender.status().state).toBe("bound"));
     expect(sender.status()).toMatchObject({ state: "bound", receiver: { state: "refused", error: expect.stringContaining("ESME_RINVPASWD") } });
     expect(await send()).toMatchObject({ outcome: "accepted" });
@@ -133,7 +133,7 @@ describe("a message centre that does not take a transceiver", () => {
   ])("refuses it with %s: status, log and outcome name the option `bindType` and its mend", async (name, command_status) => {
     const { peer, sender, send, log } = await openBench();
     peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response({ command_status })));
-    const said = expect.stringMatching(new RegExp(`refused the bind as transceiver with ${name}.*bindType, for it may take "transmitter\\+receiver" alone`));
+    const said = expect.stringMatching(new RegExp(`rejected the bind as transceiver with ${name}.*bindType, for it may take "transmitter\\+receiver" alone`));
     expect(await send()).toEqual({ outcome: "rejected", reason: said });
     expect(sender.status()).toMatchObject({ state: "refused", error: said });
     expect(log).toEqual([{ level: "error", fields: expect.objectContaining({ reason: said, bind: "transceiver" }), message: expect.any(String) }]);
@@ -147,7 +147,7 @@ describe("a message centre that does not take a transceiver", () => {
       nack.writeUInt32BE(pdu.sequence_number, 12);
       to.socket.write(nack);
     });
-    expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("refused the bind as transceiver") });
+    expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("rejected the bind as transceiver") });
   });
 
   it("the other way round it names the transceiver; a wrong password names none", async () => {

@@ -490,7 +490,7 @@ describe("replies withheld", () => {
     const outcome = send();
     await eventually(() => expect(peer.of("submit_sm")).toHaveLength(1));
     clock.advance(2_000);
-    expect(await outcome).toEqual({ outcome: "unknown", reason: "no answer within 2 s" });
+    expect(await outcome).toEqual({ outcome: "unknown", reason: "no response within 2 s" });
     await eventually(() => expect(peer.of("enquire_link")).toHaveLength(1));
   });
 
@@ -740,7 +740,7 @@ describe("close", () => {
     clock.advance(5_000);
     await closed;
     expect(await Promise.all(sends)).toEqual([
-      { outcome: "unknown", reason: expect.stringContaining("closed before the answer came") },
+      { outcome: "unknown", reason: expect.stringContaining("closed before the response arrived") },
       { outcome: "rejected", reason: "the sender is closed" },
     ]);
     expect(sender.status().state).toBe("closed");

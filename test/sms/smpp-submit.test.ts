@@ -203,7 +203,7 @@ describe("`longMessages`", () => {
     const outcome = send(aMessage({ text }));
     await eventually(() => expect(peer.of("submit_sm")).toHaveLength(2));
     clock.advance(5_000);
-    expect(await outcome).toEqual({ outcome: "unknown", reason: "part 2 of 3: no answer from the SMPP peer before the deadline" });
+    expect(await outcome).toEqual({ outcome: "unknown", reason: "part 2 of 3: no response from the SMPP peer before the deadline" });
   });
 
   it("parts of a message that has begun go before messages that have not", async () => {

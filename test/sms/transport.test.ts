@@ -25,7 +25,7 @@ const sendTo = (baseUrl: string, options: { timeout?: number; fetch?: Fetch } = 
 
 it("the sender's own timeout ends the wait before the send's deadline", async () => {
   const { url } = await start("withholds");
-  expect(await sendTo(url, { timeout: 0.1 })).toEqual({ outcome: "unknown", reason: "no answer in time" });
+  expect(await sendTo(url, { timeout: 0.1 })).toEqual({ outcome: "unknown", reason: "no response in time" });
 });
 
 it("a message whose time is over before it starts is not sent", async () => {
@@ -49,14 +49,14 @@ it("a timeout leaves no timer and no listener behind", async () => {
 
 it("an answer that breaks off: unknown where it had to hold the id, rejected where its status says so", async () => {
   const { url } = await start("breaks off");
-  expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's answer is not in its form" });
+  expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's response is not in the expected format" });
   const broken = () => new ReadableStream({ pull: (stream) => stream.error(new Error("cut")) });
   expect(await sendTo(url, { fetch: async () => new Response(broken(), { status: 400 }) })).toEqual({ outcome: "rejected", reason: "HTTP 400" });
 });
 
 it("an answer without end is not read to its end", async () => {
   const { url } = await start("endless");
-  expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's answer is not in its form" });
+  expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's response is not in the expected format" });
   let parts = 0;
   let cancelled = false;
   const endless = new ReadableStream<Uint8Array>({

@@ -264,7 +264,7 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
     const own = setUp({ docUrl: "https://example.com/errors" });
     expect((await own.http("GET", "/nope")).json.doc_url).toBe("https://example.com/errors#not_found");
     expect((await own.http("GET", "/v1/authentication")).json.doc_url).toBe("https://example.com/errors#method_not_allowed");
-    expect(() => setUp({ docUrl: "https://example.com/errors#codes" })).toThrow("docUrl must have no #: the fault's code is added");
+    expect(() => setUp({ docUrl: "https://example.com/errors#codes" })).toThrow("docUrl must not contain #: the error's code is added");
   });
 });
 

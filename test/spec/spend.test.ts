@@ -180,7 +180,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
       const { status, authentication_uuid } = await set.create();
       expect(status).toBe("rate_limited");
       const { decisions } = await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
-      expect(decisions).toMatchObject([{ rule: "spend 1/hour", reason: "the sender told no price" }]);
+      expect(decisions).toMatchObject([{ rule: "spend 1/hour", reason: "the sender gave no price" }]);
     }
     expect(set.log.lines.filter(({ level, message }) => level === "error" && message.includes("policy.limits.spend"))).toHaveLength(4);
     price = 0.5;

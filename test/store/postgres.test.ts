@@ -174,7 +174,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     const secret = "+33612345678";
     await pool.query("alter table phoneproof.value add constraint short check (length(value) < 5)");
     const error = await store.put(secret, `${secret} and more`, expiry()).catch((error: Error) => error);
-    expect(String(error)).toMatch(/^Error: postgresStore: the server refused a value \(23514\)$/);
+    expect(String(error)).toMatch(/^Error: postgresStore: the server rejected a value \(23514\)$/);
     expect(JSON.stringify(Object.entries(error as Error))).not.toContain(secret);
     await close();
   });

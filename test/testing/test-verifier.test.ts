@@ -133,7 +133,7 @@ describe("the inbox", () => {
 
   it("says which numbers have messages where one is asked for that has none", async () => {
     const test = createTestVerifier();
-    expect(() => test.inbox.codeFor(number)).toThrow(`no message went to ${number}; none went to anybody. Was the create answered pending?`);
+    expect(() => test.inbox.codeFor(number)).toThrow(`no message went to ${number}; no message went to anyone. Did the create return pending?`);
     await create(test);
     expect(() => test.inbox.codeFor("+447400123456")).toThrow(`no message went to +447400123456; there are messages to ${number}`);
   });
@@ -267,7 +267,7 @@ describe("receipts and callbacks", () => {
   it("a status that there is none of is refused, and nothing changes", async () => {
     const test = createTestVerifier();
     await create(test, { callback_url });
-    await expect(test.receipt(number, "lost" as "unknown")).rejects.toThrow("a receipt tells one of submitted, in_transit, delivered");
+    await expect(test.receipt(number, "lost" as "unknown")).rejects.toThrow("a receipt reports one of submitted, in_transit, delivered");
     await expect(test.receipt({} as never, "delivered")).rejects.toThrow("a receipt is of a number, or of a message of the inbox");
     await test.flush();
     expect(test.callbacks.map(({ event }) => event.data.status)).toEqual(["submitted"]);

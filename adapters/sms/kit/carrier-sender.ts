@@ -105,8 +105,8 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
       telling += 1;
       try {
         const answer = await ask(transport, () => conversion(messageId, { baseUrl, now: Date.now() }), AbortSignal.timeout(conversionTimeout));
-        if ("reason" in answer) throw new Error(`${api.provider} was not told of a conversion: ${answer.reason}`);
-        if (answer.status < 200 || answer.status >= 300) throw new Error(`${api.provider} answered HTTP ${answer.status} to a conversion`);
+        if ("reason" in answer) throw new Error(`${api.provider} was not notified of a conversion: ${answer.reason}`);
+        if (answer.status < 200 || answer.status >= 300) throw new Error(`${api.provider} responded with HTTP ${answer.status} to a conversion`);
       } finally {
         telling -= 1;
       }
@@ -134,7 +134,7 @@ function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
   try {
     return judgeBy(api, answer);
   } catch {
-    return { outcome: "unknown", reason: `HTTP ${answer.status}, an answer that could not be judged` };
+    return { outcome: "unknown", reason: `HTTP ${answer.status}, a response that could not be interpreted` };
   }
 }
 

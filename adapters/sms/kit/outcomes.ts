@@ -4,12 +4,12 @@ import { errorToken, withCode } from "../../kit/error-code.js";
 /** Accepted under the carrier's id; unknown if the response lacks a valid id. */
 export function acceptedAs(id: unknown): SendOutcome {
   const messageId = idToken(id);
-  return messageId === undefined ? { outcome: "unknown", reason: "the carrier's answer is not in its form" } : { outcome: "accepted", messageId };
+  return messageId === undefined ? { outcome: "unknown", reason: "the carrier's response is not in the expected format" } : { outcome: "accepted", messageId };
 }
 
 /** Rejected within a response of 200 to 299. */
 export function rejectedWith(code: unknown): SendOutcome {
-  return { outcome: "rejected", reason: withCode("refused by the carrier", errorToken(code)) };
+  return { outcome: "rejected", reason: withCode("rejected by the carrier", errorToken(code)) };
 }
 
 /** Rejected because nothing was sent. */

@@ -129,7 +129,7 @@ export function openUrlSecret(source: string, secret: string | readonly string[]
   const secrets = openSecrets(source, "secret", secret, mend);
   for (const one of secrets)
     if (one.length < shortestSecret || !/^[\w.~-]+$/.test(one))
-      throw optionFault(source, "secret", `must be ${shortestSecret} or more letters, digits, -, ., _ or ~, since it stands in a URL`, mend);
+      throw optionFault(source, "secret", `must be ${shortestSecret} or more letters, digits, -, ., _ or ~, because it is part of a URL`, mend);
   return ({ url }) => {
     const given = URL.canParse(url) ? new URL(url).searchParams.get("key") : null;
     return given !== null && secrets.some((one) => sameText(one, given));

@@ -61,7 +61,7 @@ export function handover(settings: Settings, link: Link, answered: () => void): 
     if (waiting.has(giveUp)) cancelWait = clock.after(Math.min(Math.max(0, dueAt - clock.now()), longestTimer), giveUp);
 
     function giveUp(): void {
-      settle(leave() ? notSent(whyNotWritten()) : { outcome: "unknown", reason: "no answer from the SMPP peer before the deadline" });
+      settle(leave() ? notSent(whyNotWritten()) : { outcome: "unknown", reason: "no response from the SMPP peer before the deadline" });
     }
     function settle(outcome: SendOutcome): void {
       cancelWait();
@@ -78,7 +78,7 @@ export function handover(settings: Settings, link: Link, answered: () => void): 
     if (submits.paused) return "the SMPP peer throttles";
     if (link.state !== "bound") return `no bind with the SMPP peer before the deadline${link.failure === undefined ? "" : `: ${link.failure}`}`;
     if (submits.outstanding < submits.size) return "no turn before the deadline: more messages wait than the option messagesPerSecond lets go";
-    return `no room before the deadline: the window of ${submits.size} messages without an answer stayed full`;
+    return `no room before the deadline: the window of ${submits.size} unanswered messages stayed full`;
   }
 
   return {

@@ -89,7 +89,7 @@ export function smppSender(options: SmppOptions): SmppSender {
 
   async function drain(): Promise<void> {
     const cancelForce = clock.after(settings.drainTimeout, () => {
-      for (const link of links) link.cut("closed before the answer came");
+      for (const link of links) link.cut("closed before the response arrived");
       onQuiet();
     });
     for (const link of links) link.retire();

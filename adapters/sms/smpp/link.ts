@@ -38,7 +38,7 @@ const wrongRole: readonly number[] = [statuses.invalidCommand, statuses.invalidB
 function refusedWith(status: number, role: BindRole): string {
   const other = role === "transceiver" ? "transmitter+receiver" : "transceiver";
   const mend = wrongRole.includes(status) ? `; and bindType, for it may take "${other}" alone` : "";
-  return `the peer refused the bind as ${role} with ${statusName(status)}: check the options systemId, password and systemType${mend}`;
+  return `the peer rejected the bind as ${role} with ${statusName(status)}: check the options systemId, password and systemType${mend}`;
 }
 
 /** `changed` is called after each change of `state`. */
@@ -87,7 +87,7 @@ export function keepBound(settings: Settings, role: BindRole, { deliver, full }:
     cancelAttempt = clock.after(pause, attempt, "background");
     const fields = { ...peer, reason: failure, retryInMs: Math.round(pause) };
     const refused = refusal !== undefined && !passing.includes(refusal);
-    if (refused) logger?.error(fields, "the SMPP peer refused the bind");
+    if (refused) logger?.error(fields, "the SMPP peer rejected the bind");
     else logger?.warn(fields, "the connection to the SMPP peer ended");
     enter(refused ? "refused" : "waiting");
   }

@@ -58,7 +58,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     request(bindCommands[role], bindBody(settings.systemId, settings.password, settings.systemType), (answer) => {
       if ("lost" in answer) return destroy(answer.lost);
       if (answer.status !== statuses.ok || answer.command === commands.genericNack) {
-        end("the peer refused the bind", answer.status);
+        end("the peer rejected the bind", answer.status);
         socket.destroy();
         return;
       }
@@ -133,13 +133,13 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     const own = sequence;
     const cancel = clock.after(responseTimeout, () => {
       pending.delete(own);
-      done({ lost: `no answer within ${responseTimeout / 1000} s` });
+      done({ lost: `no response within ${responseTimeout / 1000} s` });
       if (command === commands.submitSm) probe();
     });
     pending.set(own, (answer) => {
       cancel();
       const strange = "command" in answer && answer.command !== command + responseBit && answer.command !== commands.genericNack;
-      done(strange ? { lost: "the peer answered with the wrong command" } : answer);
+      done(strange ? { lost: "the peer responded with the wrong command" } : answer);
     });
     socket.write(encodePdu({ command, status: statuses.ok, sequence: own, body }));
   }
@@ -208,7 +208,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
       probing = false;
       // If reading paused, the response may be among the unread data.
       const held = socket.isPaused() || heldAt >= askedAt;
-      if ("lost" in answer && !held) destroy("the peer did not answer enquire_link");
+      if ("lost" in answer && !held) destroy("the peer did not respond to enquire_link");
     });
   }
 

@@ -15,7 +15,7 @@ const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
 export function faultOf(error: unknown): Error {
   const { message, code } = (typeof error === "object" && error !== null ? error : { message: String(error) }) as { message?: unknown; code?: unknown };
   const isOfValues = /^(2[23]|P0001)/.test(String(code));
-  const text = isOfValues ? "the server refused a value" : String(message || (error as Error)?.name || "an error without a message").split("\n")[0];
+  const text = isOfValues ? "the server rejected a value" : String(message || (error as Error)?.name || "an error without a message").split("\n")[0];
   const [, what] = meanings.find(([codes]) => codes.test(String(code))) ?? [];
   return Object.assign(new Error(`postgresStore: ${text}${code ? ` (${String(code)})` : ""}${what ? `: ${what}` : ""}`), code ? { code } : {});
 }

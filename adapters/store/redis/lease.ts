@@ -62,7 +62,7 @@ async function answersOf<T>(asked: readonly Promise<readonly T[]>[], faults: unk
     () =>
       new Promise<never>((_, reject) => {
         const wait = (left: number): void => {
-          if (left === 0) reject(new Error("redisStore: a shard does not answer"));
+          if (left === 0) reject(new Error("redisStore: a shard does not respond"));
           else timer = setTimeout(wait, patience, left - 1);
         };
         wait(times);

@@ -136,7 +136,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
   const { settings, store, sender, clock, newDeadline, keyring, records, seals, inUse, invalidate } = parts;
 
   const parse = <Call extends Parameters<typeof readCustomerCall>[2]>(call: Call, given: unknown) => {
-    if (!inUse) throw new VerifierError("invalid_options", 'phoneproof: customers are not kept in the store: build the verifier with customers: "store"');
+    if (!inUse) throw new VerifierError("invalid_options", 'phoneproof: customers are not kept in the store: create the verifier with customers: "store"');
     return readCustomerCall(settings, sender, call, given);
   };
 

@@ -74,7 +74,7 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
   },
   signals: {
     form: "signals",
-    means: "What the request says of the device or the address does not fit: the reason is shown.",
+    means: "The device or address details in the request do not fit: the reason is shown.",
     fix: "Check what your app sends as `device_type`, `device_id` and `ip`. If it is right, set `policy.spam.signals.mode` to `shadow`.",
   },
   blockList: {

@@ -31,7 +31,7 @@ export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell
 
   const ask = async () => {
     const done = new AbortController();
-    const late = sleep(patience, `no answer within ${patience / 1000} s`, { signal: done.signal, ref: false }).catch(() => undefined);
+    const late = sleep(patience, `no response within ${patience / 1000} s`, { signal: done.signal, ref: false }).catch(() => undefined);
     const said = ping({ brief: true }).then(({ ok, store }) => (ok ? undefined : (store.fault ?? "no answer")));
     const fault = await Promise.race([said, late]);
     done.abort();
@@ -50,7 +50,7 @@ export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell
         });
         await asking;
       }
-      return last?.fault === undefined ? [200, "ok\n"] : [503, "the store does not answer\n"];
+      return last?.fault === undefined ? [200, "ok\n"] : [503, "the store does not respond\n"];
     },
     leave() {
       leaving = true;

@@ -200,7 +200,8 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     const keep = () => keepApart(newDeadline(), auth);
     const kept = keep();
     records.pending(auth.id, kept);
-    const failed = (err: unknown) => logger.warn({ err, authentication_uuid: auth.id }, "an ended verification could not be kept beside the number's next one");
+    const failed = (err: unknown) =>
+      logger.warn({ err, authentication_uuid: auth.id }, "an ended verification could not be stored before the number's next one");
     inBackground(kept.catch(() => retryInBackground(clock, keep, 1)).catch(failed));
   };
 

@@ -29,5 +29,5 @@ export async function postReceipt({ handle }: HttpHandler, message: SmsMessage, 
     header: () => undefined,
     body: async () => ({ kind: "text", text: JSON.stringify(receipt) }),
   });
-  if (answer.status !== 200) throw new Error(`createTestVerifier: the receipt was answered ${answer.status}: ${answer.body}`);
+  if (answer.status !== 200) throw new Error(`createTestVerifier: the receipt got ${answer.status}: ${answer.body}`);
 }

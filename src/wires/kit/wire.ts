@@ -90,7 +90,7 @@ export function wireHandler<Caller>(http: Pick<HttpHandler, "clock" | "warn" | "
     }
     const { methods, segments, given } = found;
     const route = Object.hasOwn(methods, request.method) ? methods[request.method] : undefined;
-    if (route === undefined) throw new VerifierError("method_not_allowed", `This route answers ${Object.keys(methods).join(" and ")} only.`);
+    if (route === undefined) throw new VerifierError("method_not_allowed", `This route accepts ${Object.keys(methods).join(" and ")} only.`);
     const caller = await wire.authenticate(request);
     return route({
       caller,
