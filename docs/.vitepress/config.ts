@@ -30,6 +30,9 @@ export default defineConfig({
         text: "Send",
         items: [
           page("A real carrier", "carriers"),
+          page("Registration", "carriers/registration"),
+          page("SMPP", "carriers/smpp"),
+          page("Write your own sender", "carriers/own-sender"),
           page("Choose a store", "stores"),
           page("Several carriers and ceilings", "routing"),
           page("Stop fraud", "fraud"),

@@ -12,7 +12,7 @@ import { readPage } from "./pages.js";
 
 const root = join(import.meta.dirname, "../..");
 const folder = join(root, "node_modules/.cache/phoneproof-acme");
-const text = readPage("docs/carriers.md").blocks.find(({ name }) => name === "acme.ts")?.text ?? "";
+const text = readPage("docs/carriers/own-sender.md").blocks.find(({ name }) => name === "acme.ts")?.text ?? "";
 
 interface Acme {
   acmeSender(options: object): SmsSender;
@@ -35,7 +35,7 @@ const carrier: CarrierScript = {
   sender: (baseUrl) => acme.acmeSender({ apiKey: "acme-key", from: "Acme", baseUrl }),
 };
 
-describe("docs/carriers.md: the carrier of one's own, made of phoneproof/senders/kit", () => {
+describe("docs/carriers/own-sender.md: the carrier of one's own, made of phoneproof/senders/kit", () => {
   beforeAll(async () => {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(join(folder, "node_modules"), { recursive: true });
