@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { defineConfig, type Options } from "tsup";
 import { rawText } from "./src/cli/demo/raw-text.js";
+import { llmsFull } from "./tools/llms/llms.js";
 
 /** CommonJS shares no chunks: there `testing` asks the files of the other subpaths for the verifier and the memory store, so that there is one of each. */
 const siblings: NonNullable<Options["esbuildPlugins"]>[number] = {
@@ -87,5 +88,8 @@ export default defineConfig({
   loader: { ".lua": "text" },
   noExternal: inside,
   esbuildPlugins: [rawText(), siblings, outsideOfCommonJs],
-  onSuccess: writeLicences,
+  onSuccess: async () => {
+    await writeLicences();
+    await writeFile("dist/llms-full.txt", llmsFull());
+  },
 });

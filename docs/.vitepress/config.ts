@@ -1,4 +1,7 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { defineConfig } from "vitepress";
+import { llms, llmsFull } from "../../tools/llms/llms.js";
 
 /** As GitHub makes a heading's anchor, which links in the pages and `doc_url` go by: underscores stay. */
 function slugify(title: string): string {
@@ -18,6 +21,10 @@ export default defineConfig({
   cleanUrls: false,
   lastUpdated: false,
   markdown: { anchor: { slugify } },
+  buildEnd({ outDir }) {
+    writeFileSync(join(outDir, "llms.txt"), llms());
+    writeFileSync(join(outDir, "llms-full.txt"), llmsFull());
+  },
   themeConfig: {
     search: { provider: "local" },
     outline: [2, 3],

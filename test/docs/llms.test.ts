@@ -1,36 +1,71 @@
-import { expect, it } from "vitest";
-import { readPages } from "./pages.js";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { defaultDocUrl } from "../../src/options/schema.js";
+import { llms, llmsFull } from "../../tools/llms/llms.js";
+import { root } from "../package/built.js";
+import { environmentFor } from "./environment.js";
+import { readBlocks, readPages } from "./pages.js";
+import { layOut } from "./project.js";
 
+const text = llms();
+const base = defaultDocUrl.replace("docs/errors.md", "");
 const pages = readPages().filter(({ path }) => path !== "README.md");
-const index = pages.find(({ path }) => path === "docs/index.md")?.text ?? "";
 
-const plain = (text: string) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll("**", "");
+it("llms.txt is what the pages say; `npm run llms` writes it again", async () => {
+  await expect(text).toMatchFileSnapshot("../../llms.txt");
+});
 
-/** The first sentences of a page, up to 200 characters of them. */
-function lead(text: string): string {
-  const [, first = ""] = /^# .+\n+(?![#|`<])((?:.+\n)+)/.exec(text) ?? [];
-  const sentences = plain(first.trim().replaceAll("\n", " ")).split(/(?<=[.?!]) (?=[A-Z])/);
-  return sentences.filter((one, at) => /[.?!]$/.test(one) && sentences.slice(0, at + 1).join(" ").length <= 200).join(" ") || (sentences[0] ?? "");
-}
+it("every link of llms.txt is absolute, and leads to a file of this version", () => {
+  const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link = ""]) => link);
+  expect(links.length).toBeGreaterThan(pages.length);
+  expect(links.filter((link) => !link.startsWith(base) || !existsSync(join(root, link.slice(base.length))))).toEqual([]);
+});
 
-/** As index.md names the pages, then the others. */
-function inOrder(): typeof pages {
-  const named = [...index.matchAll(/\]\(([^)#]+\.md)/g)].map(([, path]) => `docs/${path}`);
-  const place = (path: string) => (path === "docs/index.md" ? -1 : named.includes(path) ? named.lastIndexOf(path) : named.length);
-  return [...pages].sort((a, b) => place(a.path) - place(b.path) || a.path.replace("index.md", "").localeCompare(b.path.replace("index.md", "")));
-}
+it("llms-full.txt has every page, and is in the build", () => {
+  const full = llmsFull();
+  expect(pages.filter((page) => !full.includes(`<!-- ${base}${page.path} -->\n\n${page.text.trim()}\n`)).map(({ path }) => path)).toEqual([]);
+  expect(readFileSync(join(root, "dist/llms-full.txt"), "utf8").split("\n")[0]).toBe(full.split("\n")[0]);
+});
 
-/** The map of the documents for programs that read, after llmstxt.org. */
-function llms(): string {
-  const rows = inOrder().map(({ path, text }) => {
-    const title = /^# (.+)$/m.exec(text)?.[1] ?? path;
-    const about = lead(text);
-    return `- [${plain(title)}](${path})${about === "" ? "" : `: ${about}`}`;
+describe("the first 40 lines of llms.txt", () => {
+  const lines = text.split("\n").slice(0, 40).join("\n");
+  const page = { path: "docs/llms.md", text: lines, blocks: readBlocks(lines) };
+  const project = layOut([page], "phoneproof-llms");
+  let complaints = "";
+
+  beforeAll(async () => {
+    complaints = await project.compile();
   });
-  const [, summary = ""] = /^# .+\n+((?:.+\n)+)/.exec(index) ?? [];
-  return `# phoneproof\n\n> ${plain(summary.trim())}\n\n## Documents\n\n${rows.join("\n")}\n\n## The wire\n\n- [openapi.json](openapi.json): the four routes and the webhook, as an OpenAPI 3.1 document\n`;
-}
+  afterAll(() => project.remove());
 
-it("llms.txt is what the pages say; `npm run llms` writes it anew", async () => {
-  await expect(llms()).toMatchFileSnapshot("../../llms.txt");
+  it("are whole: nothing else comes before the documents", () => {
+    const [start = ""] = text.split("\n## ");
+    expect(start.trim()).toBe(lines.split("\n## ")[0]?.trim());
+  });
+
+  it("compile, strictly, against the built package", () => expect(complaints).toBe(""));
+
+  it("run: a code is sent, entered and right", async () => {
+    const child = spawn(process.execPath, [project.fileOf(page.path, "verify.ts"), "+33612345678"], {
+      env: { PATH: process.env.PATH, ...environmentFor([lines]) } as unknown as NodeJS.ProcessEnv,
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    let printed = "";
+    child.stdout.on("data", (chunk) => {
+      printed += chunk;
+      const code = /\b\d{6}\b/.exec(printed)?.[0];
+      if (code !== undefined && printed.includes("Code: ")) child.stdin.end(`${code}\n`);
+    });
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(printed).toMatch(/pending[\s\S]*valid \+33612345678/);
+  });
+
+  it("name mounts that the built package exports", async () => {
+    const mounts = [...lines.matchAll(/`(\w+)` of `(phoneproof\/\w+)`/g)];
+    expect(mounts.length).toBe(5);
+    for (const [, name = "", subpath = ""] of mounts) expect(Object.keys(await import(/* @vite-ignore */ subpath)), subpath).toContain(name);
+  });
 });

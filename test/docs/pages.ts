@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Document, readDocuments } from "../../tools/llms/llms.js";
 import { root } from "../package/built.js";
 
 /** A block of code on a page. */
@@ -15,10 +16,7 @@ export interface Block {
   readonly notRun: string | undefined;
 }
 
-export interface Page {
-  /** From the project's folder on: `docs/stores.md`. */
-  readonly path: string;
-  readonly text: string;
+export interface Page extends Document {
   readonly blocks: readonly Block[];
 }
 
@@ -27,7 +25,7 @@ export function isProgram({ language }: Block): boolean {
   return /^(ts|tsx|js|jsx|mjs|cjs)$/.test(language);
 }
 
-function readBlocks(text: string): Block[] {
+export function readBlocks(text: string): Block[] {
   return [...text.matchAll(/^```(\w+)[^\n]*\n([\s\S]*?)^```$/gm)].map(({ 1: language = "", 2: code = "", index }) => {
     const before = text.slice(0, index);
     return {
@@ -42,11 +40,8 @@ function readBlocks(text: string): Block[] {
 
 /** README.md and all pages of docs/, by path. */
 export function readPages(): Page[] {
-  const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".md") && !path.startsWith("."));
-  return ["README.md", ...docs.map((path) => `docs/${path}`).sort()].map((path) => {
-    const text = readFileSync(join(root, path), "utf8");
-    return { path, text, blocks: readBlocks(text) };
-  });
+  const readme = { path: "README.md", text: readFileSync(join(root, "README.md"), "utf8") };
+  return [readme, ...readDocuments()].map((document) => ({ ...document, blocks: readBlocks(document.text) }));
 }
 
 export function readPage(path: string): Page {
