@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
@@ -11,8 +11,8 @@ const anchors = new Map(pages.map(({ path, text }) => [path, anchorsOf(text)]));
 /** Where a page's links lead inside the project: a path and an anchor. */
 function linksOf(path: string, text: string): { to: string; path: string; anchor: string }[] {
   const prose = text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "");
-  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
-    .map(([, to = ""]) => to)
+  return [...prose.matchAll(/\]\(([^)\s]+)\)|(?:href|src)="([^"]+)"/g)]
+    .map(([, to, of]) => to ?? of ?? "")
     .filter((to) => !/^[a-z]+:/.test(to))
     .map((to) => {
       const [file = "", anchor = ""] = to.split("#");
@@ -30,7 +30,8 @@ describe("every link of the documents leads somewhere", () => {
 
 describe("no link leads out of what its reader has", () => {
   /** What stands in `files` of package.json, and what npm packs anyway. */
-  const isPacked = (path: string) => /^(README\.md|LICENSE|docs\/.+\.md|docs\/[^/]+\.svg)$/.test(path) || manifest.files.includes(path.split("/")[0] ?? "");
+  const isPacked = (path: string) =>
+    /^(README\.md|LICENSE|docs\/.+\.md|docs\/[^/]+\.(png|svg))$/.test(path) || manifest.files.includes(path.split("/")[0] ?? "");
   /** The pages, and what is served beside them. */
   const isInSite = (path: string) => path.startsWith("docs/") || existsSync(join(root, "docs/public", path));
   const outOf = (has: (path: string) => boolean, { path, text }: { path: string; text: string }) =>
@@ -45,6 +46,14 @@ describe("no link leads out of what its reader has", () => {
 
 describe("README.md", () => {
   const { text } = pages.find(({ path }) => path === "README.md") ?? { text: "" };
+
+  it("begins with what it is, its status and licence, the demo, what it costs, and code by line 25", () => {
+    const start = text.slice(0, text.indexOf("```ts\n"));
+    expect(start.split("\n").length).toBeLessThanOrEqual(25);
+    expect(start).toContain(`Version ${manifest.version}, not yet published`);
+    for (const words of [`${manifest.license} licence`, "docs/demo.png", "docs/compare.md#cost"]) expect(start).toContain(words);
+    expect(statSync(join(root, "docs/demo.png")).size).toBeLessThan(100_000);
+  });
 
   it("is a front page: at most 150 lines", () => expect(text.split("\n").length).toBeLessThanOrEqual(151));
 
