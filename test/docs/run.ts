@@ -8,6 +8,8 @@ export interface Running {
   readonly port: number | undefined;
   /** What it printed so far. */
   printed(): string;
+  /** How it ended, by itself or not. */
+  readonly ended: Promise<Ended>;
   /** Ends it; how it ended. */
   end(): Promise<Ended>;
 }
@@ -48,6 +50,7 @@ export async function start(file: string, environment: Readonly<Record<string, s
   return {
     port,
     printed: () => printed.stdout,
+    ended: closed,
     async end() {
       if (child.connected) child.send("end", () => undefined);
       return closed;

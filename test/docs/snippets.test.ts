@@ -11,6 +11,8 @@ const pages = readPages();
 const programs = pages.flatMap(({ path, blocks }) => blocks.filter(isProgram).map((block) => ({ page: path, ...block, at: `${path}:${block.line}` })));
 const project = layOut(pages, "phoneproof-docs");
 const shared = pages.flatMap(({ blocks }) => blocks.map(({ text }) => text));
+/** What another file imports, and servers: they run on. Everything else is a program that a reader starts and that must end. */
+const runsOn = (text: string) => /^export |\bexports\.|\b(listen|serve)\(/m.test(text);
 const needs = (name: string) => programs.some(({ text }) => namesIn(text).includes(name));
 
 let redis: RedisServer | undefined;
@@ -52,10 +54,27 @@ describe("the programs of the documents", () => {
     );
   });
 
+  it("none reads and deletes: a reader who wants to look must not lose data", () => {
+    const reads = /\.(history|refusals|explain|stats|verifications\.get)\(/;
+    const deletes = /\.(erase|unlock|verifications\.cancel)\(/;
+    expect(programs.filter(({ text }) => reads.test(text) && deletes.test(text)).map(({ at }) => at)).toEqual([]);
+  });
+
+  it("those for operators have the customer_uuid that a verifier with customers needs", () => {
+    const calls = /verifier\.(history|refusals|explain|stats|erase|unlock|lookup|verifications\.\w+)\(/;
+    const programsOf = programs.filter(({ text }) => calls.test(text) && !runsOn(text));
+    expect(programsOf.length).toBeGreaterThan(5);
+    expect(
+      programsOf
+        .filter(({ text }) => !text.includes("customer_uuid: process.env.CUSTOMER_UUID") && !text.includes("const customer_uuid = process.env.CUSTOMER_UUID"))
+        .map(({ at }) => at),
+    ).toEqual([]);
+  });
+
   it("all compile, strictly, against the built package", () => expect(complaints).toBe(""));
 });
 
-describe("each program runs, in a process of its own, until it listens or is done", () => {
+describe("each program runs, in a process of its own, until it listens or ends by itself", () => {
   const running = new Map<string, Promise<Ended>>();
   const inTurn = atATime(2);
   const run = programs.filter(({ notRun }) => notRun === undefined);
@@ -68,7 +87,10 @@ describe("each program runs, in a process of its own, until it listens or is don
       if (!missing)
         running.set(
           at,
-          inTurn(async () => (await start(project.fileOf(page, name), environment)).end()),
+          inTurn(async () => {
+            const one = await start(project.fileOf(page, name), environment);
+            return runsOn(text) ? one.end() : one.ended;
+          }),
         );
     }
   });

@@ -40,14 +40,16 @@ interface Packed {
   readonly files: readonly string[];
 }
 
-/** What is in `dist` before: a file that is made anew, the one whose presence tells that all was built, and one that is made no more. */
-const leavings = ["dist/dev.js", "dist/index.d.ts", "dist/gone.js"];
+/** What was built before: a file that is made again, the one that shows that all was built, one that is no longer made, and the site. */
+const leavings = ["dist/dev.js", "dist/index.d.ts", "dist/gone.js", "docs/.vitepress/dist/llms.txt"];
 
 /** `npm pack` in a clone that has the command of a demo and leavings of an older build. Dependencies are the ones installed here. */
 export async function packOverLeavings(clone: string): Promise<Packed> {
   await symlink(join(root, "node_modules"), join(clone, "node_modules"));
-  await mkdir(join(clone, "dist"));
-  for (const file of leavings) await writeFile(join(clone, file), "of an older build");
+  for (const file of leavings) {
+    await mkdir(dirname(join(clone, file)), { recursive: true });
+    await writeFile(join(clone, file), "of an older build");
+  }
   const [packed] = JSON.parse(await command(clone, "npm", ["pack", "--json"])) as [{ filename: string; files: { path: string }[] }];
   return { tarball: join(clone, packed.filename), files: packed.files.map(({ path }) => path) };
 }
