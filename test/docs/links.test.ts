@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
@@ -26,6 +26,13 @@ describe("every link of the documents leads somewhere", () => {
     expect(links.filter((link) => !existsSync(join(root, link.path))).map(({ to }) => to)).toEqual([]);
     expect(links.filter((link) => link.anchor !== "" && !anchors.get(link.path)?.includes(link.anchor)).map(({ to }) => to)).toEqual([]);
   });
+});
+
+it("every page that a message of the library names is there, with its anchor", () => {
+  const texts = readFileSync(join(root, "test/package/texts.snap"), "utf8");
+  const named = [...texts.matchAll(/(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)].map(([to, path = "", anchor]) => ({ to, path, anchor }));
+  expect(named.length).toBeGreaterThan(1);
+  expect(named.filter(({ path, anchor }) => !anchors.has(path) || (anchor !== undefined && !anchors.get(path)?.includes(anchor)))).toEqual([]);
 });
 
 describe("no link leads out of what its reader has", () => {
