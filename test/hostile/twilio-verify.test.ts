@@ -220,6 +220,17 @@ describe("a check", () => {
     expect(outcome(await ask("POST", "/VerificationCheck", { Code, To: numberOf(1), VerificationSid: one.sid }))).toBe("200 approved");
   });
 
+  it("To in another spelling of the number is the same verification, with VerificationSid too (docs/contract.md#canonical-form)", async () => {
+    const { begin, ask, fetch, box } = await serve();
+    const begun = await begin("+330612000001");
+    expect([begun.status, begun.json["to"]]).toEqual([201, to]);
+    const { sid } = begun.json as { sid: string };
+    expect((await fetch("+330612000001")).json["sid"]).toBe(sid);
+    const form = { To: "+330612000001", VerificationSid: sid };
+    expect(outcome(await ask("POST", "/VerificationCheck", { ...form, To: "+33", Code: codeOf(box) }))).toBe("400 60200");
+    expect(outcome(await ask("POST", "/VerificationCheck", { ...form, Code: codeOf(box) }))).toBe("200 approved");
+  });
+
   it("SIDs of another length, prefix or kind are a 4xx and leak nothing; upper case digits never approve twice", async () => {
     const { begin, ask, cancel, fetch, box } = await serve();
     const { sid, send_code_attempts } = (await begin()).json as { sid: string; send_code_attempts: { attempt_sid: string }[] };

@@ -91,9 +91,9 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
     const target = VerificationSid === undefined ? { phone_number: To as string } : bySid(VerificationSid);
     const missing = () => notFound(`/Services/${call.params.Service}/VerificationCheck`);
     if (target === undefined) throw missing();
-    if (VerificationSid !== undefined && To !== undefined) {
-      const named = await verifications.get({ ...target, customer_uuid: call.caller });
-      if (named?.phone_number !== To) throw missing();
+    if ("authentication_uuid" in target && To !== undefined) {
+      const named = await verifications.get({ phone_number: To, customer_uuid: call.caller }, { scope }).catch(forNumber(To));
+      if (named?.authentication_uuid !== target.authentication_uuid) throw missing();
     }
     const checked = await verifications.check({ ...target, customer_uuid: call.caller, check_code: Code }, callOptions(call)).catch(forNumber(To ?? ""));
     if (checked.status === "not_found") throw missing();
