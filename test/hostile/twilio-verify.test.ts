@@ -378,6 +378,29 @@ describe("bodies of every wrong kind", () => {
     expect(outcome(await check(to, codeOf(box)))).toBe("200 approved");
   });
 
+  it("a field that is given twice is 400 60200: no server in between may read another value than this one", async () => {
+    const { ask, begin, fetch, check, box } = await serve();
+    const { sid } = (await begin()).json as { sid: string };
+    const code = codeOf(box);
+    for (const [path, body, field] of [
+      ["/Verifications", "To=%2B33612000002&To=%2B33612000003&Channel=sms", "To"],
+      ["/Verifications", "To=%2B33612000002&To=%2B33612000002&Channel=sms", "To"],
+      ["/Verifications", "To=%2B33612000002&Channel=call&Channel=sms", "Channel"],
+      ["/Verifications", "To=%2B33612000002&Channel=sms&DeviceIp=192.0.2.7&DeviceIp=192.0.2.8", "DeviceIp"],
+      ["/VerificationCheck", `To=%2B33612000001&Code=000000&Code=${code}`, "Code"],
+      ["/VerificationCheck", `To=%2B33612000002&To=%2B33612000001&Code=${code}`, "To"],
+      ["/VerificationCheck", `VerificationSid=VE${"0".repeat(32)}&VerificationSid=${sid}&Code=${code}`, "VerificationSid"],
+      [`/Verifications/${sid}`, "Status=approved&Status=canceled", "Status"],
+    ] as const) {
+      const answer = await ask("POST", path, body);
+      expect([answer.status, rejected(answer, body)], body).toEqual([400, 60200]);
+      expect(answer.json["message"], body).toContain(field);
+    }
+    expect(box.messages).toHaveLength(1);
+    expect(outcome(await fetch(sid))).toBe("200 pending");
+    expect(outcome(await check(to, code))).toBe("200 approved");
+  });
+
   it("a raw + in To, which a form decodes to a space, is the number all the same", async () => {
     const { ask, box } = await serve();
     expect((await ask("POST", "/Verifications", "To=+33612000001&Channel=sms")).json["to"]).toBe(to);

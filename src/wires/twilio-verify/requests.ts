@@ -61,7 +61,9 @@ export const ServiceRequest = z.object({
 });
 
 /** Parses a form. Throws `WireError` 60200 of the first field that is wrong. */
-export function parse<S extends z.ZodType>(schema: S, form: URLSearchParams): z.output<S> {
+export function parse<S extends z.ZodObject>(schema: S, form: URLSearchParams): z.output<S> {
+  const repeated = Object.keys(schema.shape).find((name) => form.getAll(name).length > 1);
+  if (repeated !== undefined) throw invalidParameter(repeated, `${repeated} must be given once.`);
   const parsed = schema.safeParse(fieldsOf(form));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
