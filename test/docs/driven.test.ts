@@ -86,7 +86,11 @@ describe("docs/front-end.md: the routes of a page", () => {
       return { status: answer.status, cookie: answer.headers.get("set-cookie") ?? "", body: (await answer.json()) as Record<string, unknown> };
     };
     for (const step of ["check", "resend"]) expect(await post(step, { code: "123456" })).toMatchObject({ status: 401, body: { status: "expired_auth" } });
-    expect((await post("number")).body).toEqual({ fault: "not_a_number" });
+    expect(await post("number")).toMatchObject({ status: 400, body: { problem: "This is not a phone number. Type it in digits." } });
+    expect(await post("number", { phone: "01 23 45 67 89" })).toMatchObject({
+      status: 400,
+      body: { problem: expect.stringContaining("cannot receive codes") },
+    });
     const created = await post("number", { phone: "06 12 34 56 78" });
     const cookie = created.cookie.split(";")[0];
     const answers = [created, await post("check", { code: "1" }, cookie), await post("resend", {}, cookie)];
