@@ -1,11 +1,13 @@
 /**
  * Colours are derived from the page's text colour, for contrast on any background: light, dark or a custom theme. Cells
- * adapt to the available width. Digits are written from left to right in every script.
+ * adapt to the available width. Digits are written from left to right in every script. Boxes show what is selected: the
+ * browser's own highlight would be a bar across them.
  */
 export const style = `
 :host {
   display: block;
   min-inline-size: 0;
+  margin-block-end: .75rem;
   --_size: var(--otp-size, 3.25rem);
   --_gap: var(--otp-gap, .5rem);
   --_accent: var(--otp-accent, color-mix(in oklab, #2563eb 68%, currentcolor));
@@ -18,6 +20,7 @@ export const style = `
 label { display: inline-block; margin-block-end: .5rem; font-weight: 600; font-size: .9375em }
 .room { container-type: inline-size; contain-intrinsic-inline-size: calc((var(--_size) + var(--_gap)) * var(--_n) - var(--_gap)) }
 .field {
+  --_mark: var(--_accent);
   direction: ltr;
   position: relative;
   --_between: min(var(--_gap), 14cqi / var(--_n));
@@ -36,10 +39,11 @@ label { display: inline-block; margin-block-end: .5rem; font-weight: 600; font-s
   transition: border-color .12s, box-shadow .12s, background-color .12s;
 }
 .filled { border-color: var(--otp-line-filled, color-mix(in oklab, currentcolor 72%, transparent)) }
+.good { --_mark: var(--_success) }
+.bad { --_mark: var(--_error) }
 .good .box { border-color: var(--_success) }
 .bad .box { border-color: var(--_error); background: color-mix(in oklab, var(--_error) 7%, transparent) }
-.field:focus-within .active { border-color: var(--_accent); box-shadow: 0 0 0 3.5px color-mix(in oklab, var(--_accent) 26%, transparent); outline: 2px solid transparent }
-.bad.field:focus-within .active { border-color: var(--_error); box-shadow: 0 0 0 3.5px color-mix(in oklab, var(--_error) 24%, transparent) }
+.field:focus-within .active { border-color: var(--_mark); box-shadow: 0 0 0 3.5px color-mix(in oklab, var(--_mark) 26%, transparent); outline: 2px solid transparent }
 .clip { position: absolute; inset: 0; overflow: hidden; overflow: clip }
 input {
   all: unset;
@@ -55,6 +59,7 @@ input {
   cursor: text;
   caret-color: var(--_accent);
 }
+input::selection { background: transparent; color: inherit }
 input:autofill { -webkit-text-fill-color: currentcolor; transition: background-color 0s 99999s }
 .off { opacity: .5 }
 .message { margin: .625rem 0 0; font-size: .9375em }

@@ -924,6 +924,30 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       }),
     );
 
+    test("a button that follows does not touch the boxes, unless the page says so", () =>
+      pages.on("<otp-input></otp-input><button id=next>Check</button>", async (page) => {
+        const bottom = await page.locator("otp-input [part=field]").evaluate((one) => one.getBoundingClientRect().bottom);
+        const space = () => page.locator("#next").evaluate((one, above) => one.getBoundingClientRect().top - above, bottom);
+        expect(await space()).toBeGreaterThanOrEqual(12);
+        await element(page, (otp) => otp.style.setProperty("margin", "0"));
+        expect(await space()).toBeLessThan(2);
+      }));
+
+    test("what is selected is marked by its boxes and not by a bar across them; a page can show the bar", () =>
+      pages.on("<otp-input value=123456></otp-input>", async (page) => {
+        const bar = () => page.locator("otp-input [part=input]").evaluate((one) => getComputedStyle(one, "::selection").backgroundColor);
+        await element(page, (otp) => otp.focus());
+        await element(page, (otp) => otp.select());
+        await expect.poll(() => page.locator("otp-input [part~=active]").count()).toBe(6);
+        expect(await bar()).toBe("rgba(0, 0, 0, 0)");
+        await page.evaluate(() => {
+          const sheet = new CSSStyleSheet();
+          sheet.replaceSync("otp-input::part(input)::selection { background: rgb(1, 2, 3) }");
+          document.adoptedStyleSheets = [sheet];
+        });
+        expect(await bar()).toBe("rgb(1, 2, 3)");
+      }));
+
     test("it takes the page's colours and its custom properties", () =>
       pages.on("<otp-input value=1 status=invalid></otp-input>", async (page) => {
         const colour = (selector: string, of: string) =>
