@@ -935,17 +935,21 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
 
     test("what is selected is marked by its boxes and not by a bar across them; a page can show the bar", () =>
       pages.on("<otp-input value=123456></otp-input>", async (page) => {
-        const bar = () => page.locator("otp-input [part=input]").evaluate((one) => getComputedStyle(one, "::selection").backgroundColor);
+        await element(page, (otp) => otp.style.setProperty("--otp-gap", "24px"));
+        const boxes = page.locator("otp-input [part~=box]");
+        const { x = 0, y = 0, width = 0, height = 0 } = (await boxes.first().boundingBox()) ?? {};
+        const gap = () => page.screenshot({ clip: { x: x + width + 8, y: y + height / 2 - 4, width: 8, height: 8 } });
+        const empty = await gap();
         await element(page, (otp) => otp.focus());
         await element(page, (otp) => otp.select());
         await expect.poll(() => page.locator("otp-input [part~=active]").count()).toBe(6);
-        expect(await bar()).toBe("rgba(0, 0, 0, 0)");
+        expect(empty.equals(await gap())).toBe(true);
         await page.evaluate(() => {
           const sheet = new CSSStyleSheet();
-          sheet.replaceSync("otp-input::part(input)::selection { background: rgb(1, 2, 3) }");
+          sheet.replaceSync("otp-input::part(input)::selection { background: Highlight }");
           document.adoptedStyleSheets = [sheet];
         });
-        expect(await bar()).toBe("rgb(1, 2, 3)");
+        await expect.poll(async () => empty.equals(await gap())).toBe(false);
       }));
 
     test("it takes the page's colours and its custom properties", () =>
