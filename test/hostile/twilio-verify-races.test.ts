@@ -457,7 +457,7 @@ describe("carriers", () => {
     expect(await one.check(codeOf(one.sender))).toBe("200 approved");
   });
 
-  it("a backlog of 200 numbers whose carrier hangs: 201 for each, and other numbers and checks go on meanwhile", async () => {
+  it("a backlog of 200 numbers whose carrier hangs: 201 for each, and other numbers and checks are served in the meantime", async () => {
     const { begin, check, fetch, box, clock } = await serve();
     const hung: (() => void)[] = [];
     box.answer = ({ to: number }) =>

@@ -150,7 +150,7 @@ describe("many customers", () => {
     expect(outcome(await check(to, Code))).toBe("200 approved");
   });
 
-  it("another customer's service in the path is 404 20404, whoever's SID follows; an account's key with another's account 401", async () => {
+  it("another customer's service in the path is 404 20404 for every SID after it; an account with another's key is 401", async () => {
     const { url, begin, serviceSid, box } = await start();
     const { sid } = (await begin()).json as { sid: string };
     const [mine, theirs] = callers as [(typeof callers)[number], (typeof callers)[number]];

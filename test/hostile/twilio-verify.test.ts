@@ -301,7 +301,7 @@ describe("an update", () => {
 });
 
 describe("bodies of every wrong kind", () => {
-  it("are a 4xx in the vendor's shape, whatever the call; nothing is sent, nothing is counted", async () => {
+  it("are a 4xx in the vendor's shape on every call; nothing is sent, nothing is counted", async () => {
     const { begin, ask, check, box, wrong } = await serve();
     const { sid } = (await begin()).json as { sid: string };
     const sent = box.messages.length;
@@ -585,7 +585,7 @@ describe("routes", () => {
 
   for (const [name, mount] of mounts) {
     for (const basePath of ["/api", "/a/b.c/%7Ed"].slice(0, name === "Fastify" ? 1 : 2)) {
-      it(`${name} under ${basePath}: a sign-up by the twilio client, with links that can be followed`, async () => {
+      it(`${name} under ${basePath}: a sign-up by the twilio client`, async () => {
         const service = await serve({ mount, basePath });
         const verify = service.client();
         const begun = await verify.verifications.create({ to, channel: "sms" });
