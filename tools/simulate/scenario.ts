@@ -125,9 +125,9 @@ const crowded: Goal = { out: 1_200, refused: 0.01 };
  * 800 }`.
  */
 export const scenarios = {
-  peace500: story("peace, 500 a day", "An installation of a week, few people.", { visitsPerDay: 500, hours: 14 * day, goal: peaceful }),
-  peace5000: story("peace, 5,000 a day", "An installation of a week.", { hours: 4 * day, goal: peaceful }),
-  peace50000: story("peace, 50,000 a day", "An installation of a week, many people.", { visitsPerDay: 50_000, goal: peaceful }),
+  peace500: story("peace, 500 a day", "A week-old installation, low traffic.", { visitsPerDay: 500, hours: 14 * day, goal: peaceful }),
+  peace5000: story("peace, 5,000 a day", "A week-old installation.", { hours: 4 * day, goal: peaceful }),
+  peace50000: story("peace, 50,000 a day", "A week-old installation, high traffic.", { visitsPerDay: 50_000, goal: peaceful }),
   coldStart500: story("cold start, 500 a day", "The first four days of an installation.", { visitsPerDay: 500, warmUpDays: 0, hours: 4 * day, goal: peaceful }),
   coldStart5000: story("cold start, 5,000 a day", "The first two days of an installation.", { warmUpDays: 0, goal: peaceful }),
   coldStart50000: story("cold start, 50,000 a day", "A service moves here with all its people, from one moment to the next.", {
@@ -142,7 +142,7 @@ export const scenarios = {
     hours: day,
     goal: strained,
   }),
-  launch: story("launch", "A country that nobody came from brings a tenth more people.", {
+  launch: story("launch", "A new country brings 10 % more visits.", {
     strain: { kind: "launch", country: next, share: 0.1 },
     goal: strained,
   }),

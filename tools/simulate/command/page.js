@@ -23,12 +23,12 @@ const columns = [
   ["out", "Attack out"],
   ["cost", "Cost, $"],
   ["visits", "Honest visits"],
-  ["refused", "Refused"],
+  ["rejected", "Rejected"],
   ["target", "In the country"],
   ["hold", "Held in"],
-  ["recover", "Healed in"],
+  ["recover", "Recovered in"],
   ["goal", "Goal"],
-  ["by", "Refused by: honest visits; attack"],
+  ["by", "Rejected by"],
 ];
 const wordy = new Set(["goal", "by"]);
 
@@ -131,7 +131,7 @@ function messages(series, party, names) {
     .map(([rule, values]) => [rule, values, values.reduce((sum, value) => sum + value, 0)])
     .sort((a, b) => b[2] - a[2])
     .map(([rule, values], index) =>
-      line(series, `refused: ${rule}`, values, colourOf(rule), {
+      line(series, `rejected: ${rule}`, values, colourOf(rule), {
         stack: "refused",
         fill: index === 0 ? "origin" : "-1",
         backgroundColor: `${colourOf(rule)}aa`,
@@ -155,15 +155,15 @@ function storyOf({ about, row, result }, id) {
   const { series } = result;
   const figures = [
     [
-      "Honest people: sent, verified, visits refused",
+      "Honest people: sent, verified, visits rejected",
       (canvas) => chart(canvas, series, messages(series, series.honest, { sent: "sent", verified: "verified" })),
     ],
     ...(series.attack === undefined
       ? []
       : [
           [
-            "The attack: out, codes typed, requests refused",
-            (canvas) => chart(canvas, series, messages(series, series.attack, { sent: "out", verified: "typed" })),
+            "The attack: out, codes entered, requests rejected",
+            (canvas) => chart(canvas, series, messages(series, series.attack, { sent: "out", verified: "entered" })),
           ],
         ]),
     ["Money, summed up", (canvas) => chart(canvas, series, money(series), true)],
@@ -176,7 +176,7 @@ function storyOf({ about, row, result }, id) {
     return element("figure", {}, [element("figcaption", { textContent: caption }), element("div", { className: "canvas" }, [canvas])]);
   });
   const section = element("section", { id }, [
-    element("h3", { textContent: row.scenario }),
+    element("h3", { textContent: `${result.scenario} (${row.scenario})` }),
     element("p", {}, [`${about} `, goal]),
     element("div", { className: "charts" }, boxes),
   ]);

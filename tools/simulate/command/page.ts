@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import type { SimulationResult } from "phoneproof/testing";
-import type { TableRow } from "./table.js";
+import type { SimulationResult } from "../simulate.js";
+import { legendLines, type TableRow } from "./table.js";
 
 /** One table of the report. */
 export interface Table {
@@ -14,6 +14,7 @@ export interface Table {
 export function pageOf(tables: readonly Table[], seed: number): string {
   // The package does not export its bundle, which is in the same folder as the module.
   const charts = readFileSync(join(dirname(createRequire(import.meta.url).resolve("chart.js")), "chart.umd.min.js"), "utf8");
+  const results = tables.flatMap(({ stories }) => stories.map(({ result }) => result));
   const own = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
   return `<!doctype html>
 <html lang="en">
@@ -24,9 +25,7 @@ export function pageOf(tables: readonly Table[], seed: number): string {
 <style>${own("./page.css")}</style>
 </head>
 <body>
-<header><h1>The simulation</h1><p>Honest people and attackers in virtual time, seed ${seed}. <b>Cost</b>: of the attack's messages, or of all where there is no attack. <b>In the country</b>: honest visits refused in the countries
-that the story is about. <b>Held in</b>: from the attack's start until fewer than five of its last hundred tries got out. <b>Healed in</b>: from its end until at most 1 % of the visits in those
-countries are refused.</p></header>
+<header><h1>The simulation</h1><p>Honest people and attackers in virtual time, seed ${seed}.</p><pre>${legendLines(results).join("\n").trim().replaceAll("<", "&lt;")}</pre></header>
 <main></main>
 <script type="application/json" id="tables">${JSON.stringify(tables.map(slim)).replaceAll("<", "\\u003c")}</script>
 <script>${charts.replaceAll("</script", "<\\/script")}</script>

@@ -3,8 +3,9 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Scenario, type SimulationOptions, simulate } from "phoneproof/testing";
 import { answerCalls } from "../../../bench/processes.js";
+import type { Scenario } from "../scenario.js";
+import { type SimulationOptions, simulate } from "../simulate.js";
 
 /** The scenario to play, and the options to play it with. */
 export interface Play {

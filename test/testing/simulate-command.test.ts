@@ -1,0 +1,43 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+const root = resolve(import.meta.dirname, "../..");
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function run(...args: string[]): Promise<Ended> {
+  const file = resolve(root, "tools/simulate/command/command.ts");
+  return new Promise((done) => {
+    execFile(process.execPath, ["--import", "tsx", file, ...args], { cwd: root }, (error, out, err) => done({ code: Number(error?.code ?? 0), out, err }));
+  });
+}
+
+test("scenarios are played from the sources, with progress on stderr and a legend", async () => {
+  const { code, out, err } = await run("--quick", "peace500", "bombing", "--volume", "300");
+  expect(out).toMatch(/^ {2}scenario .*\n✓ peace500 .*\n✓ bombing .*\n\nLegend/m);
+  expect(err).toMatch(/^\d+ % · 1 of 2 played · .*\n100 % · 2 of 2 played · .*\n$/);
+  expect(code).toBe(0);
+});
+
+test("a missed goal exits with 1", async () => {
+  const { code, out } = await run("--quick", "range", "--volume", "100", "--shadow");
+  expect(out).toMatch(/every spam rule in shadow mode, seed 1\n.*\n✗ range .* out ≤ 100 ✗/);
+  expect(code).toBe(1);
+});
+
+test("invalid arguments and policies exit with 2, and one line that names them", async () => {
+  expect(await run("ranje")).toMatchObject({ code: 2, out: "", err: expect.stringMatching(/^simulate: unknown scenario ranje\. .*\n$/) });
+  const folder = mkdtempSync(join(tmpdir(), "simulate-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "policy.json"), '{ "spam": { "ranje": { "mode": "off" } } }');
+  const { code, err } = await run("--quick", "peace500", "range", "--policy", join(folder, "policy.json"));
+  expect(err.trimEnd().split("\n").at(-1)).toMatch(/^simulate: .*policy\.spam\.ranje is not an option/);
+  expect(code).toBe(2);
+});

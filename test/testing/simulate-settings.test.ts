@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
+import { quickForm, quickIds } from "../../tools/simulate/command/quick.js";
+import { progressText } from "../../tools/simulate/command/screen.js";
+import { help, readSettings, type Settings } from "../../tools/simulate/command/settings.js";
+import { headLine, legendLines, rowOf, textLine } from "../../tools/simulate/command/table.js";
+import { type Scenario, scenarios } from "../../tools/simulate/scenario.js";
+import { simulate } from "../../tools/simulate/simulate.js";
+
+const read = (...args: string[]) => readSettings(args) as Settings;
+const ids = ({ chosen }: Settings) => chosen.map(({ id }) => id);
+
+function newFile(name: string, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "simulate-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+
+describe("arguments", () => {
+  test("without any, every scenario is played as it is, once", () => {
+    const settings = read();
+    expect(settings.chosen).toEqual(Object.entries(scenarios).map(([id, scenario]) => ({ id, scenario })));
+    expect(settings).toMatchObject({ seed: 1, variants: [{ title: "the default policy", policy: {} }] });
+  });
+
+  test("scenarios are named by the ids that the table prints, with --quick too", () => {
+    expect(ids(read("bombing", "tvAd", "bombing"))).toEqual(["bombing", "tvAd"]);
+    const { chosen } = read("--quick", "tvAd");
+    expect(chosen).toEqual([{ id: "tvAd", scenario: quickForm(scenarios.tvAd) }]);
+    expect(ids(read("--quick"))).toEqual(quickIds);
+  });
+
+  test("--volume applies to the goals of the quick form", () => {
+    const [few, many] = ["1,000", "100_000"].map((volume) => read("--quick", "range", "--volume", volume).chosen[0]!.scenario);
+    expect([few!.visitsPerDay, many!.visitsPerDay]).toEqual([1_000, 100_000]);
+    expect(few!.goal!.refused!).toBeGreaterThan(many!.goal!.refused!);
+  });
+
+  test("--shadow and --without add tables", () => {
+    const { variants } = read("--shadow", "--without", "crowd", "--without", "each");
+    expect(variants.map(({ title }) => title.replace("the default policy", ""))).toEqual([
+      "",
+      ", every spam rule in shadow mode",
+      ...["crowd", "range", "country", "newCountries", "address", "strangeNetwork", "signals"].map((rule) => `, without ${rule}`),
+    ]);
+    expect(variants[2]!.policy).toEqual({ spam: { crowd: { mode: "off" } } });
+  });
+
+  test.each([
+    [["ranje"], "unknown scenario ranje. Scenarios: peace500, "],
+    [["toString"], "unknown scenario toString."],
+    [["--without", "ranges"], "--without: unknown rule ranges. Rules: range, crowd, "],
+    [["--volume", "0"], '--volume takes a whole number from 1 to 1000000, not "0"'],
+    [["--seed", "-1"], "--seed"],
+    [["--seed=x"], '--seed takes a whole number from 0 to 1000000000, not "x"'],
+    [["--processes", "0"], '--processes takes a whole number from 1 to 256, not "0"'],
+    [["--policy", "missing.json"], "--policy: missing.json does not exist"],
+    [["--html", "missing/page.html"], "--html: the folder "],
+    [["--fast"], "Unknown option '--fast'"],
+  ])("%j is rejected", (args, message) => {
+    expect(() => readSettings(args)).toThrow(TypeError);
+    expect(() => readSettings(args)).toThrow(message);
+  });
+
+  test("a policy that is not JSON is rejected, any other becomes an absolute path", () => {
+    expect(() => read("--policy", newFile("policy.json", "{"))).toThrow(/policy\.json is not valid JSON: /);
+    const file = newFile("policy.json", '{ "codeLength": 6 }');
+    expect(read("--policy", file)).toMatchObject({ file, variants: [{ title: file }] });
+  });
+
+  test("the help lists every scenario", () => {
+    expect(readSettings(["--help", "--volume", "none"])).toBe("help");
+    for (const id of Object.keys(scenarios)) expect(help).toContain(`\n  ${id} `);
+  });
+});
+
+describe("the quick form", () => {
+  test("is a part of the scenario", () => {
+    for (const scenario of Object.values(scenarios) as Scenario[]) {
+      const quick = quickForm(scenario);
+      expect(quick.warmUpDays).toBeLessThanOrEqual(2);
+      expect(quick.hours).toBeLessThanOrEqual(12);
+      expect(quick.attack?.messages).toBe(scenario.attack && scenario.attack.messages / 12);
+      expect(quick.goal?.out).toBe(scenario.goal?.out);
+    }
+  });
+
+  test("the margin for chance becomes small as visits become many", () => {
+    const goals = [500, 5_000, 50_000, 5_000_000].map((visitsPerDay) => quickForm({ ...scenarios.range, visitsPerDay }).goal!.refused!);
+    expect(goals.map((share) => share.toFixed(4))).toEqual(["0.0287", "0.0151", "0.0115", "0.0101"]);
+  });
+
+  test("every attack of --quick could exceed its goal", () => {
+    for (const { scenario } of read("--quick").chosen) {
+      if (scenario.attack !== undefined && scenario.goal?.out !== undefined) expect(scenario.attack.messages).toBeGreaterThan(scenario.goal.out);
+    }
+  });
+
+  test("meets its goals under the default policy, and misses them without rules or under rules that are too strict", async () => {
+    const scenario = { ...quickForm(scenarios.range), visitsPerDay: 1_000 };
+    const [normal, none, strict] = await Promise.all([
+      simulate({}, scenario),
+      simulate({ policy: { spam: noSpamRules } }, scenario),
+      simulate({ policy: { spam: { range: { seeds: [1, 1, 1], perVerified: 0 } } } }, scenario),
+    ]);
+    const missed = ({ goals }: typeof normal) => goals.filter(({ reached }) => !reached).map(({ what }) => what);
+    expect([normal, none, strict].map(missed)).toEqual([[], ["messages of the attack"], ["honest visits refused"]]);
+  });
+});
+
+describe("the table", () => {
+  test("prints the id of the scenario, who was rejected by which rule, and a legend for exactly these rules", async () => {
+    const policy = { limits: { perCustomer: [{ limit: 100, window: 86_400 }] } };
+    const attack = { numbers: { kind: "ranges", country: "UZ", ranges: 1 }, messages: 100, perHour: 100, from: "country" } as const;
+    const result = await simulate({ policy }, { ...scenarios.range, visitsPerDay: 600, warmUpDays: 0, hours: 12, attack });
+    const row = rowOf("range", result);
+    expect(textLine(row, false)).toMatch(/^✗ range {2,}\d+ of 100 .* out ≤ 100.* visits perCustomer 100\/86400s: \d+.*; attack /);
+    expect(headLine()).toMatch(/^ {2}scenario .* rejected by$/);
+    const legend = legendLines([result]).join("\n");
+    expect(legend).toMatch(/^ {2}· perCustomer 100\/86400s {2}a cap of /m);
+    expect(legend).toMatch(/^ {2}· range 4 .* {2}too many open messages to one range/m);
+    expect(legend).not.toContain("newCountries");
+  });
+
+  test("explains names that rules of your own or errors have", () => {
+    const refusedBy = { "range 4": 1, "range 6": 1, night: 1, unsupported_region: 1, "spend 5/hour": 1 };
+    const legend = legendLines([{ honest: { refusedBy } } as unknown as Parameters<typeof legendLines>[0][number]]);
+    expect(legend).toContain("  · night, unsupported_region  one of your own rules, or the code of an error");
+    expect(legend.find((line) => line.startsWith("  · spend 5/hour "))).toMatch(/ the spend ceiling$/);
+    expect(legend.find((line) => line.includes("· range 4, range 6  "))).toBeDefined();
+  });
+});
+
+describe("progress", () => {
+  test("is the share of the work, not of the scenarios", () => {
+    const plays = [
+      { id: "range", size: 900 },
+      { id: "peace500", size: 100 },
+    ];
+    expect(progressText(plays, [0, 1], 1)).toBe("10 % · 1 of 2 played");
+    expect(progressText(plays, [0.5, 1], 1)).toBe("55 % · 1 of 2 played");
+  });
+});
