@@ -60,8 +60,8 @@ export async function loadRows(): Promise<Row[]> {
 /** The size of the production `node_modules`: what the lock file does not mark as for development or for peers. */
 export async function packageRows(): Promise<Row[]> {
   const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as { packages: Record<string, Partial<Record<string, unknown>>> };
-  const spared = ["dev", "devOptional", "optional", "peer"];
-  const folders = Object.keys(lock.packages).filter((folder) => folder !== "" && !spared.some((mark) => lock.packages[folder]?.[mark]));
+  const spared = ["dev", "devOptional", "optional", "peer", "link"];
+  const folders = Object.keys(lock.packages).filter((folder) => folder.startsWith("node_modules/") && !spared.some((mark) => lock.packages[folder]?.[mark]));
   let [bytes, files] = [0, 0];
   for (const folder of folders) {
     for (const entry of await readdir(join(root, folder), { recursive: true, withFileTypes: true })) {

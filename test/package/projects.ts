@@ -7,7 +7,9 @@ import { root } from "./built.js";
 
 /** As in a shell of the user's: without what npm and vitest tell their children. */
 const shell: NodeJS.ProcessEnv = {
-  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_)|VITEST|NODE_ENV$|NODE_OPTIONS$|INIT_CWD$)/.test(name))),
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_)|npm_config_legacy_peer_deps$|VITEST|NODE_ENV$|NODE_OPTIONS$|INIT_CWD$)/.test(name)),
+  ),
   NEXT_TELEMETRY_DISABLED: "1",
 };
 
