@@ -31,7 +31,13 @@ export default defineConfig({
     sidebar: [
       {
         text: "The first hour",
-        items: [page("What it is, and for whom", ""), page("Compare", "compare"), page("Install", "install"), page("Your first form", "first-form"), page("Next.js", "next")],
+        items: [
+          page("What it is, and for whom", ""),
+          page("Compare", "compare"),
+          page("Install", "install"),
+          page("Your first form", "first-form"),
+          page("Next.js", "next"),
+        ],
       },
       {
         text: "Send",
