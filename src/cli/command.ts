@@ -133,7 +133,7 @@ without MODULE, the data that the variables below or --store or --data name, wit
   erase NUMBER              erases the number; asks first. With --yes it does not ask
   stats                     messages, verifications, cost and blocked messages of the last --days DAYS (1 to 90, default ${defaultDays})
 
-  --customer UUID           the customer; needed if the verifier has customers
+  --customer UUID           the customer (default: the environment variable PHONEPROOF_CUSTOMER); needed if the verifier has customers
   --store URL, --data FILE, --prefix TEXT
                             as above
   --json                    print one JSON object

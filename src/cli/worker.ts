@@ -25,7 +25,7 @@ export function readWorkerSettings(args: readonly string[], env: Environment): W
   const [module, ...surplus] = positionals;
   if (!module) throw new TypeError("worker needs the path of a module that exports your verifier: phoneproof worker ./verifier.js");
   if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
-  if (values.once && values.interval !== undefined) throw new TypeError("--interval has no meaning with --once");
+  if (values.once && values.interval !== undefined) throw new TypeError("--interval has no effect with --once");
   const place = readPlace(values, env);
   return {
     module,

@@ -162,6 +162,48 @@ describe("the container as a process, talked to by programs that are not in Node
     expect(printed).toBe("pending\ncode: invalid\ncode: valid\n");
   });
 
+  test("the support desk: every command of docs/serve.md and docs/no-code.md while it runs, from a code that was sent to an erased number", async () => {
+    const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+    const shell = (text: string) =>
+      promisify(execFile)("sh", ["-c", text], {
+        cwd: laidOut.folder,
+        env: { ...container, PHONEPROOF_DATA: "store.db", PHONEPROOF_CUSTOMER: customer_uuid },
+      }).then(
+        ({ stdout }) => ({ code: 0, printed: stdout }),
+        ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, printed: stdout + stderr }),
+      );
+    const commands = (text: string) => [...text.matchAll(/^npx phoneproof (?:why|unlock|erase|stats) .*$/gm)].map(([line]) => line);
+    const create = async () => {
+      const headers = { "x-api-key": env.PHONEPROOF_API_KEY, "content-type": "application/json" };
+      const body = JSON.stringify({ customer_uuid, phone_number: "+33612345678" });
+      return ((await (await fetch(`${url}/v1/authentication`, { method: "POST", headers, body })).json()) as { status: string }).status;
+    };
+
+    const [whyByModule = "", stats = ""] = commands(page);
+    const sent = await shell(whyByModule);
+    expect(sent).toMatchObject({ code: 0, printed: expect.stringContaining("A code was sent, and the right one has not been entered yet") });
+    expect(sent.printed).toContain("Message 1");
+    // "those of other processes may lag by two seconds"
+    await expect.poll(() => shell(stats)).toMatchObject({ code: 0, printed: expect.stringMatching(/2 messages sent, 1 verified/) });
+
+    const statuses = [];
+    while (statuses.at(-1) !== "rate_limited" && statuses.length < 10) statuses.push(await create());
+    expect(statuses).toEqual([...Array(4).fill("pending"), "rate_limited"]);
+    const [why = "", unlock = "", erase = "", again = ""] = commands(readFileSync(join(root, "docs/no-code.md"), "utf8"));
+    expect(again).toBe(whyByModule);
+    const blocked = await shell(why);
+    expect(blocked).toMatchObject({ code: 0, printed: expect.stringContaining("Not sent: a limit was reached (rate_limited).") });
+    expect(blocked.printed).toMatch(/Blocked by the rule perNumber 5\/600s\. .* It counted 5; the threshold is 5\. There is room again at /);
+
+    expect(await shell(unlock)).toMatchObject({ code: 0 });
+    expect(await create()).not.toBe("rate_limited");
+    expect(await shell(unlock)).toMatchObject({ code: 1 });
+
+    expect(await shell(`${erase} < /dev/null`), "it asks first").toMatchObject({ code: 1 });
+    expect(await shell(`${erase} --yes`)).toMatchObject({ code: 0 });
+    expect(await shell(why)).toMatchObject({ code: 0, printed: expect.stringContaining("Nothing is stored about +33") });
+  });
+
   test("the image's health check: 0 while the service runs, 1 after its stop, which ends with 0; the data is in the file", async () => {
     expect(await healthcheck()).toBe(0);
     expect(await stop()).toEqual([0, null]);

@@ -14,7 +14,7 @@ export interface OperatorSettings {
   readonly number: string;
   /** Path of the module that exports the verifier. Absent: one is made of `place`, `secret` and `pepper`. */
   readonly module?: string;
-  /** The UUID of the customer. Absent: the only one. */
+  /** The UUID of the customer. Absent: the verifier has no customers, or the file of `phoneproof dev` names it. */
   readonly customer?: string;
   /** Absent: in memory. */
   readonly place?: Place;
@@ -48,11 +48,12 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
   if (number === undefined) throw new TypeError(`${command} needs the number: phoneproof ${command} +33612345678`);
   const surplus = positionals.slice(command === "stats" ? 1 : 2);
   if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}: put a number that has spaces in quotation marks`);
-  if (values.days !== undefined && command !== "stats") throw new TypeError(`--days has no meaning with ${command}`);
-  if (values.yes && command !== "erase") throw new TypeError(`--yes has no meaning with ${command}`);
-  if (values.store !== undefined && values.data !== undefined) throw new TypeError("--data has no meaning with --store");
-  if (values.prefix !== undefined && module !== undefined) throw new TypeError("--prefix has no meaning with a module");
+  if (values.days !== undefined && command !== "stats") throw new TypeError(`--days has no effect with ${command}`);
+  if (values.yes && command !== "erase") throw new TypeError(`--yes has no effect with ${command}`);
+  if (values.store !== undefined && values.data !== undefined) throw new TypeError("--data has no effect with --store");
+  if (values.prefix !== undefined && module !== undefined) throw new TypeError("--prefix has no effect with a module");
   const place = readPlace(values, env);
+  const customer = values.customer ?? (env["PHONEPROOF_CUSTOMER"] || undefined);
   const { PHONEPROOF_SECRET: secret, PHONEPROOF_SECRET_PREVIOUS: previous, PHONEPROOF_PEPPER: pepper } = env;
   if (module === undefined && place === undefined) throw new TypeError(`${command} needs a file or a store: --data memory has nothing in it`);
   if (module === undefined && !secret && place !== undefined && "driver" in place)
@@ -61,7 +62,7 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
     command,
     number: number.replace(/[\s().-]/g, ""),
     ...(module !== undefined && { module }),
-    ...(values.customer !== undefined && { customer: values.customer }),
+    ...(customer !== undefined && { customer }),
     ...(place !== undefined && { place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) } }),
     ...(secret && { secret: previous ? ([secret, previous] as const) : secret }),
     ...(pepper && { pepper }),
