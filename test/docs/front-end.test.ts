@@ -43,10 +43,10 @@ describe.skipIf(!hasChromium("The whole page of docs/front-end.md"))("the whole 
     await rm(folder, { recursive: true, force: true });
   });
 
-  it.concurrent.each([
+  it.concurrent.for([
     ["plain", "/", "+33612345678", "06 12 34 56 78"],
     ["in React", "/react.html", "+33622345678", "06 22 34 56 78"],
-  ])("%s: words for what is no number, a wrong code, another message, the right code", async (_, path, to, typed) => {
+  ] as const)("%s: words for what is no number, a wrong code, another message, the right code", async ([, path, to, typed], { expect }) => {
     const tab = await browser.newPage();
     tab.setDefaultTimeout(60_000);
     const faults: string[] = [];
