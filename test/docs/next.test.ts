@@ -68,12 +68,8 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
         await expect.poll(() => child.exitCode !== null || printed.includes("Ready in")).toBe(true);
         expect(printed).toContain("Ready in");
       },
-      /** The code of the `nth` message to a number, from 1, once it is printed. */
-      async code(to: string, nth: number): Promise<string> {
-        const codes = () => [...printed.matchAll(/SMS to (\+\d+) [\s\S]*?Your verification code is (\d{6})/g)].filter(([, number]) => number === to);
-        await expect.poll(() => codes().length).toBe(nth);
-        return codes()[nth - 1]?.[2] as string;
-      },
+      /** The codes printed so far. */
+      codes: () => [...printed.matchAll(/Your verification code is (\d{6})/g)].map(([, code = ""]) => code),
       async stop() {
         if (child.exitCode === null) process.kill(-(child.pid as number)); // the shell, npm and Next.js
         await ended;
@@ -104,7 +100,8 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     await tab.getByLabel("Your mobile number").fill("06 12 34 56 78");
     await press("Send me a code");
     await says("We sent a code to +33612345678.");
-    const first = await app.code("+33612345678", 1);
+    await expect.poll(() => app.codes().length).toBe(1);
+    const [first] = app.codes();
 
     await field.fill(first === "000000" ? "000001" : "000000");
     await press("Continue");
@@ -115,12 +112,12 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     // The cool-down goes by meanwhile.
     await expect
       .poll(async () => {
-        const [answer] = await Promise.all([tab.waitForResponse((response) => response.request().method() === "POST"), press("Send another code")]);
-        return answer.text();
+        await press("Send another code");
+        return app.codes().length;
       })
-      .toContain("A new code is on its way.");
-    await says("A new code is on its way.");
-    await field.fill(await app.code("+33612345678", 2));
+      .toBe(2);
+    await expect.poll(() => tab.getByRole("button", { name: "Continue" }).isEnabled()).toBe(true); // what was pressed last has its answer
+    await field.fill(app.codes()[1] ?? "");
     await press("Continue");
     await says("Signed in as +33612345678");
     expect((await context.cookies()).filter(({ httpOnly, sameSite }) => !httpOnly || sameSite !== "Lax")).toEqual([]);
