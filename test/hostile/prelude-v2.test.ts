@@ -3,24 +3,14 @@ import { request as httpRequest } from "node:http";
 import { gzipSync } from "node:zlib";
 import Prelude from "@prelude.so/sdk";
 import { Webhook } from "standardwebhooks";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod";
 import { fixedClock } from "../../src/testing/index.js";
 import { receiver } from "../support/receiver.js";
 import { numberOf } from "../support/verifier.js";
-import { losingProxy, type PreludeService, serve } from "../wires/prelude-v2/service.js";
+import { losingProxy } from "../wires/listen.js";
+import { serve } from "../wires/prelude-v2/service.js";
 import { tallied } from "./kit.js";
-
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
-
-async function start(options?: Parameters<typeof serve>[0]): Promise<PreludeService> {
-  const service = await serve(options);
-  open.push(service);
-  return service;
-}
 
 const id = z.string().regex(/^vrf_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
 const request_id = z.string().min(1).optional();
@@ -76,7 +66,7 @@ describe("bodies of every wrong kind", () => {
   const number = JSON.stringify(targetOf(numberOf(1)));
 
   it("are a 4xx in the vendor's shape; nothing is sent, nothing is counted", async () => {
-    const { url, apiKey, box, raw } = await start();
+    const { url, apiKey, box, raw } = await serve();
     await raw("POST", create, { target: targetOf(numberOf(1)) });
     const texts: (string | Uint8Array)[] = [
       "",
@@ -136,7 +126,7 @@ describe("bodies of every wrong kind", () => {
   });
 
   it("each field of a create and of a check in every wrong type: 200 where it is ignored, else a 400 that sends nothing; never a 500", async () => {
-    const { raw, box } = await start({ verifier: { policy: { limits: { perDevice: [], numbersPerDevice: [] } } } });
+    const { raw, box } = await serve({ verifier: { policy: { limits: { perDevice: [], numbersPerDevice: [] } } } });
     const full = (n: number) => ({
       target: targetOf(numberOf(n)),
       dispatch_id: "d",
@@ -224,7 +214,7 @@ describe("bodies of every wrong kind", () => {
 
 describe("keys", () => {
   it("missing, wrong, in another header or scheme: 401 before the body is read; nothing is sent", async () => {
-    const { url, apiKey, box } = await start();
+    const { url, apiKey, box } = await serve();
     const body = JSON.stringify({ target: targetOf(numberOf(1)), code: "123456" });
     const wrong: Record<string, string>[] = [
       {},
@@ -256,7 +246,7 @@ describe("keys", () => {
   it("another customer's key opens nothing of this one's, with the right code neither", async () => {
     const [a, b] = ["6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", "7f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f"];
     const keys = ["a".repeat(40), "b".repeat(40)] as const;
-    const { raw, box } = await start({
+    const { raw, box } = await serve({
       verifier: {
         customers: [
           { customer_uuid: a as string, keys: [keys[0]] },
@@ -281,7 +271,7 @@ describe("keys", () => {
 
 describe("429", () => {
   it("is never to be repeated, names no time, and stays the same however often it is repeated, marked or not", async () => {
-    const { raw, box, clock, wrong, target } = await start();
+    const { raw, box, clock, wrong, target } = await serve();
     const body = { target: target() };
     const refused = async (path: string, more: object, code: string) => {
       for (const tries of ["0", "1", "2", "99", "-1", "abc", "1e3", ""]) {
@@ -304,7 +294,7 @@ describe("429", () => {
   });
 
   it("200 creates at once send one message, and 200 right codes at once are one success", async () => {
-    const { raw, box, target } = await start();
+    const { raw, box, target } = await serve();
     const creates = await Promise.all(Array.from({ length: 200 }, () => raw("POST", create, { target: target() })));
     expect(tallied(creates.map(({ json }) => String(json["status"] ?? json["code"])))).toEqual({ success: 1, premature_retry: 199 });
     expect(box.messages).toHaveLength(1);
@@ -318,9 +308,8 @@ describe("responses that are lost after the server has answered", () => {
   it.each([1, 2])(
     "%i of them: the SDK gets the first result of each call; one message, one count",
     async (drops) => {
-      const service = await start();
+      const service = await serve();
       const proxy = await losingProxy(service.url);
-      open.push(proxy);
       const { verification } = new Prelude({ apiToken: service.apiKey, baseURL: proxy.url });
       const target = service.target();
       const lost = async <T>(call: () => Promise<T>) => {
@@ -351,7 +340,7 @@ describe("responses that are lost after the server has answered", () => {
   );
 
   it("the mark alone makes no second success of another code, number, key or body, and no message", async () => {
-    const { raw, box, target, clock } = await start();
+    const { raw, box, target, clock } = await serve();
     await raw("POST", create, { target: target() });
     const code = box.code();
     expect((await raw("POST", check, { target: target(), code }, again(1))).json["status"]).toBe("success");
@@ -376,7 +365,7 @@ describe("responses that are lost after the server has answered", () => {
 
 describe("odd requests", () => {
   it("paths, methods and queries: the vendor's shape, no 5xx, nothing is sent", async () => {
-    const { raw, box, target } = await start();
+    const { raw, box, target } = await serve();
     const body = { target: target(), code: "123456" };
     for (const path of [
       "/v2",
@@ -416,7 +405,7 @@ describe("odd requests", () => {
   });
 
   it("answers of a store that is away are 503 with JSON, and nothing is sent; afterwards all is as before", async () => {
-    const { raw, box, target, store } = await start();
+    const { raw, box, target, store } = await serve();
     const { commit, find } = store;
     await raw("POST", create, { target: target() });
     store.commit = store.find = async () => {
@@ -438,7 +427,7 @@ describe("odd requests", () => {
   });
 
   it("each answer of the two calls is one that a strict decoder knows", async () => {
-    const { raw, box, target, clock, wrong } = await start({
+    const { raw, box, target, clock, wrong } = await serve({
       verifier: {
         blockedNumbers: [numberOf(9)],
         spamRules: [{ name: "mine", judge: ({ phone_number }: { phone_number: string }) => (phone_number === numberOf(8) ? { reason: "x" } : undefined) }],
@@ -487,10 +476,10 @@ describe("odd requests", () => {
 it("webhooks of several verifications: both signatures hold for the body that came, redeliveries too, and not for another (docs/contract.md#callback-forms)", async () => {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const hook = await receiver();
-  open.push(hook);
+  onTestFinished(() => hook.close());
   const clock = fixedClock(Date.now());
   const rsaPrivateKey = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-  const { client, verifier, customer, box } = await start({
+  const { client, verifier, customer, box } = await serve({
     verifier: { clock, callbacks: { allowOrigins: [hook.origin], rsaPrivateKey, fullNumber: false } },
   });
   const { verification } = client();

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createServer, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import twilio from "twilio";
 import { expect, onTestFinished } from "vitest";
 import * as z from "zod";
@@ -9,7 +9,7 @@ import type { Store } from "../../src/ports/store.js";
 import { type FixedClock, fixedClock } from "../../src/testing/index.js";
 import { type TwilioVerifyOptions, twilioVerify } from "../../src/wires/twilio-verify/index.js";
 import { logger, secret, start } from "../support/verifier.js";
-import { type Listening, listening, type Mount, mounts } from "../wires/listen.js";
+import { type Mount, mounts } from "../wires/listen.js";
 import { noSpamRules, type Sender, sender } from "./kit.js";
 
 const sid = (prefix: string) => z.string().regex(new RegExp(`^${prefix}[0-9a-f]{32}$`));
@@ -197,7 +197,7 @@ export async function serve(options: ServiceOptions = {}): Promise<Service> {
 /** `status code`, or `status word` of a 2xx. */
 export const outcome = ({ status, json }: Answer): string => `${status} ${json["code"] ?? json["status"]}`;
 
-/** That an answer is the vendor's error, with its status in the body; its code. */
+/** Expects the vendor's error, with its status in the body; returns its code. */
 export function failed(answer: Answer, name: string): number {
   const parsed = Failed.safeParse(answer.json);
   expect(parsed.success, `${name}: ${answer.status} ${answer.text.slice(0, 300)}`).toBe(true);
@@ -216,31 +216,3 @@ export function rejected(answer: Answer, name: string): number {
 
 export const show = (form: Form) =>
   form instanceof Uint8Array ? `bytes ${Buffer.from(form).toString("hex").slice(0, 40)}` : JSON.stringify(form).slice(0, 80);
-
-/** In front of a server: passes requests on, and breaks the connection instead of passing the next `drop` responses back. */
-export async function losingProxy(target: string): Promise<Listening & { drop(count: number): void }> {
-  let left = 0;
-  const bodyOf = async (request: IncomingMessage) => Buffer.concat(await request.toArray());
-  const server = await listening(
-    createServer(async (request, response) => {
-      const { hostname, port } = new URL(target);
-      const body = await bodyOf(request);
-      const passed = httpRequest({ hostname, port, method: request.method, path: request.url, headers: request.headers }, async (answer) => {
-        const answered = await bodyOf(answer);
-        if (left > 0) {
-          left--;
-          request.socket.destroy();
-        } else response.writeHead(answer.statusCode ?? 500, answer.headers).end(answered);
-      });
-      passed.on("error", () => request.socket.destroy());
-      passed.end(body);
-    }),
-  );
-  onTestFinished(() => server.close());
-  return {
-    ...server,
-    drop(count) {
-      left = count;
-    },
-  };
-}

@@ -11,6 +11,7 @@ import { twilioVerify } from "../../src/wires/twilio-verify/index.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
 import { newFolder } from "../support/sqlite.js";
 import { numberOf, start } from "../support/verifier.js";
+import { losingProxy } from "../wires/listen.js";
 import { drive, type Fate, fates, pass, rigged, sender, service, tallied } from "./kit.js";
 import {
   type Answer,
@@ -19,7 +20,6 @@ import {
   callerOf,
   codeOf,
   failed,
-  losingProxy,
   outcome,
   type Service,
   type ServiceOptions,

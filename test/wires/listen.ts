@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve as serveFetch } from "@hono/node-server";
 import express from "express";
 import fastify from "fastify";
+import { onTestFinished } from "vitest";
 import { expressHandlers } from "../../adapters/http/express.js";
 import { fastifyPlugin } from "../../adapters/http/fastify.js";
 import { fetchHandler } from "../../adapters/http/fetch.js";
@@ -69,3 +70,31 @@ export const mounts: readonly (readonly [name: string, mount: Mount])[] = [
     },
   ],
 ];
+
+/** In front of a server: passes requests on, and breaks the connection instead of passing the next `drop` responses back. It ends with the test. */
+export async function losingProxy(target: string): Promise<Listening & { drop(count: number): void }> {
+  let left = 0;
+  const bodyOf = async (request: IncomingMessage) => Buffer.concat(await request.toArray());
+  const server = await listening(
+    createServer(async (request, response) => {
+      const { host, hostname, port } = new URL(target);
+      const body = await bodyOf(request);
+      const passed = httpRequest({ hostname, port, method: request.method, path: request.url, headers: { ...request.headers, host } }, async (answer) => {
+        const answered = await bodyOf(answer);
+        if (left > 0) {
+          left--;
+          request.socket.destroy();
+        } else response.writeHead(answer.statusCode ?? 500, answer.headers).end(answered);
+      });
+      passed.on("error", () => request.socket.destroy());
+      passed.end(body);
+    }),
+  );
+  onTestFinished(() => server.close());
+  return {
+    ...server,
+    drop(count) {
+      left = count;
+    },
+  };
+}

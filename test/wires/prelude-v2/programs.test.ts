@@ -1,19 +1,8 @@
 import Prelude from "@prelude.so/sdk";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { numberOf } from "../../support/verifier.js";
 import { type PreludeService, serve } from "./service.js";
-
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
-
-async function start(options?: Parameters<typeof serve>[0]): Promise<PreludeService> {
-  const service = await serve(options);
-  open.push(service);
-  return service;
-}
 
 const target = (index = 1) => ({ type: "phone_number" as const, value: numberOf(index) });
 
@@ -27,7 +16,7 @@ describe("a decoder of tagged enums, as in Rust: known statuses only, an id in e
   const Checked = z.object({ status: z.enum(["success", "failure", "expired_or_not_found"]), id: z.string() });
 
   it("reads each answer", async () => {
-    const { raw, box, wrong, clock } = await start({ verifier: { blockedNumbers: [numberOf(2)] } });
+    const { raw, box, wrong, clock } = await serve({ verifier: { blockedNumbers: [numberOf(2)] } });
     const create = async (index: number) =>
       Created.parse((await raw("POST", "/v2/verification", { target: target(index), signals: { ip_address: "192.0.2.7" } })).json).status;
     const check = async (code: string) => Checked.parse((await raw("POST", "/v2/verification/check", { target: target(), code })).json).status;
@@ -74,7 +63,7 @@ describe("a program on the SDK that maps codes to its users' messages", () => {
   }
 
   it("lets mobiles of ambiguous plans in, and knows each refusal", async () => {
-    const { client, box, wrong } = await start();
+    const { client, box, wrong } = await serve();
     const { initiate, validate } = program(client());
     expect(await initiate("+14155552671")).toBe("sent");
     expect(await initiate("+14155552671")).toBe("TooManyAttempts");
@@ -86,7 +75,7 @@ describe("a program on the SDK that maps codes to its users' messages", () => {
 });
 
 it("a program that finds the code in the exception's text by a regular expression", async () => {
-  const { raw, apiKey } = await start();
+  const { raw, apiKey } = await serve();
   const codeIn = (text: string) => /"code"\s*:\s*"([^"]+)"/.exec(text)?.[1];
   await raw("POST", "/v2/verification", { target: target(), preferred_channel: "whatsapp" });
   const answers = [
@@ -102,7 +91,7 @@ it("a program that finds the code in the exception's text by a regular expressio
 });
 
 it("a program on fetch that reads the channel, and takes everything but 2xx for an outage", async () => {
-  const { url, apiKey, box } = await start();
+  const { url, apiKey, box } = await serve();
   const post = async (path: string, body: object) => {
     const response = await fetch(`${url}/v2${path}`, {
       method: "POST",
@@ -134,7 +123,7 @@ async function repeating(service: PreludeService, body: object, obeysShouldRetry
 
 describe("a client that sleeps for whatever Retry-After says, as in Go", () => {
   it("finds JSON in each error, and is not sent to sleep by a refusal", async () => {
-    const service = await start();
+    const service = await serve();
     expect(await repeating(service, { target: target() }, true)).toMatchObject({ status: 200, tries: 1 });
     expect(await repeating(service, { target: target() }, true)).toMatchObject({ status: 429, tries: 1, slept: [], json: { code: "premature_retry" } });
     expect(await repeating(service, { target: { type: "phone_number", value: "1" } }, true)).toMatchObject({ status: 400, tries: 1 });
@@ -145,7 +134,7 @@ describe("a client that sleeps for whatever Retry-After says, as in Go", () => {
 
 describe("a client that repeats a 429 in spite of x-should-retry, as in PHP", () => {
   it("meets the same refusal each time, and nothing changes", async () => {
-    const service = await start();
+    const service = await serve();
     const { raw, box, clock } = service;
     await raw("POST", "/v2/verification", { target: target() });
     expect(await repeating(service, { target: target() }, false)).toMatchObject({
@@ -162,7 +151,7 @@ describe("a client that repeats a 429 in spite of x-should-retry, as in PHP", ()
 });
 
 it("an identity provider's action that makes its own codes is refused, saying why", async () => {
-  const { client, box } = await start();
+  const { client, box } = await serve();
   const action = client().verification.create({
     target: target(),
     metadata: { correlation_id: "tx_1" },

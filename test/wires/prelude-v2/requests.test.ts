@@ -1,20 +1,9 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../../adapters/store/memory/index.js";
 import { createVerifier, lazyVerifier, VerifierError } from "../../../src/index.js";
 import { preludeV2 } from "../../../src/wires/prelude-v2/index.js";
 import { inbox, logger, numberOf, secret } from "../../support/verifier.js";
-import { type PreludeService, serve } from "./service.js";
-
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
-
-async function start(options?: Parameters<typeof serve>[0]): Promise<PreludeService> {
-  const service = await serve(options);
-  open.push(service);
-  return service;
-}
+import { serve } from "./service.js";
 
 const target = { type: "phone_number", value: numberOf(1) };
 
@@ -51,7 +40,7 @@ describe("wrong fields of a create", () => {
     ["invalid_request", "signals.device_id", { target, signals: { device_id: 7 } }],
   ];
   it("are 400 with the vendor's code and the path of the field, and nothing is sent", async () => {
-    const { raw, box } = await start({ verifier: { countries: ["FR"] } });
+    const { raw, box } = await serve({ verifier: { countries: ["FR"] } });
     for (const [code, param, body] of wrong) {
       const { status, json } = await raw("POST", "/v2/verification", body);
       expect([status, json.code, json.param], JSON.stringify(body)).toEqual([400, code, param]);
@@ -61,13 +50,13 @@ describe("wrong fields of a create", () => {
   });
 
   it("a code_size that the guess budget forbids comes with the arithmetic", async () => {
-    const { raw } = await start();
+    const { raw } = await serve();
     const { json } = await raw("POST", "/v2/verification", { target, options: { code_size: 5 } });
     expect(json.message).toMatch(/^options\.code_size 5 is not allowed: .*10 .*5/);
   });
 
   it("code_size is honoured where the guess budget allows it", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     expect((await raw("POST", "/v2/verification", { target, options: { code_size: 8 } })).json.status).toBe("success");
     expect(box.code()).toMatch(/^\d{8}$/);
     expect((await raw("POST", "/v2/verification/check", { target, code: box.code() })).json.status).toBe("success");
@@ -76,7 +65,7 @@ describe("wrong fields of a create", () => {
 
 describe("wrong fields of a check", () => {
   it("are 400, uncounted", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     await raw("POST", "/v2/verification", { target });
     const bodies: [code: string, param: string, body: object][] = [
       ["invalid_request", "code", { target }],
@@ -98,7 +87,7 @@ describe("wrong fields of a check", () => {
 
 describe("what is passed on", () => {
   it("an Android app's hash, as its last token, whatever the platform says", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     await raw("POST", "/v2/verification", {
       target,
       options: { app_realm: { platform: "android", value: "FA+9qCX9VSu" } },
@@ -113,24 +102,24 @@ describe("what is passed on", () => {
     ["web", true],
     ["android", false],
   ])("the platform %s, for the last line", async (device_platform, hasLine) => {
-    const { raw, box } = await start({ verifier: { message: { domain: "example.com" } } });
+    const { raw, box } = await serve({ verifier: { message: { domain: "example.com" } } });
     await raw("POST", "/v2/verification", { target, signals: { device_platform } });
     expect(box.messages[0]?.text.includes("@example.com #")).toBe(hasLine);
   });
 
   it("the locale, as the language of the message", async () => {
-    const { raw, box } = await start({ verifier: { message: { text: { default: "Code: {code}", de: "Kennwort: {code}" } } } });
+    const { raw, box } = await serve({ verifier: { message: { text: { default: "Code: {code}", de: "Kennwort: {code}" } } } });
     await raw("POST", "/v2/verification", { target, options: { locale: "de-DE" } });
     expect(box.messages[0]?.text).toMatch(/^Kennwort/);
   });
 
   it("the address, to the rules per address", async () => {
-    const { raw } = await start({ verifier: { lists: { block: { cidrs: ["2001:db8::/32"] } } } });
+    const { raw } = await serve({ verifier: { lists: { block: { cidrs: ["2001:db8::/32"] } } } });
     expect((await raw("POST", "/v2/verification", { target, signals: { ip: "2001:db8::1" } })).json.reason).toBe("suspicious");
   });
 
   it("is_trusted_user switches no rule off", async () => {
-    const { raw } = await start({ verifier: { policy: { limits: { perDevice: [{ limit: 1, window: 3600 }] } } } });
+    const { raw } = await serve({ verifier: { policy: { limits: { perDevice: [{ limit: 1, window: 3600 }] } } } });
     await raw("POST", "/v2/verification", { target, signals: { device_id: "d", is_trusted_user: true } });
     const second = { target: { ...target, value: numberOf(2) }, signals: { device_id: "d", is_trusted_user: true } };
     expect((await raw("POST", "/v2/verification", second)).json).toMatchObject({ status: "blocked", reason: "repeated_attempts" });
@@ -139,7 +128,7 @@ describe("what is passed on", () => {
 
 describe("what is tolerated", () => {
   it("unknown fields anywhere, nulls, chat channels as a wish, a lower-case scheme", async () => {
-    const { raw, apiKey } = await start();
+    const { raw, apiKey } = await serve();
     const body = {
       target: { ...target, more: 1 },
       preferred_channel: "whatsapp",
@@ -154,7 +143,7 @@ describe("what is tolerated", () => {
 });
 
 it("a verification that the app itself started by number is another one", async () => {
-  const { raw, verifier, customer, box } = await start();
+  const { raw, verifier, customer, box } = await serve();
   await verifier.verifications.start({ customer_uuid: customer, phone_number: target.value });
   expect((await raw("POST", "/v2/verification/check", { target, code: box.code() })).json.status).toBe("expired_or_not_found");
   expect((await verifier.verifications.check({ customer_uuid: customer, phone_number: target.value, check_code: box.code() })).status).toBe("valid");
@@ -162,7 +151,7 @@ it("a verification that the app itself started by number is another one", async 
 
 describe("repeats", () => {
   it("a second try after a 503 sends, as if it were the first", async () => {
-    const { raw, box, store } = await start();
+    const { raw, box, store } = await serve();
     const commit = store.commit;
     (store as { commit: unknown }).commit = async () => Promise.reject(new Error("down"));
     expect((await raw("POST", "/v2/verification", { target }, { "x-stainless-retry-count": "0" })).status).toBe(503);
@@ -172,14 +161,14 @@ describe("repeats", () => {
   });
 
   it("a marked repeat of another body is a request of its own", async () => {
-    const { raw } = await start();
+    const { raw } = await serve();
     await raw("POST", "/v2/verification", { target }, { "x-stainless-retry-count": "0" });
     const other = await raw("POST", "/v2/verification", { target, dispatch_id: "other" }, { "x-stainless-retry-count": "1" });
     expect(other).toMatchObject({ status: 429, json: { code: "premature_retry" } });
   });
 
   it("an Idempotency-Key returns the same result, and refuses another body", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     const first = await raw("POST", "/v2/verification", { target }, { "idempotency-key": "k" });
     const second = await raw("POST", "/v2/verification", { target }, { "idempotency-key": "k" });
     expect([second.status, second.json.id, second.json.status]).toEqual([200, first.json.id, "success"]);
@@ -193,7 +182,7 @@ describe("repeats", () => {
 
 describe("transport", () => {
   it("404, 405 and 413 are in the wire's shape, and never 408 or 409", async () => {
-    const { raw, verifier, apiKey, clock } = await start();
+    const { raw, verifier, apiKey, clock } = await serve();
     expect(await raw("GET", "/v2/verifications")).toMatchObject({
       status: 404,
       json: { code: "not_found", type: "not_found", request_id: expect.any(String) },
@@ -217,7 +206,7 @@ describe("transport", () => {
   });
 
   it("the host's request id comes back", async () => {
-    const { raw } = await start();
+    const { raw } = await serve();
     expect((await raw("POST", "/v2/verification", { target }, { "x-request-id": "3d19215e-2991" })).json.request_id).toBe("3d19215e-2991");
   });
 });

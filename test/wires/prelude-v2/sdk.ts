@@ -1,8 +1,8 @@
 import Prelude from "@prelude.so/sdk";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { numberOf } from "../../support/verifier.js";
-import type { Mount } from "../listen.js";
-import { losingProxy, type PreludeService, serve } from "./service.js";
+import { losingProxy, type Mount } from "../listen.js";
+import { serve } from "./service.js";
 
 const idForm = /^vrf_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
@@ -19,16 +19,7 @@ async function errorOf(call: Promise<unknown>): Promise<{ status: number; name: 
 /** Every case of the SDK against one way of mounting the wire. */
 export function sdkSuite(name: string, mount: Mount): void {
   describe(`over ${name}`, () => {
-    const open: { close(): Promise<void> }[] = [];
-    afterEach(async () => {
-      for (const one of open.splice(0)) await one.close();
-    });
-
-    async function start(options?: Parameters<typeof serve>[0]): Promise<PreludeService> {
-      const service = await serve({ ...options, mount });
-      open.push(service);
-      return service;
-    }
+    const start = (options?: Parameters<typeof serve>[0]) => serve({ ...options, mount });
 
     describe("the SDK creates", () => {
       it("success: a code is sent, and the metadata come back", async () => {
@@ -251,7 +242,6 @@ export function sdkSuite(name: string, mount: Mount): void {
       it("to create: the SDK's second try returns the result of the first, and sends nothing", async () => {
         const { client, box, target, url, seen, clock } = await start();
         const proxy = await losingProxy(url);
-        open.push(proxy);
         proxy.drop(1);
         const created = await client({ baseURL: proxy.url }).verification.create({ target: target() });
         expect(created.status).toBe("success");
@@ -267,7 +257,6 @@ export function sdkSuite(name: string, mount: Mount): void {
       it("to check: success again for the second try alone, and a wrong code counts once", async () => {
         const { client, box, target, url, wrong } = await start();
         const proxy = await losingProxy(url);
-        open.push(proxy);
         await client().verification.create({ target: target() });
         for (let tries = 0; tries < 4; tries++) {
           proxy.drop(1);

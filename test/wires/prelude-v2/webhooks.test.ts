@@ -6,22 +6,17 @@ import { authenticationUuidOf } from "../../../src/wires/prelude-v2/index.js";
 import { neededOptions } from "../../support/options.js";
 import { type Receiver, receiver } from "../../support/receiver.js";
 import { start as noon, numberOf } from "../../support/verifier.js";
-import { type PreludeService, serve } from "./service.js";
+import { serve } from "./service.js";
 
 let hook: Receiver;
-let service: PreludeService | undefined;
 beforeEach(async () => {
   hook = await receiver();
 });
 afterEach(async () => {
   await hook.close();
-  await service?.close();
 });
 
-const start = async (callbacks: object = {}) => {
-  service = await serve({ verifier: { callbacks: { allowOrigins: [hook.origin], ...callbacks } } });
-  return service;
-};
+const start = (callbacks: object = {}) => serve({ verifier: { callbacks: { allowOrigins: [hook.origin], ...callbacks } } });
 const target = { type: "phone_number" as const, value: numberOf(1) };
 const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();

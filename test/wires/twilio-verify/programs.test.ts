@@ -1,17 +1,6 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { numberOf } from "../../support/verifier.js";
-import { serve, type TwilioService } from "./service.js";
-
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
-
-async function start(options?: Parameters<typeof serve>[0]): Promise<TwilioService> {
-  const service = await serve(options);
-  open.push(service);
-  return service;
-}
+import { serve } from "./service.js";
 
 const to = numberOf(1);
 const sms = { To: to, Channel: "sms" };
@@ -49,7 +38,7 @@ describe("an authentication server in Go, with decoders of its own", () => {
   const failure = { code: "int", message: "string", more_info: "string", status: "int" } as const;
 
   it("accepts 200 and 201, wants status approved and valid, and composes its error", async () => {
-    const { raw, box, wrong } = await start();
+    const { raw, box, wrong } = await serve();
     const sent = await raw("POST", "/Verifications", sms);
     expect([200, 201]).toContain(sent.status);
     expect(decode(response, sent.json)).toMatchObject({ to, status: "pending", channel: "sms", valid: false, error_code: undefined });
@@ -91,7 +80,7 @@ describe("the SDK for Go", () => {
   const restError = { code: "int", details: "map", message: "string", more_info: "string", status: "int" } as const;
 
   it("decodes every response, and every error with integer codes", async () => {
-    const { raw, box, wrong } = await start();
+    const { raw, box, wrong } = await serve();
     const { json } = await raw("POST", "/Verifications", sms);
     for (const name of ["date_created", "date_updated", "send_code_attempts", "lookup"])
       expect(decode(verification, json)).toHaveProperty(name, expect.anything());
@@ -140,7 +129,7 @@ describe("a wallet in TypeScript that matches messages", () => {
     Object.entries(known).flatMap(([name, form]) => (form.test(String(json.message)) ? [name] : []));
 
   it("knows each refusal, and takes none for another", async () => {
-    const { raw, box, wrong, clock, store } = await start({ verifier: { countries: ["FR"], lists: { block: { cidrs: ["192.0.2.9/32"] } } } });
+    const { raw, box, wrong, clock, store } = await serve({ verifier: { countries: ["FR"], lists: { block: { cidrs: ["192.0.2.9/32"] } } } });
     const create = (fields: Record<string, string> = {}) => raw("POST", "/Verifications", { ...sms, ...fields });
     const check = (Code: string) => raw("POST", "/VerificationCheck", { To: to, Code });
     expect(kindOf(await create({ To: "+3361" }))).toEqual(["InvalidPhoneNumber"]);
@@ -162,7 +151,7 @@ describe("a wallet in TypeScript that matches messages", () => {
 
 describe("a registration service in Java", () => {
   it("keeps the SID of the first attempt, and checks by the verification's SID", async () => {
-    const { raw, box, clock } = await start();
+    const { raw, box, clock } = await serve();
     const body = { ...sms, CustomFriendlyName: "Registration", TemplateSid: "HJ0123456789abcdef0123456789abcdef", Locale: "de", AppHash: "FA+9qCX9VSu" };
     const first = await raw("POST", "/Verifications", body);
     const attemptOf = ({ json }: typeof first) => (json.send_code_attempts as { attempt_sid: string }[])[0]?.attempt_sid;

@@ -1,12 +1,7 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { numberOf } from "../../support/verifier.js";
 import { pythonClient, pythonWithTwilio } from "./python.js";
 import { serve } from "./service.js";
-
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
 
 const python = pythonWithTwilio("Twilio Verify from Python");
 
@@ -14,7 +9,6 @@ async function start(options?: Parameters<typeof serve>[0]) {
   const service = await serve(options);
   const { url, sids, key } = service;
   const client = pythonClient(python as string, { url, user: sids.account, password: key, service: sids.service });
-  open.push(client, service);
   const returned = async (...call: Parameters<typeof client.call>) => {
     const { returned, raised } = await client.call(...call);
     if (raised !== undefined) throw new Error(`raised ${raised.status} ${raised.msg}`);
@@ -80,7 +74,6 @@ describe.runIf(python !== undefined)("python3-twilio", () => {
     });
     expect(seen).toEqual([`POST /otp/v2/Services/${sids.service}/Verifications`]);
     const stranger = pythonClient(python as string, { url, user: sids.account, password: "none", service: sids.service });
-    open.push(stranger);
     expect(await stranger.call("create", sms)).toMatchObject({ raised: { status: 401, code: 20003 } });
   });
 });

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
 
 /** The first Python is often one without Debian's packages. */
 const candidates = ["python3", "/usr/bin/python3"];
@@ -31,21 +32,21 @@ export interface PythonResult {
   readonly raised?: { readonly status: number; readonly code: number; readonly msg: string; readonly uri: string };
 }
 
-/** A process with the vendor's client, unmodified. */
+/** A process with the vendor's client, unmodified. It ends with the test. */
 export function pythonClient(python: string, settings: { readonly url: string; readonly user: string; readonly password: string; readonly service: string }) {
   const child = spawn(python, [script, JSON.stringify(settings)], { env: { ...process.env, NO_PROXY: "127.0.0.1" }, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  onTestFinished(() => {
+    child.stdin.end();
+    return gone;
+  });
   return {
     async call(name: string, fields: Readonly<Record<string, string>> = {}): Promise<PythonResult> {
       child.stdin.write(`${JSON.stringify([name, fields])}\n`);
       const { value, done } = await lines.next();
       if (done) throw new Error("the Python client ended");
       return JSON.parse(value) as PythonResult;
-    },
-    async close() {
-      child.stdin.end();
-      await gone;
     },
   };
 }

@@ -1,29 +1,18 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../../adapters/store/memory/index.js";
 import { createVerifier } from "../../../src/create-verifier.js";
 import { VerifierError } from "../../../src/errors.js";
 import { lazyVerifier } from "../../../src/lazy-verifier.js";
 import { twilioVerify } from "../../../src/wires/twilio-verify/index.js";
 import { inbox, logger, numberOf, secret } from "../../support/verifier.js";
-import { hexOf, serve, type TwilioService } from "./service.js";
-
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
-
-async function start(options?: Parameters<typeof serve>[0]): Promise<TwilioService> {
-  const service = await serve(options);
-  open.push(service);
-  return service;
-}
+import { hexOf, serve } from "./service.js";
 
 const to = numberOf(1);
 const sms = { To: to, Channel: "sms" };
 
 describe("wrong fields", () => {
   it("of a create are 400 60200 with the field's name, and nothing is sent", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     const wrong: [message: string, body: Record<string, string>][] = [
       ["Invalid parameter `To`", { Channel: "sms" }],
       ["Invalid parameter `To`", { To: "", Channel: "sms" }],
@@ -48,7 +37,7 @@ describe("wrong fields", () => {
   });
 
   it("of a check are 400, uncounted", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     await raw("POST", "/Verifications", sms);
     const wrong: [code: number, message: string, body: Record<string, string>][] = [
       [60200, "Invalid parameter: Code", { To: to }],
@@ -68,19 +57,19 @@ describe("wrong fields", () => {
 
 describe("what is passed on", () => {
   it("a raw + in the form, which decodes to a space", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     expect((await raw("POST", "/Verifications", `To=${to}&Channel=sms`)).json).toMatchObject({ to, status: "pending" });
     expect((await raw("POST", "/VerificationCheck", `To=${to}&Code=${box.code()}`)).json).toMatchObject({ to, status: "approved" });
   });
 
   it("a number in the path, as %2B too", async () => {
-    const { raw } = await start();
+    const { raw } = await serve();
     await raw("POST", "/Verifications", sms);
     for (const path of [to, encodeURIComponent(to)]) expect((await raw("GET", `/Verifications/${path}`)).json).toMatchObject({ to, status: "pending" });
   });
 
   it("the address, to the rules per address; the app's hash, as the last token; the locale; RiskCheck switches nothing off", async () => {
-    const { raw, box } = await start({
+    const { raw, box } = await serve({
       verifier: { lists: { block: { cidrs: ["2001:db8::/32"] } }, message: { text: { default: "Code: {code}", de: "Kennwort: {code}" } } },
     });
     expect((await raw("POST", "/Verifications", { ...sms, DeviceIp: "2001:db8::1", RiskCheck: "disable" })).json.code).toBe(60410);
@@ -89,7 +78,7 @@ describe("what is passed on", () => {
   });
 
   it("unknown and empty fields are left out; CustomCode is never the code", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     const body = { ...sms, CustomCode: "111111", Locale: "", Amount: "", SendDigits: "1234", CustomFriendlyName: "é".repeat(200), __proto__: "x", New: "y" };
     expect((await raw("POST", "/Verifications", body)).status).toBe(201);
     expect(box.code()).not.toBe("111111");
@@ -97,7 +86,7 @@ describe("what is passed on", () => {
   });
 
   it("an Idempotency-Key, of a create and of a check", async () => {
-    const { raw, box } = await start();
+    const { raw, box } = await serve();
     const create = () => raw("POST", "/Verifications", sms, { "idempotency-key": "k" });
     expect((await create()).json.sid).toBe((await create()).json.sid);
     expect(box.messages).toHaveLength(1);
@@ -108,20 +97,20 @@ describe("what is passed on", () => {
 
 describe("options", () => {
   it("autoChannel sms: auto is sent by SMS", async () => {
-    const { raw } = await start({ wire: { autoChannel: "sms" } });
+    const { raw } = await serve({ wire: { autoChannel: "sms" } });
     expect((await raw("POST", "/Verifications", { ...sms, Channel: "auto" })).json.channel).toBe("sms");
     expect((await raw("POST", "/Verifications", { ...sms, Channel: "call" })).json.code).toBe(60200);
   });
 
   it("codeLength: digits of the codes, which the service shows", async () => {
-    const { raw, box } = await start({ wire: { codeLength: 8 } });
+    const { raw, box } = await serve({ wire: { codeLength: 8 } });
     await raw("POST", "/Verifications", sms);
     expect(box.code()).toMatch(/^\d{8}$/);
     expect((await raw("GET", "")).json.code_length).toBe(8);
   });
 
   it("without baseUrl, addresses are of the request's host", async () => {
-    const { raw, url, sids } = await start();
+    const { raw, url, sids } = await serve();
     expect((await raw("GET", "")).json.url).toBe(`${url.replace("http:", "https:")}/v2/Services/${sids.service}`);
   });
 
@@ -142,7 +131,7 @@ describe("options", () => {
 });
 
 it("a verification of the app itself, or of another wire, is another one by number", async () => {
-  const { raw, verifier, customer, box } = await start();
+  const { raw, verifier, customer, box } = await serve();
   await verifier.verifications.start({ customer_uuid: customer, phone_number: to });
   expect((await raw("POST", "/VerificationCheck", { To: to, Code: box.code() })).status).toBe(404);
   expect((await raw("GET", `/Verifications/${to}`)).status).toBe(404);
@@ -152,7 +141,7 @@ it("a verification of the app itself, or of another wire, is another one by numb
 it("one customer cannot see or end another's verification", async () => {
   const [mine, other] = [crypto.randomUUID(), crypto.randomUUID()];
   const keyOf = (uuid: string) => `pp_${uuid}${uuid}`;
-  const { raw, box } = await start({ verifier: { customers: [mine, other].map((customer_uuid) => ({ customer_uuid, keys: [keyOf(customer_uuid)] })) } });
+  const { raw, box } = await serve({ verifier: { customers: [mine, other].map((customer_uuid) => ({ customer_uuid, keys: [keyOf(customer_uuid)] })) } });
   const as = (uuid: string) => ({ authorization: `Basic ${btoa(`AC${hexOf(uuid)}:${keyOf(uuid)}`)}` });
   const { json } = await raw("POST", `/v2/Services/VA${hexOf(mine)}/Verifications`, sms, as(mine));
   const at = (uuid: string) => `/v2/Services/VA${hexOf(uuid)}`;
@@ -166,7 +155,7 @@ it("one customer cannot see or end another's verification", async () => {
 
 describe("transport", () => {
   it("404, 405, 413, 400, 503 and 500 are in the wire's shape", async () => {
-    const { raw, store, log, verifier } = await start();
+    const { raw, store, log, verifier } = await serve();
     expect(await raw("GET", "/VerificationChecks")).toMatchObject({ status: 404, json: { code: 20404 } });
     const wrongMethod = await raw("GET", "/Verifications");
     expect([wrongMethod.status, wrongMethod.json.code, wrongMethod.headers.get("allow")]).toEqual([405, 20004, "POST"]);

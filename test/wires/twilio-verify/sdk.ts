@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { numberOf } from "../../support/verifier.js";
 import type { Mount } from "../listen.js";
-import { errorOf, hexOf, serve, type TwilioService } from "./service.js";
+import { errorOf, hexOf, serve } from "./service.js";
 
 const to = numberOf(1);
 const sms = { to, channel: "sms" };
@@ -9,16 +9,7 @@ const sms = { to, channel: "sms" };
 /** Every case of the SDK against one way of mounting the wire. */
 export function sdkSuite(name: string, mount: Mount): void {
   describe(`over ${name}`, () => {
-    const open: { close(): Promise<void> }[] = [];
-    afterEach(async () => {
-      for (const one of open.splice(0)) await one.close();
-    });
-
-    async function start(options?: Parameters<typeof serve>[0]): Promise<TwilioService> {
-      const service = await serve({ ...options, mount });
-      open.push(service);
-      return service;
-    }
+    const start = (options?: Parameters<typeof serve>[0]) => serve({ ...options, mount });
 
     describe("the client creates", () => {
       it("a pending verification, with dates, SIDs and one attempt", async () => {

@@ -1,4 +1,5 @@
 import twilio from "twilio";
+import { onTestFinished } from "vitest";
 import type * as z from "zod";
 import { generateApiKey } from "../../../src/access/accounts.js";
 import type { HttpHandler } from "../../../src/http/message.js";
@@ -37,13 +38,14 @@ function documented(handler: HttpHandler): HttpHandler {
   };
 }
 
-/** The wire, mounted in a server, on a verifier of its own, with the vendor's client and raw requests. */
+/** The wire, mounted in a server, on a verifier of its own, with the vendor's client and raw requests. It ends with the test. */
 export async function serve({ verifier: options, wire, basePath = "", mount = mounts[0]?.[1] as Mount }: ServiceOptions = {}) {
   const customer = crypto.randomUUID();
   const { key } = generateApiKey();
   const made = setUp({ customers: [{ customer_uuid: customer, keys: [key] }], ...options });
   const seen: string[] = [];
   const server = await mount(documented(twilioVerify(made.verifier, wire)), basePath, (request) => void seen.push(`${request.method} ${request.url}`));
+  onTestFinished(() => server.close());
   const url = server.url + basePath;
   const sids = { account: `AC${hexOf(customer)}`, service: `VA${hexOf(customer)}` };
 
@@ -68,10 +70,8 @@ export async function serve({ verifier: options, wire, basePath = "", mount = mo
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: JSON.parse(text) as Record<string, unknown> };
   };
-  return { ...made, customer, key, url, sids, seen, clientOf, client, verify, raw, close: server.close };
+  return { ...made, customer, key, url, sids, seen, clientOf, client, verify, raw };
 }
-
-export type TwilioService = Awaited<ReturnType<typeof serve>>;
 
 export const hexOf = (uuid: string): string => uuid.replaceAll("-", "");
 
