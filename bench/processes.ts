@@ -54,7 +54,7 @@ export function startChild(file: string, args: readonly string[] = [], flags: re
 /** Answers the parent's calls until it lets go. */
 export function answerCalls(methods: Readonly<Record<string, (argument: never) => unknown>>): void {
   process.on("message", async ({ id, method, argument }: Call) => {
-    // A parent that has exited needs no answer.
+    // A parent that has exited reads no reply.
     const reply = (answer: Answer) => process.send?.(answer, undefined, undefined, () => undefined);
     try {
       const run = methods[method];

@@ -34,7 +34,7 @@ export function storedVerifier(store: Store, clock: FixedClock, options: Partial
     clockSkew: 0,
     logger: log,
     callbacks: { worker: false },
-    // The clock jumps while a batch may be under way, which would run out of time.
+    // The clock jumps while a batch may be in progress, which would then time out.
     statistics: false,
     ...options,
     policy: { spam: noSpamRules, ...options.policy },

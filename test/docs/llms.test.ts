@@ -14,7 +14,7 @@ const text = llms();
 const base = defaultDocUrl.replace("docs/errors.md", "");
 const pages = readPages().filter(({ path }) => path !== "README.md");
 
-it("llms.txt is what the pages say; `npm run llms` writes it again", async () => {
+it("llms.txt is generated from the pages; `npm run llms` writes it", async () => {
   await expect(text).toMatchFileSnapshot("../../llms.txt");
 });
 

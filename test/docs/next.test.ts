@@ -109,14 +109,14 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     await press("Send another code");
     await says(/You can ask for another code in \d+ s\./);
     await tab.reload();
-    // The cool-down goes by meanwhile.
+    // The cool-down passes while this waits.
     await expect
       .poll(async () => {
         await press("Send another code");
         return app.codes().length;
       })
       .toBe(2);
-    await expect.poll(() => tab.getByRole("button", { name: "Continue" }).isEnabled()).toBe(true); // what was pressed last has its answer
+    await expect.poll(() => tab.getByRole("button", { name: "Continue" }).isEnabled()).toBe(true); // the last press has its response
     await field.fill(app.codes()[1] ?? "");
     await press("Continue");
     await says("Signed in as +33612345678");
@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     expect(files.filter(({ text }) => nameOf(text) === "").map(({ line }) => line)).toEqual([]);
   });
 
-  it("says how to make a secret that is missing, and sends nobody elsewhere for it", async () => {
+  it("says how to make a missing secret, and sends no one elsewhere for it", async () => {
     const text = files.find(({ text }) => nameOf(text) === "lib/required.ts")?.text ?? "";
     const required = join(folder, "required.mjs");
     await writeFile(required, `${(await transform(text, { loader: "ts" })).code}required("SESSION_SECRET");`);

@@ -110,7 +110,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         for (const { box } of [suspected, blocking]) expect(box.messages).toEqual([]);
       });
 
-      it("success where every route rejects the message; check knows no code, and the next create starts anew", async () => {
+      it("success where every route rejects the message; check knows no code, and the next create starts a new one", async () => {
         const { client, box, target } = await start();
         box.answer = async () => ({ outcome: "rejected", error: "no" });
         const first = await client().verification.create({ target: target() });
@@ -150,7 +150,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(await client().verification.check({ target: target(2), code: box.code() })).toMatchObject({ status: "expired_or_not_found" });
       });
 
-      it("too_many_checks after five wrong codes, in one request; the next create starts anew", async () => {
+      it("too_many_checks after five wrong codes, in one request; the next create starts a new one", async () => {
         const { client, box, target, wrong, seen, clock } = await start();
         const { id } = await client().verification.create({ target: target() });
         for (let tries = 0; tries < 5; tries++) expect((await client().verification.check({ target: target(), code: wrong() })).status).toBe("failure");
@@ -330,8 +330,8 @@ export function sdkSuite(name: string, mount: Mount): void {
       });
     });
 
-    describe("calls beside verification", () => {
-      it("feedback and events are answered and do nothing", async () => {
+    describe("calls other than verification", () => {
+      it("feedback and events are accepted and do nothing", async () => {
         const { client, target, box } = await start();
         expect(await client().watch.sendFeedbacks({ feedbacks: [{ type: "verification.started", target: target() }] })).toMatchObject({ status: "success" });
         expect(await client().watch.sendEvents({ events: [{ target: target(), label: "x", confidence: "low" }] })).toMatchObject({

@@ -73,7 +73,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect((await verify().verificationChecks.create({ to, code: box.code() })).valid).toBe(true);
       });
 
-      it("a verification that every carrier rejected is pending, and the next create starts anew", async () => {
+      it("a verification that every carrier rejected is pending, and the next create starts a new one", async () => {
         const { verify, box } = await start();
         box.answer = async () => ({ outcome: "rejected", error: "no" });
         const first = await verify().verifications.create(sms);
@@ -169,7 +169,7 @@ export function sdkSuite(name: string, mount: Mount): void {
           });
       });
 
-      it.each(["SID", "number"])("canceled by %s: its codes die, it can be fetched by SID, and the next create starts anew", async (by) => {
+      it.each(["SID", "number"])("canceled by %s: its codes die, it can be fetched by SID, and the next create starts a new one", async (by) => {
         const { verify, box, clock } = await start();
         const { sid } = await verify().verifications.create(sms);
         clock.advance(5_000);
