@@ -77,7 +77,18 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     };
   }
 
-  async function signsUp(app: Awaited<ReturnType<typeof run>>) {
+  /** Starts the app with a command, signs a user up, and stops it. */
+  async function signsUp(command: string): Promise<void> {
+    const app = await run(command);
+    try {
+      await app.ready();
+      await signsUpIn(app);
+    } finally {
+      await app.stop();
+    }
+  }
+
+  async function signsUpIn(app: Awaited<ReturnType<typeof run>>) {
     const context = await browser.newContext();
     const tab: Page = await context.newPage();
     const faults: string[] = [];
@@ -143,13 +154,7 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
   });
 
   it("signs a user in with next dev", async () => {
-    const app = await run(dev);
-    try {
-      await app.ready();
-      await signsUp(app);
-    } finally {
-      await app.stop();
-    }
+    await signsUp(dev);
   });
 
   it("signs a user in with next start, after a build without secrets", async () => {
@@ -158,12 +163,6 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
       cwd: join(folder, "my-app"),
       env: { PATH: process.env.PATH, HOME: process.env.HOME } as unknown as NodeJS.ProcessEnv,
     });
-    const app = await run(start);
-    try {
-      await app.ready();
-      await signsUp(app);
-    } finally {
-      await app.stop();
-    }
+    await signsUp(start);
   });
 });
