@@ -2,11 +2,14 @@ import { noApiKeys } from "./access/accounts.js";
 import type { CustomersOfStore } from "./access/customers/customers.js";
 import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 import { compose } from "./composition.js";
+import type { ConfirmAnswer, DeliverAnswer } from "./contract/delivery.js";
 import type {
   AuthenticationAnswer,
   CheckAnswer,
   CheckRequest,
+  ConfirmRequest,
   CreateAuthenticationRequest,
+  DeliverRequest,
   HistoryRequest,
   LookupRequest,
   NumberRequest,
@@ -48,6 +51,19 @@ export interface Verifier {
   check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
   /** Verification by number instead of by id: starts, sends again, checks, cancels. */
   readonly verifications: Verifications;
+  /**
+   * Sends a code that another server, such as an identity server, made and will check: with lists, caps, spam rules,
+   * routing, receipts and callbacks, but without a check here. Every outcome is a `status`. Rejects with `VerifierError`
+   * `bad_request` for a malformed request, `account_invalid`, or `invalid_options` if conversion is unknown and there is
+   * no spend ceiling.
+   */
+  deliver(request: DeliverRequest): Promise<DeliverAnswer>;
+  /**
+   * Reports that the user entered the delivered code, so that spam rules, conversion and route health count it. One
+   * confirmation of a delivery counts, up to 24 hours after its last message. Only a server that you trust may call it.
+   * Rejects with `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`.
+   */
+  confirm(request: ConfirmRequest): Promise<ConfirmAnswer>;
   /** Returns what the numbering plan and the lookup provider, if any, know about a number. */
   lookup(request: LookupRequest): Promise<LookupResponse>;
   /**
@@ -164,6 +180,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     createAuthentication: (request, call = noOptions) => operations.createAuthentication(request, call),
     retry: (request) => operations.retry(request, {}),
     check: (request, call = noOptions) => operations.check(request, call),
+    deliver: (request) => operations.deliver(request),
+    confirm: (request) => operations.confirm(request),
     lookup: (request) => operations.lookup(request, {}),
     explain: (request) => operations.explain(request),
     history: (request) => operations.history(request),

@@ -13,11 +13,14 @@ export type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 export type { AuthenticationResponse, AuthenticationStatus, DeviceType } from "./contract/authentication.js";
 export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js";
 export type { CheckResponse, CheckStatus } from "./contract/check.js";
+export type { ConfirmAnswer, Conversion, DeliverAnswer, DestinationReason } from "./contract/delivery.js";
 export type {
   AuthenticationAnswer,
   CheckAnswer,
   CheckRequest,
+  ConfirmRequest,
   CreateAuthenticationRequest,
+  DeliverRequest,
   HistoryRequest,
   LookupRequest,
   NumberRequest,

@@ -62,6 +62,8 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       createAuthentication: call("createAuthentication"),
       retry: call("retry"),
       check: call("check"),
+      deliver: call("deliver"),
+      confirm: call("confirm"),
       lookup: call("lookup"),
       customerOf: call("customerOf"),
       explain: call("explain"),

@@ -1,6 +1,7 @@
 import type { AuthenticationResponse, DeviceType } from "./authentication.js";
 import type { CallbackForm } from "./callback.js";
 import type { CheckStatus } from "./check.js";
+import type { Conversion } from "./delivery.js";
 import type { RetryResponse } from "./retry.js";
 
 /** Names the customer of a call. */
@@ -65,6 +66,60 @@ export type VerificationCheckRequest = VerificationTarget & {
   /** The code as the user entered it. Spaces and hyphens are dropped, and digits of every script are accepted. */
   readonly check_code: string;
 };
+
+/** Argument of `deliver`. At least one of `code` and `text` is required. */
+export interface DeliverRequest extends ForCustomer {
+  /** The number in E.164 form: `+` and digits. */
+  readonly phone_number: string;
+  /** The code that the other server made: 4 to 16 letters, digits or hyphens. Never stored. */
+  readonly code?: string | undefined;
+  /**
+   * The whole text, up to 1,600 characters; it must contain `code`, if there is one. Default: the text of the option
+   * `message`. In a country with a registered text, that text is sent instead.
+   */
+  readonly text?: string | undefined;
+  /** What the code is for, for example `sign_in`, `sign_up`, `mfa`, `reset`, `change`. Default `sign_in`. */
+  readonly purpose?: string | undefined;
+  /** Language of the message, for example `fr` or `pt-BR`, if the message text has it. Default: that of the country. */
+  readonly locale?: string | undefined;
+  /** The end user's IPv4 or IPv6 address. Leave it out if the user can choose it, for example in a header. */
+  readonly ip?: string | undefined;
+  /** An id that recognizes the user's device or browser. 1 to 128 printable characters. */
+  readonly device_id?: string | undefined;
+  /** `IOS`, `ANDROID` or `WEB`: selects the last line of the message, for autofill. */
+  readonly device_type?: DeviceType | undefined;
+  /** The 11-character SMS Retriever hash of your Android app. Requires `device_type: "ANDROID"`. */
+  readonly app_realm?: string | undefined;
+  /** An https URL that receives the messages' delivery statuses. */
+  readonly callback_url?: string | undefined;
+  /** How long the code is valid, in seconds, 30 to 3,600. Default 300. */
+  readonly expires_in?: number | undefined;
+  /**
+   * The other server vouches that this user had confirmed this number before today. The spam rules then treat the
+   * number as trusted. Default false.
+   */
+  readonly known?: boolean | undefined;
+  /** Overrides the option `conversion` for this message. */
+  readonly conversion?: Conversion | undefined;
+  /** Your own reference, 1 to 128 printable characters, for example a user id. Stored with the delivery, returned by `history`. */
+  readonly correlation_id?: string | undefined;
+  /**
+   * 1 to 255 printable ASCII characters: a repeat under the same key sends nothing. Without a key, the same code to the
+   * same number for the same purpose within 30 seconds is a repeat.
+   */
+  readonly idempotency_key?: string | undefined;
+  /** Milliseconds after which `deliver` returns even if the carrier has not responded. Default: `sendTimeout`. */
+  readonly within?: number | undefined;
+}
+
+/** Argument of `confirm`: a number, or an id that `deliver` returned. */
+export type ConfirmRequest = ForCustomer & {
+  /** When the code was entered: a Date, a timestamp, or milliseconds. Messages sent later do not count. Default: now. */
+  readonly at?: string | Date | number | undefined;
+} & (
+    | { /** The number in E.164 form: `+` and digits. */ readonly phone_number: string; readonly delivery_uuid?: undefined }
+    | { /** The id that `deliver` returned. */ readonly delivery_uuid: string; readonly phone_number?: undefined }
+  );
 
 /** Argument of `retry` and `explain`. */
 export interface RetryRequest extends ForCustomer {

@@ -6,7 +6,7 @@ import type * as direct from "./direct.js";
 import { PhoneNumber, Uuid } from "./fields.js";
 
 /** BCP 47, as far as its form goes. */
-const locale = z.string("must be a string").regex(/^[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8}){0,8}$/, "must be a language tag such as en or pt-BR");
+export const locale = z.string("must be a string").regex(/^[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8}){0,8}$/, "must be a language tag such as en or pt-BR");
 
 const length = "must be a whole number from 4 to 10";
 

@@ -12,6 +12,7 @@ import {
   parseVerificationCheck,
 } from "../access/parse.js";
 import { refuseMisspelt } from "../access/spelling.js";
+import type { ConfirmAnswer, DeliverAnswer } from "../contract/delivery.js";
 import type { AuthenticationAnswer, CheckAnswer, RetryAnswer } from "../contract/direct.js";
 import type { LookupResponse } from "../contract/lookup.js";
 import type { VerificationOptions, Verifications } from "../contract/verification.js";
@@ -51,6 +52,8 @@ export interface Operations {
   check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckAnswer>;
   lookup(input: unknown, options: CallOptions, caller?: Account): Promise<LookupResponse>;
   readonly verifications: Verifications;
+  deliver(input: unknown): Promise<DeliverAnswer>;
+  confirm(input: unknown): Promise<ConfirmAnswer>;
   explain(input: unknown): Promise<Explanation>;
   history(input: unknown): Promise<readonly HistoryEntry[]>;
   refusals(input: unknown): Promise<readonly RefusedRequests[]>;
@@ -60,7 +63,7 @@ export interface Operations {
 }
 
 /** Operations for direct calls only; they have no route. */
-export type OperatorsOwn = "verifications" | "explain" | "history" | "refusals" | "erase" | "unlock" | "stats";
+export type OperatorsOwn = "verifications" | "deliver" | "confirm" | "explain" | "history" | "refusals" | "erase" | "unlock" | "stats";
 
 const countedCreate = countingRefusals(create);
 const countedStart = countingRefusals(start);
@@ -127,6 +130,8 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
       cancel: (input, options = {}) => byNumber(undefined, input, parseTarget, cancel, options),
       get: (input, options = {}) => byNumber(undefined, input, parseTarget, get, options),
     },
+    deliver: async () => Promise.reject(new Error("not built yet")),
+    confirm: async () => Promise.reject(new Error("not built yet")),
     explain: (input) => run(undefined, input, parseRetry, undefined, explain),
     history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
     refusals: (input) => run(undefined, input, parseNumber, undefined, refusalsOf),
