@@ -27,6 +27,7 @@ import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createMetricsHandler } from "./http/metrics.js";
 import { createReceiptHandler } from "./http/receipts.js";
 import { createCountries } from "./messages/countries.js";
+import { createPast } from "./messages/past.js";
 import { settleForeign } from "./messages/receipts.js";
 import { createAlarms } from "./observability/alarms.js";
 import { createMonitor, type Monitor } from "./observability/monitor.js";
@@ -109,7 +110,7 @@ export function compose(options: VerifierOptions): Composed {
   );
   register<Core>(tokens.core, (inner) => {
     const { outages } = inner.resolve<Monitor>(tokens.monitor);
-    const newDeadline = () => storeDeadline(clock, outages.store, settings.storeTimeout);
+    const newDeadline = (within = settings.storeTimeout) => storeDeadline(clock, outages.store, Math.min(within, settings.storeTimeout));
     const records = createRecords({
       newDeadline,
       inBackground,
@@ -160,7 +161,9 @@ export function compose(options: VerifierOptions): Composed {
       sender,
       outbox: inner.resolve(tokens.outbox),
       countries: createCountries(observed),
-      proven: agedCache(clock, 20_000, 5 * minute),
+      past: createPast(observed),
+      learned: agedCache(clock, 20_000, 5 * minute),
+      underWay: new Map(),
     };
   });
   register<Operations>(tokens.operations, (inner) => {
@@ -178,7 +181,7 @@ export function compose(options: VerifierOptions): Composed {
     }),
   );
   const context = scope.resolve<Context>(tokens.context);
-  const { countries, outbox, records, statistics, monitor } = context;
+  const { countries, outbox, past, records, statistics, monitor } = context;
   const accounts = scope.resolve<Accounts>(tokens.accounts);
   telemetry?.metrics(() => monitor.metrics.readings());
   if (settings.deliver) outbox.start();
@@ -202,7 +205,7 @@ export function compose(options: VerifierOptions): Composed {
     outbox,
     async settle() {
       await records.written();
-      await Promise.all([countries.close(), statistics.close()]);
+      await Promise.all([countries.close(), past.close(), statistics.close()]);
     },
     logger,
     clock,

@@ -76,6 +76,7 @@ export type {
   CallbackEvent,
   CanceledEvent,
   CheckedEvent,
+  ConfirmedEvent,
   CreatedEvent,
   FiredRule,
   OutageEvent,

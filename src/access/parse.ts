@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { CreateAuthenticationRequest, createFormatFaults } from "../contract/authentication.js";
 import { CheckRequest } from "../contract/check.js";
+import { ConfirmRequest, DeliverRequest } from "../contract/delivery.js";
 import { LookupRequest } from "../contract/lookup.js";
 import { HistoryRequest, NumberRequest, StatsRequest } from "../contract/operator.js";
 import { RetryRequest } from "../contract/retry.js";
@@ -25,7 +26,12 @@ export const parseVerificationCheck = (input: unknown) => parse(VerificationChec
 export const parseCreate = (input: unknown, settings: Settings) => requireConsistent(parse(CreateAuthenticationRequest, input), settings);
 export const parseStart = (input: unknown, settings: Settings) => requireConsistent(parse(StartRequest, input), settings);
 
-function requireConsistent<Request extends CreateAuthenticationRequest>(request: Request, settings: Settings): Request {
+export const parseConfirm = (input: unknown) => parse(ConfirmRequest, input);
+export const parseDeliver = (input: unknown, settings: Settings) => requireConsistent(parse(DeliverRequest, input), settings);
+
+type WithDevice = Pick<CreateAuthenticationRequest, "app_realm" | "device_type" | "callback_url">;
+
+function requireConsistent<Request extends WithDevice>(request: Request, settings: Settings): Request {
   if (request.app_realm !== undefined && request.device_type === undefined) {
     throw new VerifierError("app_realm_require_device_type", "app_realm requires device_type ANDROID.");
   }

@@ -1,9 +1,12 @@
 import { CreateAuthenticationRequest } from "../contract/authentication.js";
 import { CheckRequest } from "../contract/check.js";
+import { ConfirmRequest, DeliverRequest } from "../contract/delivery.js";
 import { HistoryRequest, StatsRequest } from "../contract/operator.js";
 import { VerifierError } from "../errors.js";
 
-const fields = new Set([CreateAuthenticationRequest, CheckRequest, HistoryRequest, StatsRequest].flatMap(({ shape }) => Object.keys(shape)));
+const fields = new Set(
+  [CreateAuthenticationRequest, CheckRequest, DeliverRequest, ConfirmRequest, HistoryRequest, StatsRequest].flatMap(({ shape }) => Object.keys(shape)),
+);
 const bare = (name: string) => name.replaceAll(/[^a-z]/gi, "").toLowerCase();
 const meant = new Map([...Array.from(fields, (field) => [bare(field), field] as const), ["ipaddress", "ip"] as const]);
 

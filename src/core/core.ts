@@ -16,8 +16,8 @@ export interface Core {
   readonly logger: Logger;
   readonly keyring: Keyring;
   readonly records: Records;
-  /** Starts the deadline of one request. */
-  readonly newDeadline: () => StoreDeadline;
+  /** Starts the deadline of one request. `within`: milliseconds, if it must be shorter than `storeTimeout`. */
+  readonly newDeadline: (within?: number) => StoreDeadline;
   /** Lets work continue after the response, even on platforms that would stop the process then. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }

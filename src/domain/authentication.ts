@@ -140,6 +140,8 @@ export interface Authentication {
   readonly codeLength?: number | undefined;
   /** Carriers' ids of its messages, stored for receipts as `idSpace/messageId`. */
   readonly keptIds: readonly string[];
+  /** What its codes are for, if another server made them (docs/contract.md#deliver). Absent: the codes are ours. */
+  readonly purpose?: string | undefined;
 }
 
 /**
@@ -249,6 +251,11 @@ export function countedAt({ sent, uncounted, sends, createdAt }: Authentication)
   return [...Array<number>(Math.max(0, counted - times.length)).fill(createdAt), ...times.slice(Math.max(0, times.length - counted))];
 }
 
+/** Whether it is a verification of ours; otherwise a delivery, which check and retry do not find. */
+export function isVerification(auth: Authentication): boolean {
+  return !isErased(auth) && auth.purpose === undefined;
+}
+
 /** "no code was or may have been handed to a carrier" (docs/contract.md#send-under-way). */
 export function nothingSent(auth: Authentication): boolean {
   return auth.sent === 0;
@@ -278,10 +285,11 @@ export function withoutCodes(auth: Authentication): Authentication {
  * Whether the number is still needed: "stored only as long as delivery needs them" (docs/contract.md#sealed-number).
  * Retries need it until verification or expiry, and callbacks with the full number (`fullNumber`) until they are
  * delivered. A `valid` check with an idempotency key needs it while the record lives, because a repeat returns it; not
- * if the repeat names the number.
+ * if the repeat names the number. A delivery needs it until it is confirmed.
  */
 export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {
   if (auth.status !== "pending") return false;
+  if (auth.purpose !== undefined && !auth.validated) return true;
   if (!isInSlot(auth.id) && auth.checks.some(({ status }) => status === "valid")) return true;
   if (fullNumber && auth.callbackUrl !== undefined && (auth.outbox.length > 0 || !isExpired(auth, now))) return true;
   return !auth.validated && !isExpired(auth, now);

@@ -17,7 +17,7 @@ export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
 
 /** Wrong codes that can still be entered; 0 once no code can be right. */
 export function checksLeft(auth: Authentication, now: number, policy: Policy): number {
-  const isOver = isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
+  const isOver = auth.purpose !== undefined || isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
   return isOver ? 0 : Math.max(0, policy.checks - auth.wrongChecks);
 }
 

@@ -22,14 +22,18 @@ export type NewAuthentication = Pick<
   | "locale"
   | "codeLength"
   | "starts"
->;
+  | "purpose"
+> & {
+  /** Milliseconds until its codes expire. Default: the policy's. */
+  readonly lifetime?: number | undefined;
+};
 
 /**
  * An authentication before its first send. Every field is named, in one literal: a copy that gets fields added costs V8
  * ten times as much, and each step of a message copies it.
  */
 export function newAuthentication(fields: NewAuthentication, now: number, policy: Policy): Authentication {
-  const expiresAt = now + milliseconds(policy.lifetime);
+  const expiresAt = now + (fields.lifetime ?? milliseconds(policy.lifetime));
   return {
     customer: fields.customer,
     id: fields.id,
@@ -66,12 +70,13 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
     locale: fields.locale,
     codeLength: fields.codeLength,
     keptIds: [],
+    purpose: fields.purpose,
   };
 }
 
-function begunAt(auth: Authentication, now: number, policy: Policy): Authentication {
-  const expiresAt = now + milliseconds(policy.lifetime);
-  return { ...auth, createdAt: now, lastSendAt: now, expiresAt, keepUntil: expiresAt + milliseconds(policy.tombstone) };
+function begunAt(auth: Authentication, now: number): Authentication {
+  const later = now - auth.createdAt;
+  return { ...auth, createdAt: now, lastSendAt: now, expiresAt: auth.expiresAt + later, keepUntil: auth.keepUntil + later };
 }
 
 /**
@@ -82,10 +87,9 @@ export function decideCreate(
   stored: Authentication | undefined,
   fresh: Authentication,
   now: number,
-  policy: Policy,
   replaces: (stored: Authentication) => boolean,
 ): SendDecision<AuthenticationStatus> {
-  return stored === undefined || isVoid(stored) || replaces(stored) ? { send: begunAt(fresh, now, policy) } : { status: stored.status, auth: stored };
+  return stored === undefined || isVoid(stored) || replaces(stored) ? { send: begunAt(fresh, now) } : { status: stored.status, auth: stored };
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Authentication } from "./authentication.js";
 import { balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
 import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
@@ -98,6 +99,9 @@ export function namesOfNumber(customer: string, number: string, { limits }: Poli
   };
 }
 
+/** How much longer a delivery may be retained: its code may be valid for an hour. */
+const keptForDeliveries = hour;
+
 /** How the authentications of a number are found. */
 interface NumberIndex {
   /**
@@ -146,15 +150,16 @@ function mostSends(caps: readonly Cap[], length: number): number {
  * its whole retention. `capped`: its sends are counted.
  */
 export function listedClaims(
-  { customer, id, number, createdAt, callbackUrl }: Omit<SendSubject, "attempt"> & { readonly callbackUrl?: string | undefined },
+  { customer, id, number, createdAt, callbackUrl, purpose }: Omit<SendSubject, "attempt"> & Pick<Authentication, "callbackUrl" | "purpose">,
   policy: Policy,
   { now, skew }: Moment,
   pseudonym: Pseudonym,
   capped: boolean,
 ): Claim[] {
   const { whole, keptFor } = indexOf(policy);
-  if (capped && whole && callbackUrl === undefined) return [];
-  const until = now + keptFor + (callbackUrl === undefined ? 0 : keptForCallbacks) + 2 * skew;
+  if (capped && whole && callbackUrl === undefined && purpose === undefined) return [];
+  const longer = (callbackUrl === undefined ? 0 : keptForCallbacks) + (purpose === undefined ? 0 : keptForDeliveries);
+  const until = now + keptFor + longer + 2 * skew;
   return [{ window: `${customer}:h:${pseudonym(number)}`, member: `${id}/${base36(createdAt)}`, now, since: now, keepUntil: until }];
 }
 

@@ -52,6 +52,22 @@ export interface SpamPolicy {
   readonly trust: { readonly open: number };
 }
 
+/**
+ * Without confirmations, a cell of deliveries grows with its own past instead: it blocks at seed + `factor` × the
+ * messages of a usual day (docs/contract.md#growth-rules).
+ */
+export const growth = {
+  factor: 3,
+  /** Days of the past. */
+  days: 7,
+  /** The rules only observe until messages were sent on so many of those days. */
+  enoughDays: 5,
+  /** A country is new with fewer messages in those days. */
+  newCountry: 21,
+  /** Addresses have no past: their seed is so many times the usual one. */
+  addressSeed: 5,
+} as const;
+
 /** The defaults of the spam rules (docs/contract.md#spam-rules). */
 export const defaultSpamPolicy: SpamPolicy = {
   range: { mode: "enforce", seeds: [5, 12, 30], perVerified: 2, provenAt: 5 },

@@ -4,7 +4,7 @@ import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
 import type { Charge, Pseudonym } from "./quota.js";
 import { largestLimit, readMember } from "./quota.js";
-import type { Credit, SpamPolicy } from "./spam-policy.js";
+import { type Credit, growth, type SpamPolicy, type Switched } from "./spam-policy.js";
 import { base36, day } from "./time.js";
 
 /**
@@ -22,19 +22,21 @@ export interface Origin {
   readonly p?: 1;
   /** It was on the safe list: its messages are in no cell. */
   readonly s?: 1;
+  /** No one reports whether its codes were entered: its cells grow with their own past. */
+  readonly g?: 1;
 }
 
 /** The stored origin of a create: what the rules read of it. `own`: the cells of the caller's rules, by rule. */
 export function originOf(
   ip: string | undefined,
   own: Readonly<Record<string, string>>,
-  flags: { readonly pot: boolean; readonly safe: boolean },
+  flags: { readonly pot: boolean; readonly safe: boolean; readonly grows: boolean },
   { address: addresses, strangeNetwork }: SpamPolicy,
   pseudonym: Pseudonym,
 ): Origin | undefined {
   const rules = Object.keys(own);
   const isRead = ip !== undefined && (addresses.mode !== "off" || strangeNetwork.mode !== "off");
-  if (!isRead && rules.length === 0 && !flags.pot && !flags.safe) return undefined;
+  if (!isRead && rules.length === 0 && !flags.pot && !flags.safe && !flags.grows) return undefined;
   const origin: { -readonly [K in keyof Origin]: Origin[K] } = {};
   if (isRead) {
     const address = addressKey(ip);
@@ -44,6 +46,7 @@ export function originOf(
   if (rules.length > 0) origin.u = Object.fromEntries(rules.map((rule) => [rule, pseudonym(`cell ${own[rule]}`)]));
   if (flags.pot) origin.p = 1;
   if (flags.safe) origin.s = 1;
+  if (flags.grows) origin.g = 1;
   return origin;
 }
 
@@ -75,6 +78,8 @@ interface Cell {
   readonly least?: number;
   /** Earns once a day per number; other cells earn with each verification. */
   readonly oncePerNumber?: true;
+  /** The limit grows with the cell's own past. */
+  readonly grows?: true;
 }
 
 /** A cell counts over 24 hours, and for up to 12 hours longer: three parts, summed whole. */
@@ -84,8 +89,10 @@ const period: Period = { length: day, parts: 3 };
 const trustedFor = 90 * day;
 
 /** The cells of a message, in the order of docs/contract.md#spam-rules. Only what a rule reads is counted. */
-function cellsOf({ customer, number, country, origin = {} }: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
+function cellsOf(subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
+  const { customer, number, country, origin = {} } = subject;
   if (origin.s === 1) return [];
+  if (origin.g === 1) return growingCells(subject, policy, own, pseudonym);
   const { range, crowd, newCountries, address } = policy;
   const cells: Cell[] = [];
   const add = (name: string, cell: Omit<Cell, "sum">) => cells.push({ sum: `${customer}:${name}`, ...cell });
@@ -113,6 +120,49 @@ function cellsOf({ customer, number, country, origin = {} }: CellSubject, policy
   return cells;
 }
 
+/**
+ * The cells of a delivery whose conversion is unknown (docs/contract.md#growth-rules): plain counts, which confirmations
+ * do not reduce.
+ */
+function growingCells({ customer, number, country, origin = {} }: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
+  const { range, crowd, newCountries, address } = policy;
+  const [ten, hundred, million] = rangesOf(number, pseudonym);
+  const cells: Cell[] = [];
+  const add = (name: string, rule: string, { mode }: Switched, seed: number, grows: boolean) => {
+    if (mode !== "off") cells.push({ sum: `${customer}:x:${name}`, rule, mode, seed, perVerified: undefined, ...(grows && { grows }) });
+  };
+  add(ten, "range 4", range, range.seeds[0], true);
+  add(hundred, "range 5", range, range.seeds[1], true);
+  add(million, "range 6", range, range.seeds[2], true);
+  if (crowd.mode !== "off") cells.push({ sum: `${customer}:m:${ten}`, rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
+  if (country !== undefined) add(`c:${country}`, "country", policy.country, policy.country.seed, true);
+  if (origin.p === 1) add("p", "newCountries", newCountries, newCountries.seed, true);
+  if (origin.a !== undefined) add(`a:${origin.a}`, "address", address, growth.addressSeed * address.seed, false);
+  for (const cell of own) if (origin.u?.[cell.name] !== undefined) add(`u:${cell.name}:${origin.u[cell.name]}`, cell.name, cell, cell.seed, true);
+  return cells;
+}
+
+/**
+ * The cells whose past is counted for a delivery, named as the sums of `growingCells`. They are counted while conversion
+ * is known too, so that there is a past once it is not.
+ */
+export function pastOf({ customer, number, country, origin = {} }: CellSubject, pseudonym: Pseudonym): string[] {
+  const names = [...rangesOf(number, pseudonym), ...(country === undefined ? [] : [`c:${country}`]), ...(origin.p === 1 ? ["p"] : [])];
+  for (const [name, value] of Object.entries(origin.u ?? {})) names.push(`u:${name}:${value}`);
+  return names.map((name) => `${customer}:x:${name}`);
+}
+
+/** The past of a country, as in `pastOf`. */
+export const pastOfCountry = (customer: string, country: string): string => `${customer}:x:c:${country}`;
+
+/** The past of the million numbers around a number, as in `pastOf`. */
+export const pastOfMillion = (customer: string, number: string, pseudonym: Pseudonym): string => `${customer}:x:${rangesOf(number, pseudonym)[2]}`;
+
+/** The limit of a growing cell, given the messages of a usual day. */
+export function grownLimit({ seed }: SpamCharge, usual: number): number {
+  return Math.ceil(seed + growth.factor * usual);
+}
+
 /** The ranges of 10,000, 100,000 and a million numbers that contain a number: their first digits as a keyed hash. */
 function rangesOf(number: string, pseudonym: Pseudonym): readonly [string, string, string] {
   const wide = `r:${pseudonym(`range ${number.slice(0, -6)}`).slice(0, 11)}`;
@@ -128,8 +178,8 @@ export interface Exemptions {
   readonly all: boolean;
   /** Waived rules, named as in `Charge.rule`. */
   readonly rules: ReadonlySet<string>;
-  /** The crowd rule's limit, if it is higher than `messages`. */
-  readonly crowd?: number;
+  /** Higher limits of rules that a second look found, by rule. */
+  readonly limits: ReadonlyMap<string, number>;
   /**
    * The number is trusted: its window of sends may hold this many sends of a day, so that concurrent requests cannot
    * exceed `trust.open` either. `decision`: what the rule decides if it holds more.
@@ -137,13 +187,17 @@ export interface Exemptions {
   readonly trusted?: { readonly sends: number; readonly decision: Decision };
 }
 
-export const noExemptions: Exemptions = { all: false, rules: new Set() };
+export const noExemptions: Exemptions = { all: false, rules: new Set(), limits: new Map() };
 
 /** A spam rule as a claim: with a limit if it blocks, without if it only observes or is waived. */
 export interface SpamCharge extends Charge {
   readonly mode: RuleMode;
   /** The rule does not block once this many have verified. */
   readonly provenAt?: number | undefined;
+  /** The cell's own limit, before any growth. */
+  readonly seed: number;
+  /** The limit grows with the cell's own past. */
+  readonly grows?: true | undefined;
   /** The decision, if it was made before the commit: the claim is then never granted. */
   readonly decided?: Decision;
 }
@@ -155,7 +209,8 @@ export function isSpamCharge(charge: Charge | SpamCharge): charge is SpamCharge 
 
 /**
  * What a message claims for the built-in rules and the caller's cells. `decided`: decisions of rules that need no
- * count. `isKnown`: whether enough verifications are known in a sum.
+ * count. `isKnown`: the user is vouched for, so the message weighs nothing in cells but the crowd's. `learned`: a sum's
+ * limit if it is known to be higher; infinite if the rule does not block.
  */
 export function spamCharges(
   subject: CellSubject,
@@ -165,18 +220,22 @@ export function spamCharges(
   decided: readonly Decision[],
   moment: Moment,
   pseudonym: Pseudonym,
-  isKnown: (sum: string) => boolean = () => false,
+  isKnown = false,
+  learned: (sum: string) => number | undefined = () => undefined,
 ): SpamCharge[] {
   const charges = cellsOf(subject, policy, own, pseudonym).map((cell): SpamCharge => {
-    const { rule, sum, perVerified, provenAt, least } = cell;
+    const { rule, sum, perVerified, provenAt, least, grows, seed } = cell;
     const isCount = perVerified === undefined;
-    const isWaived = exempt.rules.has(rule) || (exempt.all && rule !== "crowd") || (provenAt !== undefined && isKnown(sum));
+    const isCrowd = rule === "crowd";
+    const higher = exempt.limits.get(rule) ?? learned(sum);
+    const isWaived = exempt.rules.has(rule) || (exempt.all && !isCrowd) || higher === Number.POSITIVE_INFINITY;
     const mode = isWaived ? "off" : cell.mode;
-    const seed = Math.ceil(rule === "crowd" && exempt.crowd !== undefined ? exempt.crowd : cell.seed);
-    const limit = mode === "enforce" ? (isCount ? seed : balanceLimit(seed)) : undefined;
+    const threshold = Math.ceil(isWaived || higher === undefined ? seed : higher);
+    const limit = mode === "enforce" ? (isCount ? threshold : balanceLimit(threshold)) : undefined;
     const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
-    const claim = sumClaim(sum, isCount ? 1 : messagesWeight(1), period, moment, { limit, floor });
-    return { rule, mode, claim, threshold: seed, counts: isCount ? "plain" : "balance", perVerified, provenAt };
+    const messages = isKnown && !isCrowd ? 0 : 1;
+    const claim = sumClaim(sum, isCount ? messages : messagesWeight(messages), period, moment, { limit, floor });
+    return { rule, mode, claim, threshold, counts: isCount ? "plain" : "balance", perVerified, provenAt, seed, grows };
   });
   if (exempt.all) return charges;
   const refusing = decided.filter(({ mode, rule }) => mode === "enforce" && !exempt.rules.has(rule));
@@ -192,13 +251,14 @@ function neverGranted(customer: string, decided: Decision, moment: Moment): Spam
     claim: sumClaim(`${customer}:no`, 0, period, moment, { limit: -1 }),
     threshold: 0,
     counts: "plain",
+    seed: 0,
   };
 }
 
 /** Limits the open messages of a trusted number. `send`: its claim in the window of sends. */
 export function trustCharge(send: MemberClaim, { sends, decision }: NonNullable<Exemptions["trusted"]>, moment: Moment): SpamCharge {
   const claim = { ...send, limit: sends, since: sinceOf(moment, day) };
-  return { rule: decision.rule, mode: "enforce", decided: decision, claim, threshold: sends, counts: "plain" };
+  return { rule: decision.rule, mode: "enforce", decided: decision, claim, threshold: sends, counts: "plain", seed: sends };
 }
 
 /** Whether the rule blocks a message, given what its sum holds without it. */
@@ -236,8 +296,10 @@ export interface SecondLook {
   readonly sends: readonly string[];
   /** Members of its window of verifications. */
   readonly verified: readonly string[];
-  /** What the sum of its million holds, if the crowd rule blocked. */
+  /** How many verified in its million, or with an unknown conversion its messages of a usual day, if `crowd` blocked. */
   readonly million?: number | undefined;
+  /** The caller vouches that the user had confirmed the number. */
+  readonly known?: boolean | undefined;
 }
 
 /**
@@ -249,17 +311,22 @@ export function exemptedBy(look: SecondLook, decision: Decision, held: number, e
     const sends = sendsOfTrusted(look, policy, decision.at);
     return sends === undefined || sends === exempt.trusted?.sends ? undefined : { ...exempt, all: true, trusted: { sends, decision } };
   }
-  const allowed = policy.crowd.share * readBalance(look.million ?? 0).verified;
-  return allowed > held && allowed > (exempt.crowd ?? policy.crowd.messages) ? { ...exempt, crowd: allowed } : undefined;
+  const allowed = policy.crowd.share * (look.million ?? 0);
+  return allowed > held && allowed > (exempt.limits.get("crowd") ?? policy.crowd.messages) ? withLimit(exempt, "crowd", allowed) : undefined;
+}
+
+/** Raises the limit of a rule. */
+export function withLimit(exempt: Exemptions, rule: string, limit: number): Exemptions {
+  return { ...exempt, limits: new Map([...exempt.limits, [rule, limit]]) };
 }
 
 /**
  * How many of a day's sends a trusted number may have, including those of its verified authentications. "A number that
  * this customer's users verified before (90 days) passes … while it has fewer than 3 open" (docs/contract.md#trust).
  */
-function sendsOfTrusted({ sends, verified }: SecondLook, { trust }: SpamPolicy, now: number): number | undefined {
+function sendsOfTrusted({ sends, verified, known = false }: SecondLook, { trust }: SpamPolicy, now: number): number | undefined {
   const proven = new Set(verified.map(readMember).flatMap(({ id, at }) => (at > now - trustedFor ? [id] : [])));
-  if (proven.size === 0) return undefined;
+  if (proven.size === 0 && !known) return undefined;
   const lately = sends.map(readMember).filter(({ at }) => at > now - day);
   const open = lately.filter(({ id }) => !proven.has(id)).length;
   return open < trust.open ? lately.length - open + trust.open : undefined;

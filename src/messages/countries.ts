@@ -52,8 +52,8 @@ const most = 20_000;
 const atATime = 25;
 
 /** Hourly counts use parts of five minutes, weekly ones parts of a day: the current part and those before it. */
-const hourly = { long: 5 * minute, parts: 13, keptFor: 2 * hour };
-const weekly = { long: day, parts: 8, keptFor: 9 * day };
+const hourly: Parts = { long: 5 * minute, parts: 13, keptFor: 2 * hour };
+const weekly: Parts = { long: day, parts: 8, keptFor: 9 * day };
 
 /** The counts of a country. */
 interface Counts {
@@ -110,7 +110,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       const hours = partsOf(`${sums}h`, hourly, now);
       const refusals = partsOf(`${sums}r`, hourly, now);
       const days = partsOf(`${sums}d`, weekly, now);
-      const add = (counter: string | undefined, by: number, { long, keptFor }: typeof hourly) => {
+      const add = (counter: string | undefined, by: number, { long, keptFor }: Parts) => {
         // Constant for a whole part, so that each counter's end is set only once.
         const keepUntil = (Math.floor(now / long) + 1) * long + keptFor;
         if (counter !== undefined && by !== 0) adds.push({ counter, by, now, keepUntil });
@@ -244,8 +244,15 @@ function plus(one: Counts, other: Counts): Counts {
   return { open: one.open + other.open, verified: one.verified + other.verified, refused: one.refused + other.refused };
 }
 
+/** How long one part of a count is, in milliseconds, how many parts count, and for how long each is retained. */
+export interface Parts {
+  readonly long: number;
+  readonly parts: number;
+  readonly keptFor: number;
+}
+
 /** Counter names for the parts of a period, newest first. */
-function partsOf(name: string, { long, parts }: { readonly long: number; readonly parts: number }, now: number): string[] {
+export function partsOf(name: string, { long, parts }: Pick<Parts, "long" | "parts">, now: number): string[] {
   const newest = Math.floor(now / long);
   return Array.from({ length: parts }, (_, back) => `${name}${(newest - back).toString(36)}`);
 }

@@ -2,6 +2,8 @@ import type { StoreDeadline } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
 import type { Decision } from "../domain/decision.js";
 import { addressKey, networkOf } from "../domain/ip.js";
+import { growth } from "../domain/spam-policy.js";
+import { pastOfCountry } from "../domain/spam-rules.js";
 import type { CountryState } from "./countries.js";
 import type { Messages } from "./messages.js";
 
@@ -22,9 +24,16 @@ export async function countryRules(
   deadline: StoreDeadline,
   country: string | undefined,
   ip: string | undefined,
+  grows: boolean,
   now: number,
 ): Promise<CountryRules> {
   if (country === undefined) return { isNew: false, decided: [] };
+  if (grows) {
+    const { customer, policy } = account;
+    const isNew =
+      policy.spam.newCountries.mode !== "off" && growth.days * (await parts.past.usualDay(deadline, pastOfCountry(customer, country))) < growth.newCountry;
+    return { isNew, decided: [] };
+  }
   const { isNew, alarm } = await parts.countries.stateOf(deadline, account, country);
   const network = alarm === undefined || ip === undefined ? undefined : parts.keyring.pseudonym(`network ${networkOf(addressKey(ip))}`).slice(0, 11);
   return { isNew, decided: await strangeNetwork(parts, account, deadline, country, network, alarm, now) };

@@ -47,6 +47,37 @@ export async function handOver(messages: Messages, account: Account, deadline: S
   return settle(messages, account, deadline, commit, report);
 }
 
+/**
+ * The same, but returns at `answerBy` even without the carrier's outcome, which then counts as `unknown`; the hand-over
+ * goes on in the background. A repeat in this process finds it in `underWay`.
+ */
+export async function handOverBy(
+  messages: Messages,
+  account: Account,
+  deadline: StoreDeadline,
+  commit: MessageCommit,
+  answerBy: number | undefined,
+): Promise<HandedOver> {
+  const working = handOver(messages, account, deadline, commit);
+  if (answerBy === undefined) return working;
+  const { clock, inBackground, underWay } = messages;
+  const { next } = commit.message;
+  const key = `${next.id}/${next.attempts}`;
+  const settled = working.then(
+    () => undefined,
+    () => undefined,
+  );
+  underWay.set(key, settled);
+  void settled.then(() => underWay.delete(key));
+  try {
+    return await withTimeout(clock, Math.max(0, answerBy - clock.now()), () => working);
+  } catch (fault) {
+    if (!(fault instanceof TimedOut)) throw fault;
+    inBackground(settled);
+    return { result: "unknown", auth: next };
+  }
+}
+
 /** Writes the outcome of a message, if anything changes. */
 async function settle(
   messages: Messages,
@@ -262,5 +293,6 @@ function outcomeOf(answer: unknown): SendResult | undefined {
 function reasonOf(answer: unknown, message: SmsMessage): string {
   const { reason, message: text } = (typeof answer === "object" && answer !== null ? answer : {}) as { reason?: unknown; message?: unknown };
   const said = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
-  return said.slice(0, 500).replaceAll(message.code, "******").replaceAll(message.to.slice(1), maskNumber(message.to).slice(1));
+  const coded = message.code === "" ? said : said.replaceAll(message.code, "******");
+  return coded.slice(0, 500).replaceAll(message.to.slice(1), maskNumber(message.to).slice(1));
 }

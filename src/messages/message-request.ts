@@ -18,6 +18,20 @@ export interface Outside {
   readonly proof: boolean;
   /** Decisions of the built-in rules that need no count. */
   readonly decided: readonly Decision[];
+  /** The caller vouches that the user had confirmed the number before (docs/contract.md#known). */
+  readonly known?: boolean | undefined;
+}
+
+/** A message that another server made (docs/contract.md#deliver). */
+export interface GivenMessage {
+  /** Absent for a notice. */
+  readonly code?: string | undefined;
+  /** The whole text. Default: the option `message`. */
+  readonly text?: string | undefined;
+  /** Distinguishes it from other messages to the number. Stored only as a digest. */
+  readonly identity: string;
+  /** When the caller must have a response, in milliseconds since the epoch. */
+  readonly answerBy: number;
 }
 
 /** A message that a request asks to send. */
@@ -26,6 +40,8 @@ export interface MessageRequest<Status extends string> {
   /** A create: no record is expected. */
   readonly isNew: boolean;
   readonly outside: Outside;
+  /** Absent: a code is drawn. */
+  readonly given?: GivenMessage | undefined;
   readonly decide: (stored: Authentication | undefined, now: number) => SendDecision<Status>;
 }
 

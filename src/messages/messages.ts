@@ -3,12 +3,19 @@ import type { AgedCache } from "../core/aged-cache.js";
 import type { Observed } from "../observability/observed.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { Countries } from "./countries.js";
+import type { Past } from "./past.js";
 
 /** The parts that send and track messages. */
 export interface Messages extends Observed {
   readonly sender: SmsSender;
   readonly outbox: Outbox;
   readonly countries: Countries;
-  /** Sums of countries and ranges with enough verifications, as seen by this process within some minutes. */
-  readonly proven: AgedCache<true>;
+  readonly past: Past;
+  /**
+   * Higher limits of sums, as this process found them within some minutes: infinite for a country or range with enough
+   * verifications, and what a growing cell allows.
+   */
+  readonly learned: AgedCache<number>;
+  /** Messages that this process is handing over, by authentication and attempt. */
+  readonly underWay: Map<string, Promise<unknown>>;
 }

@@ -8,6 +8,7 @@ import { type Cost, parsePrice, spendCharges, unpricedRefusal } from "../domain/
 import { base36 } from "../domain/time.js";
 import { defaultText } from "../options/schema.js";
 import type { Network, Plan, RegisteredIds, SmsMessage } from "../ports/sms-sender.js";
+import type { GivenMessage } from "./message-request.js";
 import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
 
@@ -15,7 +16,10 @@ import { receiptUrl, referenceOf } from "./receipt-reference.js";
 export interface PlannedMessage {
   /** The record with the message; it must be written before the message is sent. */
   readonly next: Authentication;
+  /** Empty for a notice, which has no code. */
   readonly code: string;
+  /** The whole text, if another server wrote it. */
+  readonly text?: string | undefined;
   readonly network?: Network | undefined;
   /** The price of the planned route, if the sender gives prices. */
   readonly price?: number | undefined;
@@ -28,10 +32,18 @@ export interface PlannedMessage {
 }
 
 /** Plans the next message of an authentication: its code, route and maximum price. */
-export function planMessage(messages: Messages, auth: Authentication, policy: Policy, now: number, network?: Network): PlannedMessage {
+export function planMessage(
+  messages: Messages,
+  auth: Authentication,
+  policy: Policy,
+  now: number,
+  network: Network | undefined,
+  given: GivenMessage | undefined,
+): PlannedMessage {
   const { keyring, settings, overrides, logger } = messages;
   const test = settings.testNumbers.get(auth.number);
-  const code = test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(auth.codeLength ?? policy.codeLength);
+  const draw = () => test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(auth.codeLength ?? policy.codeLength);
+  const code = given === undefined ? draw() : (given.code ?? "");
   // When an unsettled send counts as `unknown` because its process crashed. By then a running process has settled it,
   // even if the reader's clock is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
@@ -42,8 +54,9 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
   const unpriced = unpricedRefusal(cost, ceilings, now);
   if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend blocks a message: the sender gave no price for it");
   return {
-    next: withSend(auth, keyring.digest(auth.id, code), now, settleBy, route?.route),
+    next: withSend(auth, keyring.digest(auth.id, given?.identity ?? code), now, settleBy, route?.route),
     code,
+    text: given?.text,
     network,
     charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
     price: typeof cost === "number" ? cost : undefined,
@@ -73,7 +86,7 @@ function planRoute({ sender, logger }: Messages, auth: Authentication, network: 
 }
 
 /** The message of a send, as passed to the sender. */
-export function toMessage(messages: Messages, { next: auth, code, maxPrice, network }: PlannedMessage): SmsMessage {
+export function toMessage(messages: Messages, { next: auth, code, text, maxPrice, network }: PlannedMessage): SmsMessage {
   const { settings, keyring } = messages;
   const { receiptBase } = settings;
   const reference = receiptBase === undefined ? undefined : referenceOf(keyring, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
@@ -87,7 +100,7 @@ export function toMessage(messages: Messages, { next: auth, code, maxPrice, netw
     routes_tried: routesOf(auth.sends, auth.sends.length - 1),
     // After a record has ended, another one may use the same id.
     idempotency_key: `${auth.id}/${base36(auth.createdAt)}/${auth.attempts}`,
-    text: writeText(messages, auth, code),
+    text: writeText(messages, auth, code, text),
     code,
     planned_route: auth.sends.at(-1)?.route,
     max_price: maxPrice,
@@ -106,8 +119,10 @@ function registeredAs({ settings }: Messages, auth: Authentication): RegisteredI
 }
 
 /** The text. If a template function fails, the default text is used, so that no verification fails. */
-function writeText({ settings, logger }: Messages, auth: Authentication, code: string): string {
+function writeText({ settings, logger }: Messages, auth: Authentication, code: string, given: string | undefined): string {
   const template = settings.message;
+  // Operators drop other texts where one is registered; a notice has no other.
+  if (given !== undefined && (code === "" || registeredText(template, auth) === undefined)) return given;
   const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer, locale: auth.locale };
   if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
   try {

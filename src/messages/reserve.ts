@@ -6,7 +6,7 @@ import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Policy } from "../domain/policy.js";
 import { type Charge, capCharges, listedClaims, refusalOf } from "../domain/quota.js";
-import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
+import { type Exemptions, isSpamCharge, noExemptions, pastOf, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { isTestNumber } from "../options/options.js";
 import { claimsOf, type MessageCommit } from "./message-commit.js";
@@ -71,7 +71,9 @@ async function commitOrLookAgain<Status extends string>(
     if (charge === undefined) throw new Error("the store rejected a claim that has no limit");
     const decision = isSpamCharge(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, refused, messages.settings.clockSkew);
     const waived =
-      isSpamCharge(charge) && looks < mostLooks ? await lookAgain(messages, account, deadline, commit, charge, refused.count, decision, exempt) : undefined;
+      isSpamCharge(charge) && looks < mostLooks
+        ? await lookAgain(messages, account, deadline, request.outside, commit, charge, refused.count, decision, exempt)
+        : undefined;
     if (waived === undefined) {
       warnOfCrowd(messages, commit.message.next, decision);
       return { refusal: { status: isSpamCharge(charge) ? "spam_detected" : "rate_limited", decision, auth: commit.before } };
@@ -85,7 +87,7 @@ async function commitMessage<Status extends string>(
   messages: Messages,
   account: Account,
   deadline: StoreDeadline,
-  { id, isNew, outside, decide }: MessageRequest<Status>,
+  { id, isNew, outside, given, decide }: MessageRequest<Status>,
   exempt: Exemptions,
 ): Promise<Outcome<Reserved<Status>>> {
   const { clock, records, settings } = messages;
@@ -96,7 +98,7 @@ async function commitMessage<Status extends string>(
     const decision = decide(held?.auth, moment.now);
     if (!("send" in decision)) return { result: decision, next: decision.next };
     const before = decision.send;
-    const message = planMessage(messages, before, account.policy, moment.now, outside.network);
+    const message = planMessage(messages, before, account.policy, moment.now, outside.network, given);
     if (message.unpriced !== undefined) return { result: { refusal: { status: "rate_limited", decision: message.unpriced, auth: before } } };
     const commit = (tried = toCommit(messages, account.policy, isNew, outside, held, before, message, moment, exempt));
     const counts = commit.charges.flatMap((charge, at) => (isRead(messages, charge) ? at : []));
@@ -114,10 +116,10 @@ async function commitMessage<Status extends string>(
  * A message with all claims of its commit, in the order in which they reject: caps and ceilings, built-in rules, trust.
  */
 function toCommit(
-  { keyring, proven, settings }: Messages,
+  { keyring, learned, settings }: Messages,
   policy: Policy,
   isNew: boolean,
-  { ip, deviceId, proof, safe: isSafe, decided }: Outside,
+  { ip, deviceId, proof, safe: isSafe, decided, known = false }: Outside,
   held: Held | undefined,
   before: Authentication,
   planned: PlannedMessage,
@@ -127,15 +129,16 @@ function toCommit(
   const safe = isSafe || before.origin?.s === 1;
   const { next } = planned;
   // Its cells do not count this message, but do count the earlier ones.
-  const message = safe && !isNew ? { ...planned, next: { ...next, uncounted: next.uncounted + 1 } } : planned;
+  const message = (safe && !isNew) || known ? { ...planned, next: { ...next, uncounted: next.uncounted + 1 } } : planned;
   const isCapped = !isTestNumber(settings, next.number);
   const { customer, id, number, createdAt, attempts: attempt } = next;
   const caps = isCapped ? capCharges({ customer, id, number, createdAt, attempt, deviceId, ip }, policy, moment, keyring.pseudonym) : [];
   const { spam } = policy;
   const waived = { ...exempt, all: exempt.all || proof };
-  const isProven = (sum: string) => proven.get(sum) === true;
   const rules =
-    safe || weighsNothing(spam, settings.ownCells) ? [] : spamCharges(next, spam, settings.ownCells, waived, decided, moment, keyring.pseudonym, isProven);
+    safe || weighsNothing(spam, settings.ownCells)
+      ? []
+      : spamCharges(next, spam, settings.ownCells, waived, decided, moment, keyring.pseudonym, known, learned.get);
   return {
     token: keyring.newToken(),
     held,
@@ -165,10 +168,12 @@ async function granted(
   commit: MessageCommit,
   counts: Outcome<unknown>["counts"],
 ): Promise<MessageCommit> {
-  const { alarms, countries, monitor, records } = messages;
+  const { alarms, countries, keyring, monitor, past, records } = messages;
   const { message, charges } = commit;
-  const { country, customer, origin } = message.next;
-  if (country !== undefined && !outside.safe && origin?.s !== 1) countries.sent(account, country);
+  const { country, customer, origin, purpose } = message.next;
+  const isCounted = !outside.safe && origin?.s !== 1;
+  if (country !== undefined && isCounted && origin?.g !== 1) countries.sent(account, country);
+  if (purpose !== undefined) past.sent(customer, isCounted && outside.known !== true ? pastOf(message.next, keyring.pseudonym) : []);
   for (const [at, charge] of charges.entries()) warnOfCap(messages, customer, charge, counts[at]);
   const fired = await shadowDecisions(messages, account, deadline, outside, commit, counts);
   if (charges.some(isSpamCharge)) alarms.watched(customer, fired);

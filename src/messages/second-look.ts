@@ -1,20 +1,24 @@
 import type { StoreDeadline } from "../core/deadline.js";
 import type { Outcome } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
+import { readBalance } from "../domain/balance.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { type Charge, measured } from "../domain/quota.js";
 import {
   type Exemptions,
   exemptedBy,
+  grownLimit,
   isAgainst,
   isSpamCharge,
   millionOf,
   noExemptions,
+  pastOfMillion,
   provesItself,
   type SpamCharge,
   trustCharge,
   verifiedWindow,
+  withLimit,
 } from "../domain/spam-rules.js";
 import type { MessageCommit } from "./message-commit.js";
 import type { Outside } from "./message-request.js";
@@ -26,9 +30,10 @@ import { membersWithin, namesOf } from "./number-windows.js";
  * Returns the exemptions for the next commit; `undefined`: the rule applies.
  */
 export async function lookAgain(
-  { keyring, proven, store }: Messages,
+  { keyring, learned, past, store }: Messages,
   { customer, policy }: Account,
   deadline: StoreDeadline,
+  { known }: Outside,
   { message: { next }, moment }: MessageCommit,
   charge: SpamCharge,
   held: number,
@@ -37,21 +42,32 @@ export async function lookAgain(
 ): Promise<Exemptions | undefined> {
   const { rule, claim } = charge;
   if (provesItself(charge, held)) {
-    if ("sum" in claim) proven.set(claim.sum, true);
+    if ("sum" in claim) learned.set(claim.sum, Number.POSITIVE_INFINITY);
     return { ...exempt, rules: new Set([...exempt.rules, rule]) };
+  }
+  if (charge.grows && "sum" in claim) {
+    const limit = grownLimit(charge, await past.usualDay(deadline, claim.sum));
+    if (limit > held && limit > charge.threshold) {
+      learned.set(claim.sum, limit);
+      return withLimit(exempt, rule, limit);
+    }
   }
   const isCrowd = rule === "crowd";
   if (!isCrowd && policy.spam.trust.open === 0) return undefined;
   const names = namesOf(keyring, customer, next.number, policy, moment);
-  const asks = isCrowd ? [millionOf(customer, next.number, moment, keyring.pseudonym)] : [];
-  const [sends, listed, verified, counted] = await Promise.all([
+  const isGrowing = next.origin?.g === 1;
+  const millionHolds = async () => {
+    if (isGrowing) return past.usualDay(deadline, pastOfMillion(customer, next.number, keyring.pseudonym));
+    const counted = await deadline.call(() => store.commit({ asks: [millionOf(customer, next.number, moment, keyring.pseudonym)] }));
+    return counted.done ? readBalance(counted.asked[0] ?? 0).verified : 0;
+  };
+  const [sends, listed, verified, million] = await Promise.all([
     membersWithin(deadline, store, names.sends),
     names.sendSums.length > 0 ? membersWithin(deadline, store, names.listed) : [],
     membersWithin(deadline, store, verifiedWindow(customer, next.number, keyring.pseudonym)),
-    isCrowd ? deadline.call(() => store.commit({ asks })) : undefined,
+    isCrowd ? millionHolds() : undefined,
   ]);
-  const million = counted?.done === true ? counted.asked[0] : undefined;
-  return exemptedBy({ sends: [...sends, ...listed], verified, million }, decision, held, exempt, policy.spam);
+  return exemptedBy({ sends: [...sends, ...listed], verified, million, known }, decision, held, exempt, policy.spam);
 }
 
 /** Limits a trusted number's open messages, if its sends are counted individually. */
@@ -69,18 +85,20 @@ export async function shadowDecisions(
   messages: Messages,
   account: Account,
   deadline: StoreDeadline,
-  { proof, safe, decided }: Outside,
+  outside: Outside,
   commit: MessageCommit,
   counts: Outcome<unknown>["counts"],
 ): Promise<readonly Decision[]> {
   const { charges, message, moment } = commit;
+  const { proof, safe, decided } = outside;
   const decisions = proof || safe || message.next.origin?.s === 1 ? [] : decided.filter(({ mode }) => mode === "shadow");
   for (const [at, charge] of charges.entries()) {
     const count = counts[at];
     if (!isSpamCharge(charge) || charge.mode !== "shadow" || count === undefined || !("weight" in charge.claim)) continue;
     const held = count - charge.claim.weight;
     const decision: Decision = { at: moment.now, rule: charge.rule, mode: "shadow", ...measured(charge, held) };
-    if (!isAgainst(charge, held) || (await lookAgain(messages, account, deadline, commit, charge, held, decision, noExemptions)) !== undefined) continue;
+    if (!isAgainst(charge, held) || (await lookAgain(messages, account, deadline, outside, commit, charge, held, decision, noExemptions)) !== undefined)
+      continue;
     decisions.push(decision);
   }
   return decisions;

@@ -10,7 +10,7 @@ const bucketBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, N
 const outcomes = ["accepted", "rejected", "unknown"] as const;
 const modes = ["enforce", "shadow"] as const;
 const deliveries = ["delivered", "failed", "dead"] as const;
-const alarms = ["country", "crowd", "customer_cap", "spend", "wrong_codes", "shadow"] as const satisfies readonly Alarm["alarm"][];
+const alarms = ["country", "crowd", "customer_cap", "spend", "wrong_codes", "shadow", "no_conversion"] as const satisfies readonly Alarm["alarm"][];
 
 /** Counts since the process started. */
 export type Metrics = ReturnType<typeof createMetrics>;

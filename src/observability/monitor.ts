@@ -13,7 +13,7 @@ import type { Logger } from "../ports/logger.js";
 import { createMetrics, type Metrics } from "./metrics.js";
 import { createOutages, type Outages } from "./outages.js";
 
-export type Operation = "create" | "start" | "retry" | "check" | "lookup";
+export type Operation = "create" | "start" | "retry" | "check" | "deliver" | "confirm" | "lookup";
 
 /** The outcome of a hand-over. */
 export interface SendOutcomeEvent {
@@ -43,6 +43,8 @@ export interface Monitor {
   /** `attempt`: the message that carried the code. */
   checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void;
   canceled(auth: Authentication): void;
+  /** A delivery was confirmed. `attempt`: the message that it counts for. */
+  confirmed(auth: Authentication, attempt: number | undefined): void;
   receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void;
   callback(auth: Authentication, event: OutboxEvent, outcome: "delivered" | "failed" | "dead", reason: string | undefined): void;
   alarm(event: AlarmEvent): void;
@@ -139,6 +141,11 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
 
     canceled(auth) {
       if (onEvent !== undefined) tell({ type: "canceled", ...about(auth) });
+    },
+
+    confirmed(auth, attempt) {
+      metrics.verified(auth.country, auth.sends.find((send) => send.attempt === attempt)?.route);
+      if (onEvent !== undefined) tell({ type: "confirmed", purpose: auth.purpose ?? "", ...about(auth) });
     },
 
     receipt(auth, attempt, status, error) {

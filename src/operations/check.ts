@@ -3,7 +3,7 @@ import type { CheckAnswer } from "../contract/direct.js";
 import { requireNumber } from "../core/records/records.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
-import { type Authentication, countedAt, hasNumber, isErased } from "../domain/authentication.js";
+import { type Authentication, countedAt, hasNumber, isVerification } from "../domain/authentication.js";
 import { decideCheck, liveSends } from "../domain/check.js";
 import type { Moment } from "../domain/claim.js";
 import { growthClaims, guessClaim } from "../domain/quota.js";
@@ -43,7 +43,7 @@ export async function judge(context: Context, account: Account, request: CheckRe
   const deadline = context.newDeadline();
   const attempt = (earns: boolean) =>
     transact(records, deadline, customer, id, (held): Decided<Verdict> => {
-      if (held === undefined || isErased(held.auth)) throw unknownAuthentication();
+      if (held === undefined || !isVerification(held.auth)) throw unknownAuthentication();
       return decide(context, account, held.auth, code, keyed, earns);
     });
   const first = await attempt(true);

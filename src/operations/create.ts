@@ -8,7 +8,9 @@ import type { Authentication } from "../domain/authentication.js";
 import { decideCreate, type NewAuthentication, newAuthentication, refusedAuthentication } from "../domain/create.js";
 import { isEnforced } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
-import { handOver } from "../messages/hand-over.js";
+import type { SendResult } from "../domain/send.js";
+import { handOverBy } from "../messages/hand-over.js";
+import type { GivenMessage } from "../messages/message-request.js";
 import { reserve } from "../messages/reserve.js";
 import { toAuthenticationAnswer } from "./answers.js";
 import type { Context } from "./context.js";
@@ -31,16 +33,32 @@ export async function create(context: Context, account: Account, request: Create
   if (repeated !== undefined) return toAuthenticationAnswer(repeated, phone.number, policy, clock.now());
 
   const id = keyed?.id ?? keyring.newId();
-  const auth = await begin(context, account, deadline, request, phone, { id, at: id, request: keyed?.fingerprint, starts: [], replaces: () => false });
+  const { auth } = await begin(context, account, deadline, request, phone, { id, at: id, request: keyed?.fingerprint, starts: [], replaces: () => false });
   return toAuthenticationAnswer(keyed?.same(auth) ?? auth, phone.number, policy, clock.now());
 }
 
 /** Where a new authentication goes, and what it has besides its request. */
-export interface Beginning extends Pick<NewAuthentication, "id" | "request" | "starts"> {
+export interface Beginning extends Pick<NewAuthentication, "id" | "request" | "starts">, Partial<Pick<NewAuthentication, "purpose" | "lifetime">> {
   /** The id of the stored record: its own, or its slot. */
   readonly at: string;
   /** Whether it takes the place of what is stored there. */
   readonly replaces: (stored: Authentication, now: number) => boolean;
+  /** Of a delivery. */
+  readonly delivery?: Delivered | undefined;
+}
+
+/** What a delivery has besides its request. */
+export interface Delivered {
+  readonly given: GivenMessage;
+  readonly known: boolean;
+  /** No one reports whether its code is entered. */
+  readonly grows: boolean;
+}
+
+/** The authentication, and the outcome of this call's message, if it sent one. */
+export interface Begun {
+  readonly auth: Authentication;
+  readonly result?: SendResult;
 }
 
 /** Returns what is stored in its place, or the new authentication after its message was handed over or blocked. */
@@ -50,11 +68,12 @@ export async function begin(
   deadline: StoreDeadline,
   request: StartRequest,
   phone: PhoneNumber,
-  { id, at, replaces, request: fingerprint, starts }: Beginning,
-): Promise<Authentication> {
+  { id, at, replaces, request: fingerprint, starts, purpose, lifetime, delivery }: Beginning,
+): Promise<Begun> {
   const { clock, keyring } = context;
   const { customer, policy } = account;
-  const outside = await askAboutCreate(context, account, deadline, request, phone, id);
+  const asked = await askAboutCreate(context, account, deadline, request, phone, id, delivery?.grows);
+  const outside = { ...asked, known: delivery?.known };
   const fresh = newAuthentication(
     {
       customer,
@@ -73,20 +92,22 @@ export async function begin(
       correlationId: request.correlation_id,
       locale: request.locale,
       codeLength: request.code_length,
+      purpose,
+      lifetime,
     },
     clock.now(),
     policy,
   );
-  if (outside.fired.some(isEnforced)) return refuseCreate(context, account, refusedAuthentication(fresh, "spam_detected", []));
-  const decide = (stored: Authentication | undefined, now: number) => decideCreate(stored, fresh, now, policy, (one) => replaces(one, now));
-  const reserved = await reserve(context, account, deadline, { id: at, isNew: true, outside, decide });
+  if (outside.fired.some(isEnforced)) return { auth: await refuseCreate(context, account, refusedAuthentication(fresh, "spam_detected", [])) };
+  const decide = (stored: Authentication | undefined, now: number) => decideCreate(stored, fresh, now, (one) => replaces(one, now));
+  const reserved = await reserve(context, account, deadline, { id: at, isNew: true, outside, given: delivery?.given, decide });
   if ("commit" in reserved) {
     context.monitor.created(reserved.commit.message.next);
-    return (await handOver(context, account, deadline, reserved.commit)).auth;
+    return handOverBy(context, account, deadline, reserved.commit, delivery?.given.answerBy);
   }
-  if (!("refusal" in reserved)) return reserved.auth;
+  if (!("refusal" in reserved)) return { auth: reserved.auth };
   const { status, decision } = reserved.refusal;
   const { country } = fresh;
-  if (status === "spam_detected" && country !== undefined && !outside.safe) context.countries.refused(account, country);
-  return refuseCreate(context, account, refusedAuthentication(fresh, status, [decision]));
+  if (status === "spam_detected" && country !== undefined && !outside.safe && delivery?.grows !== true) context.countries.refused(account, country);
+  return { auth: await refuseCreate(context, account, refusedAuthentication(fresh, status, [decision])) };
 }

@@ -1,5 +1,6 @@
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
 import type { CheckRequest, CheckStatus } from "../contract/check.js";
+import type { DeliverRequest } from "../contract/delivery.js";
 import type { StartRequest, VerificationOptions } from "../contract/verification.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import { requireNumber } from "../core/records/records.js";
@@ -78,6 +79,34 @@ export function keyedStart({ keyring }: Context, request: StartRequest, { idempo
         return repeat?.isRepeat === true && before.attempt === auth.attempts && now < auth.lastSendAt + repeatTime ? before.attempt : undefined;
       if (requests.includes(before.request)) return before.attempt;
       throw new VerifierError("bad_request", "The Idempotency-Key was used before with another body; use a new key for a new request.");
+    },
+    entry: (attempt) => ({ key: keys[0] as string, request: requests[0] as string, attempt }),
+  };
+}
+
+/** A delivery with an idempotency key. */
+export interface KeyedDelivery {
+  /** The message of the call that this one repeats. Throws `bad_request` if its body was different. */
+  answered(auth: Authentication): number | undefined;
+  /** What the record holds of this call, which sends the message `attempt`. */
+  entry(attempt: number): StoredStart;
+}
+
+/** "a repeat under its `idempotency_key` sends nothing" (docs/contract.md#deliver-repeats). `identity`: code and purpose. */
+export function keyedDelivery(
+  { keyring }: Context,
+  { phone_number, idempotency_key: name, text }: DeliverRequest,
+  identity: string,
+): KeyedDelivery | undefined {
+  if (name === undefined) return undefined;
+  const keys = keyring.fingerprints("deliver-key", `${phone_number}\0${name}`);
+  const requests = keyring.fingerprints("deliver", `${identity}\0${text ?? ""}`);
+  return {
+    answered(auth) {
+      const before = auth.starts.findLast(({ key }) => keys.includes(key));
+      if (before === undefined) return undefined;
+      if (requests.includes(before.request)) return before.attempt;
+      throw new VerifierError("bad_request", "The idempotency_key was used before with another code or text; use a new key for a new message.");
     },
     entry: (attempt) => ({ key: keys[0] as string, request: requests[0] as string, attempt }),
   };

@@ -1,7 +1,9 @@
 import type { Accounts } from "../access/accounts.js";
 import {
   parseCheck,
+  parseConfirm,
   parseCreate,
+  parseDeliver,
   parseHistory,
   parseLookup,
   parseNumber,
@@ -25,6 +27,7 @@ import type { Settings } from "../options/options.js";
 import { check } from "./check.js";
 import type { Context } from "./context.js";
 import { create } from "./create.js";
+import { confirm, deliver } from "./deliver.js";
 import { type Erasure, eraseNumber } from "./erase.js";
 import { type Explanation, explain } from "./explain.js";
 import { type HistoryEntry, historyOf } from "./history.js";
@@ -130,8 +133,8 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
       cancel: (input, options = {}) => byNumber(undefined, input, parseTarget, cancel, options),
       get: (input, options = {}) => byNumber(undefined, input, parseTarget, get, options),
     },
-    deliver: async () => Promise.reject(new Error("not built yet")),
-    confirm: async () => Promise.reject(new Error("not built yet")),
+    deliver: (input) => run("deliver", input, parseDeliver, undefined, deliver),
+    confirm: (input) => run("confirm", input, parseConfirm, undefined, confirm),
     explain: (input) => run(undefined, input, parseRetry, undefined, explain),
     history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
     refusals: (input) => run(undefined, input, parseNumber, undefined, refusalsOf),

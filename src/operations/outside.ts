@@ -29,7 +29,7 @@ export function asksOthers({ spamRules, lists, lookupBeforeSend }: Settings, { p
 
 /**
  * Asks once about a create: lists, the caller's own rules and resolver, the challenge, a lookup; then the country's
- * state. `origin`: as its record stores it. Throws `blocked_number` and `invalid_line`.
+ * state. `grows`: no one reports whether its code is entered. `origin`: as its record stores it. Throws `blocked_number` and `invalid_line`.
  */
 export async function askAboutCreate(
   context: Context,
@@ -38,6 +38,7 @@ export async function askAboutCreate(
   request: CreateAuthenticationRequest,
   phone: PhoneNumber,
   id: string,
+  grows = false,
 ): Promise<OutsideAnswers & { readonly origin: Origin | undefined }> {
   const { clock, keyring, lists, settings } = context;
   const { spam } = account.policy;
@@ -59,9 +60,9 @@ export async function askAboutCreate(
     !isListed && settings.lookupBeforeSend ? lookBeforeSend(context, account, phone) : undefined,
   ]);
   const safe = listed.safe || isTestNumber(settings, number);
-  const { isNew, decided } = await countryRules(context, account, deadline, safe ? undefined : country, ip, clock.now());
+  const { isNew, decided } = await countryRules(context, account, deadline, safe ? undefined : country, ip, grows, clock.now());
   const signals = signalDecisions(spam.signals.mode, { deviceType, deviceId, country }, ipInfo, clock.now());
-  const origin = originOf(ip, own.cells, { pot: isNew, safe }, spam, keyring.pseudonym);
+  const origin = originOf(ip, own.cells, { pot: isNew, safe, grows }, spam, keyring.pseudonym);
   return { ip, deviceId, network, safe, proof, decided: [...decided, ...signals], fired: withListed(own, listed, now).decisions, origin };
 }
 

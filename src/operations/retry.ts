@@ -6,20 +6,23 @@ import { type Authentication, isErased } from "../domain/authentication.js";
 import { isEnforced } from "../domain/decision.js";
 import { retryAfter } from "../domain/quota.js";
 import { decideRetry, retryStatus } from "../domain/retry.js";
+import type { SendResult } from "../domain/send.js";
 import { unknownAuthentication } from "../errors.js";
-import { handOver } from "../messages/hand-over.js";
+import { handOverBy } from "../messages/hand-over.js";
 import { reserve } from "../messages/reserve.js";
 import { toRetryAnswer } from "./answers.js";
 import type { Context } from "./context.js";
+import type { Delivered } from "./create.js";
 import { askAboutRetry, asksAboutRetries, nothingAsked } from "./outside.js";
 import { refuseRetry } from "./refusals.js";
 
-/** A retry that is a start by number. */
+/** A retry that is a start by number, or another message of a delivery. */
 export interface StartAgain {
   /** The attempt of an earlier call that this one repeats. */
   answered(auth: Authentication, now: number): number | undefined;
   /** The authentication with what this call asks of its next message. */
-  amended(auth: Authentication): Authentication;
+  amended(auth: Authentication, now: number): Authentication;
+  readonly delivery?: Delivered | undefined;
 }
 
 /** The result of a retry. */
@@ -29,6 +32,10 @@ export interface Resent {
   readonly auth: Authentication;
   /** The message that was or may have been handed over. */
   readonly attempt?: number;
+  /** The outcome of this call's message, if it sent one. */
+  readonly result?: SendResult;
+  /** Whether a spam rule blocked it, not a cap. */
+  readonly isSpam?: boolean;
   readonly fate: MessageFate;
 }
 
@@ -49,24 +56,26 @@ export async function resend(context: Context, account: Account, id: string, aga
   const remembered = asksAboutRetries(settings) ? undefined : records.recall(customer, id);
   const { auth } = remembered ?? (await records.find(deadline, customer, id)) ?? {};
   const mayBeSent = auth !== undefined && retryStatus(auth, clock.now(), policy) === "approved";
-  const outside = mayBeSent ? await askAboutRetry(context, account, deadline, auth) : nothingAsked;
+  const asked = mayBeSent ? await askAboutRetry(context, account, deadline, auth) : nothingAsked;
+  const outside = { ...asked, known: again?.delivery?.known };
 
   const reserved = await reserve(context, account, deadline, {
     id,
     isNew: false,
     outside,
+    given: again?.delivery?.given,
     decide(stored, now) {
-      if (stored === undefined || isErased(stored)) throw unknownAuthentication();
+      if (stored === undefined || isErased(stored) || (stored.purpose !== undefined) !== (again?.delivery !== undefined)) throw unknownAuthentication();
       if (again?.answered(stored, now) !== undefined) return { status: "approved", auth: stored };
       if (retryStatus(stored, now, policy) === "approved") requireNumber(stored);
       const decision = decideRetry(stored, outside.fired, now, policy);
-      return again !== undefined && "send" in decision ? { send: again.amended(decision.send) } : decision;
+      return again !== undefined && "send" in decision ? { send: again.amended(decision.send, now) } : decision;
     },
   });
   if ("commit" in reserved) {
-    const { result, auth: after } = await handOver(context, account, deadline, reserved.commit);
-    if (result === "rejected") return { status: "denied", auth: after, fate: { carrier_refused: true } };
-    return { status: "approved", auth: after, attempt: reserved.commit.message.next.attempts, fate: {} };
+    const { result, auth: after } = await handOverBy(context, account, deadline, reserved.commit, again?.delivery?.given.answerBy);
+    if (result === "rejected") return { status: "denied", auth: after, result, fate: { carrier_refused: true } };
+    return { status: "approved", auth: after, attempt: reserved.commit.message.next.attempts, result, fate: {} };
   }
   const isRefused = "refusal" in reserved;
   if (!isRefused && !(reserved.status === "rate_limited" && outside.fired.some(isEnforced))) return { status: reserved.status, auth: reserved.auth, fate: {} };
@@ -74,5 +83,6 @@ export async function resend(context: Context, account: Account, id: string, aga
   const fired = isRefused ? [...outside.fired, reserved.refusal.decision] : outside.fired;
   refuseRetry(context, before, fired);
   const seconds = retryAfter(fired, clock.now());
-  return { status: "rate_limited", auth: before, fate: seconds === undefined ? {} : { retry_after: seconds } };
+  const isSpam = !isRefused || reserved.refusal.status === "spam_detected";
+  return { status: "rate_limited", auth: before, isSpam, fate: seconds === undefined ? {} : { retry_after: seconds } };
 }

@@ -7,12 +7,13 @@ import type { SmsSender } from "../ports/sms-sender.js";
 import type { ValidOptions } from "./schema.js";
 
 /** What is wrong with options that are each valid on their own. */
-export function ruleFaults({ policy, customers, message, receipts, countries, sender, lookup, lookupBeforeSend }: ValidOptions): string[] {
+export function ruleFaults({ conversion, policy, customers, message, receipts, countries, sender, lookup, lookupBeforeSend }: ValidOptions): string[] {
   const own = Array.isArray(customers) ? customers.map((one, at) => [`customers.${at}.policy`, one.policy && withOverride(policy, one.policy)] as const) : [];
   const needsPrice = lookup !== undefined && parsePrice(lookup.price) === undefined;
   return [
     ...[["policy", policy] as const, ...own].flatMap(([path, one]) => [
       ...(one ? policyFaults(path, one, message, sender) : []),
+      ...(conversion === "unknown" && one && one.limits.spend.length === 0 ? [`${path}.limits.spend ${needsCeiling}`] : []),
       ...(needsPrice && one && one.limits.spend.length > 0 ? [`${path}.limits.spend ${needsLookupPrice}`] : []),
     ]),
     ...languageFaults(message).map((fault) => `message.${fault}`),
@@ -21,6 +22,10 @@ export function ruleFaults({ policy, customers, message, receipts, countries, se
     ...sourceFaults(receipts?.sources, sender),
   ];
 }
+
+/** "a spend ceiling is required" (docs/contract.md#unknown-conversion). */
+const needsCeiling =
+  'must be set while conversion is "unknown", for example [{ amount: 50, per: "day" }]: without confirmations, the spam rules let a slow attack pass';
 
 /** Without a price, lookups cannot count towards a ceiling (docs/contract.md#lookup-ceiling). */
 const needsLookupPrice = "needs to know what a lookup costs: give lookup, or each provider of its chain, a price; 0 where it costs nothing";

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { conversions } from "../contract/delivery.js";
 import { isHttp } from "../domain/callback-url.js";
 import { countryFault } from "../domain/countries.js";
 import { type ListIndex, type ListQuestion, readList } from "../domain/lists.js";
@@ -63,6 +64,7 @@ function optionsSchema<Customer extends z.ZodType>(PolicyChange: ReturnType<type
       )
       .optional(),
     lookup: methods<VerifierOptions["lookup"]>("a lookup provider", ["lookup"]).optional(),
+    conversion: z.enum(conversions, 'must be "reported", "late" or "unknown"').optional(),
     policy: PolicyChange.prefault({}).transform((change) => withOverride(defaultPolicy, change)),
     message: messageSchema(),
     sendTimeout: duration(defaultSendTimeout, secondsUpTo(600)),

@@ -1,3 +1,4 @@
+import type { Conversion } from "../contract/delivery.js";
 import type { CountryCode } from "../domain/countries.js";
 import type { ListSource } from "../domain/lists.js";
 import type { MessageText, Recipient, RegisteredText } from "../domain/message.js";
@@ -126,6 +127,11 @@ export interface VerifierOptions {
   readonly customers?: readonly CustomerConfig[] | Customers | "store" | undefined;
   /** An online source for lookup, or `lookupChain([…])` of several. Default: the numbering plan alone. */
   readonly lookup?: LookupProvider | undefined;
+  /**
+   * Whether `confirm` reports that users entered the codes that `deliver` sent: `reported` within minutes, `late` within
+   * 24 hours, or `unknown`. Default `unknown`, which requires a spend ceiling, because the spam rules then know less.
+   */
+  readonly conversion?: Conversion | undefined;
   /** Changes to the default policy. */
   readonly policy?: PolicyOverride | undefined;
   readonly message?: MessageOptions | undefined;

@@ -81,6 +81,13 @@ export interface CanceledEvent extends OfAuthentication {
   readonly type: "canceled";
 }
 
+/** `confirm` reported that the code of a delivery was entered. */
+export interface ConfirmedEvent extends OfAuthentication {
+  readonly type: "confirmed";
+  /** What the code was for, as `deliver` was called. */
+  readonly purpose: string;
+}
+
 /** A carrier's receipt reported a new status. */
 export interface ReceiptEvent extends OfAuthentication {
   readonly type: "receipt";
@@ -124,6 +131,11 @@ export type Alarm =
    * today.
    */
   | { readonly alarm: "wrong_codes"; readonly wrong: number; readonly right: number }
+  /**
+   * Deliveries were sent within 24 hours, `value` of them, and none was confirmed, although `conversion` is `reported`
+   * or `late`.
+   */
+  | { readonly alarm: "no_conversion" }
   /** A rule in shadow mode would have blocked more than 1 % of the last hour's messages. `value`: that share. */
   | { readonly alarm: "shadow"; readonly rule: string };
 
@@ -156,4 +168,14 @@ export interface OutageEvent extends Told {
 }
 
 /** Any event, distinguished by its `type`. Numbers are masked, and no event holds a code or a key. */
-export type VerifierEvent = CreatedEvent | SentEvent | RefusedEvent | CheckedEvent | CanceledEvent | ReceiptEvent | CallbackEvent | AlarmEvent | OutageEvent;
+export type VerifierEvent =
+  | CreatedEvent
+  | SentEvent
+  | RefusedEvent
+  | CheckedEvent
+  | CanceledEvent
+  | ConfirmedEvent
+  | ReceiptEvent
+  | CallbackEvent
+  | AlarmEvent
+  | OutageEvent;

@@ -31,7 +31,7 @@ export interface SmsMessage extends Destination {
   readonly idempotency_key: string;
   /** The whole text, ready to send. */
   readonly text: string;
-  /** The code in `text`, for carriers that need it separately (templates). Never log it. */
+  /** The code in `text`, for carriers that need it separately (templates); empty for a text without one. Never log it. */
   readonly code: string;
   /** The route that `plan` returned for this message. */
   readonly planned_route?: string | undefined;

@@ -192,8 +192,13 @@ describe("a second look (docs/contract.md#second-look)", () => {
 
   it("crowd: a tenth of what its million verified, if that is more", () => {
     const look = (verified: number, held: number) =>
-      exemptedBy({ verified: [`a/${at(1)}`], sends: [], million: verified }, { at: now, rule: "crowd", mode: "enforce" }, held, noExemptions, defaultSpamPolicy)
-        ?.crowd;
+      exemptedBy(
+        { verified: [`a/${at(1)}`], sends: [], million: verified },
+        { at: now, rule: "crowd", mode: "enforce" },
+        held,
+        noExemptions,
+        defaultSpamPolicy,
+      )?.limits.get("crowd");
     expect(look(200, 25)).toBeUndefined();
     expect(look(300, 25)).toBe(30);
     expect(look(300, 30)).toBeUndefined();

@@ -153,6 +153,7 @@ const fields: Table<Kept> = {
   codeLength: maybe(count("N", 0)),
   callbackForm: maybe(oneOf("F", callbackForms)),
   correlationId: maybe(text("R")),
+  purpose: maybe(text("P")),
 };
 
 /** The key of the last digits of an id that is not the record's. */

@@ -1,0 +1,75 @@
+import { type Authentication, isVoid, nothingSent, type Send, withoutCodes } from "./authentication.js";
+import { milliseconds, type Policy } from "./policy.js";
+import { retryStatus } from "./retry.js";
+import { day, second } from "./time.js";
+
+/** Without an idempotency key, the same code to the same number within this time is a repeat. Milliseconds. */
+export const repeatedWithin = 30 * second;
+
+/** "up to 24 hours after its last message" (docs/contract.md#confirm). Milliseconds. */
+const confirmedWithin = day;
+
+/** How the spam rules treat deliveries: by confirmations, or by growth, which only observes until there is a past. */
+export type Weighing = "confirmed" | "growing" | "observing";
+
+const derived = new WeakMap<Policy, Map<Weighing, Policy>>();
+
+/**
+ * The policy of deliveries: "without a cool-down, which is the other server's" (docs/contract.md#deliver). Made once per
+ * policy.
+ */
+export function deliveryPolicy(policy: Policy, weighing: Weighing): Policy {
+  let byWeighing = derived.get(policy);
+  if (byWeighing === undefined) derived.set(policy, (byWeighing = new Map()));
+  let made = byWeighing.get(weighing);
+  if (made === undefined) {
+    // A confirmation may come a day later.
+    const tombstone = Math.max(policy.tombstone, confirmedWithin / 1000);
+    made = { ...policy, tombstone, retryCooldowns: policy.retryCooldowns.map(() => 0), spam: spamOf(policy, weighing) };
+    byWeighing.set(weighing, made);
+  }
+  return made;
+}
+
+function spamOf({ spam }: Policy, weighing: Weighing): Policy["spam"] {
+  if (weighing === "confirmed") return spam;
+  const watch = <Rule extends { readonly mode: Policy["spam"]["range"]["mode"] }>(rule: Rule): Rule =>
+    weighing === "observing" && rule.mode === "enforce" ? { ...rule, mode: "shadow" } : rule;
+  const { range, country, newCountries, strangeNetwork } = spam;
+  // Without confirmations, the alarm of a country would always be on.
+  return { ...spam, range: watch(range), country: watch(country), newCountries: watch(newCountries), strangeNetwork: { ...strangeNetwork, mode: "off" } };
+}
+
+/**
+ * Whether the next message to the number starts another delivery: all are sent within the policy's lifetime, and before
+ * the newest code expires. `policy`: of deliveries.
+ */
+export function isDeliveryOver(auth: Authentication, now: number, policy: Policy): boolean {
+  return isVoid(auth) || now >= auth.createdAt + milliseconds(policy.lifetime) || retryStatus(auth, now, policy) !== "approved";
+}
+
+/** A delivery whose next message is valid for `lifetime` milliseconds. */
+export function prolonged(auth: Authentication, now: number, lifetime: number, policy: Policy): Authentication {
+  const expiresAt = Math.max(auth.expiresAt, now + lifetime);
+  return { ...auth, expiresAt, keepUntil: Math.max(auth.keepUntil, expiresAt + milliseconds(policy.tombstone)) };
+}
+
+/** What a confirmation changes. */
+export interface Confirming {
+  readonly status: "confirmed" | "already_confirmed" | "not_found";
+  readonly next?: Authentication;
+  /** The message that the confirmation counts for: the newest one sent by then. */
+  readonly proved?: Send;
+}
+
+/**
+ * "One confirmation of a delivery counts, up to 24 hours after its last message" (docs/contract.md#confirm). `at`: when
+ * the code was entered.
+ */
+export function decideConfirm(auth: Authentication, at: number, skew: number, now: number): Confirming {
+  if (auth.purpose === undefined || auth.status !== "pending" || nothingSent(auth)) return { status: "not_found" };
+  if (auth.validated) return { status: "already_confirmed" };
+  const proved = auth.sends.findLast((send) => send.at <= at + 2 * skew);
+  if (proved === undefined || now >= auth.lastSendAt + confirmedWithin) return { status: "not_found" };
+  return { status: "confirmed", next: withoutCodes({ ...auth, validated: true }), proved };
+}

@@ -1,0 +1,135 @@
+import type { Conversion } from "../contract/delivery.js";
+import { agedCache } from "../core/aged-cache.js";
+import { type StoreDeadline, withTimeout } from "../core/deadline.js";
+import type { Account } from "../domain/account.js";
+import type { Weighing } from "../domain/deliver.js";
+import { growth } from "../domain/spam-policy.js";
+import { day, hour, minute } from "../domain/time.js";
+import type { Observed } from "../observability/observed.js";
+import type { Tally } from "../ports/store.js";
+import { type Parts, partsOf } from "./countries.js";
+
+/**
+ * What deliveries were sent in the last days, by cell and by customer, and how many were confirmed. Each process adds its
+ * own counts to the store's tallies every few seconds, and caches what it reads for some minutes.
+ */
+export interface Past {
+  /** Counts a message that was sent. `cells`: the names of `pastOf`; none if its user is vouched for. */
+  sent(customer: string, cells: readonly string[]): void;
+  confirmed(customer: string): void;
+  /** Messages of a usual day in a cell: the mean of the last seven days, today not included. Rejects with `unavailable`. */
+  usualDay(deadline: StoreDeadline, cell: string): Promise<number>;
+  /**
+   * How the rules treat a delivery. Reported confirmations that stop coming count as unknown, if there is a past
+   * (docs/contract.md#no-conversion). Rejects with `unavailable`.
+   */
+  weighing(deadline: StoreDeadline, account: Account, conversion: Conversion): Promise<Weighing>;
+  /** Writes pending counts to the store. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds from the first count until it is written to the store. */
+const batchFor = 3_000;
+
+/** How long counts of the store are cached. Milliseconds. */
+const heardFor = 5 * minute;
+
+/** Cells and customers remembered. */
+const most = 20_000;
+
+/** Counters in one call. */
+const atATime = 500;
+
+/** "50 messages within 24 hours without a confirmation" (docs/contract.md#no-conversion). */
+const silentAfter = 50;
+
+const daily: Parts = { long: day, parts: growth.days + 1, keptFor: (growth.days + 1) * day };
+const hourly: Parts = { long: hour, parts: 25, keptFor: 26 * hour };
+
+const wholeOf = (customer: string) => `${customer}:x:all:`;
+const sentOf = (customer: string) => `${customer}:x:sent:`;
+const confirmedOf = (customer: string) => `${customer}:x:ok:`;
+
+/** A customer's deliveries: days of the last week with messages, and the counts of the last 24 hours. */
+interface Lately {
+  readonly days: number;
+  readonly sent: number;
+  readonly confirmed: number;
+}
+
+export function createPast({ store, clock, monitor, alarms, settings, inBackground }: Observed): Past {
+  let adds = new Map<string, Tally>();
+  let cancel: (() => void) | undefined;
+  const usual = agedCache<number>(clock, most, heardFor);
+  const lately = agedCache<Lately>(clock, most, heardFor);
+
+  const flush = async (): Promise<void> => {
+    cancel?.();
+    cancel = undefined;
+    const batch = [...adds.values()];
+    adds = new Map();
+    for (let at = 0; at < batch.length; at += atATime) await withTimeout(clock, settings.storeTimeout, () => store.tally(batch.slice(at, at + atATime), []));
+  };
+
+  const failed = (err: unknown) => monitor.throttledLog.warn({ err }, "deliveries could not be counted; limits that grow with them may be too low");
+
+  const count = (name: string, parts: Parts) => {
+    const now = clock.now();
+    const [counter = ""] = partsOf(name, parts, now);
+    const keepUntil = (Math.floor(now / parts.long) + 1) * parts.long + parts.keptFor;
+    adds.set(counter, { counter, by: (adds.get(counter)?.by ?? 0) + 1, now, keepUntil });
+    cancel ??= clock.after(batchFor, () => inBackground(flush().catch(failed)), "background");
+  };
+
+  /** This process's counts that the store does not have yet. */
+  const pending = (name: string, parts: Parts) => partsOf(name, parts, clock.now()).reduce((sum, counter) => sum + (adds.get(counter)?.by ?? 0), 0);
+
+  const read = async (deadline: StoreDeadline, names: readonly string[]): Promise<readonly number[]> => deadline.call(() => store.tally([], names));
+
+  const latelyOf = async (deadline: StoreDeadline, customer: string): Promise<Lately> => {
+    const known = lately.get(customer);
+    if (known !== undefined) return known;
+    const now = clock.now();
+    const days = partsOf(wholeOf(customer), daily, now).slice(1);
+    const [sent, confirmed] = [partsOf(sentOf(customer), hourly, now), partsOf(confirmedOf(customer), hourly, now)];
+    const counts = await read(deadline, [...days, ...sent, ...confirmed]);
+    const sum = (from: number) => counts.slice(from, from + hourly.parts).reduce((all, one) => all + one, 0);
+    const found = { days: counts.slice(0, days.length).filter((one) => one > 0).length, sent: sum(days.length), confirmed: sum(days.length + hourly.parts) };
+    lately.set(customer, found);
+    return found;
+  };
+
+  return {
+    sent(customer, cells) {
+      count(wholeOf(customer), daily);
+      count(sentOf(customer), hourly);
+      for (const cell of cells) count(`${cell}:`, daily);
+    },
+
+    confirmed(customer) {
+      count(confirmedOf(customer), hourly);
+      const known = lately.get(customer);
+      if (known !== undefined) lately.set(customer, { ...known, confirmed: known.confirmed + 1 });
+    },
+
+    async usualDay(deadline, cell) {
+      const known = usual.get(cell);
+      if (known !== undefined) return known;
+      const counts = await read(deadline, partsOf(`${cell}:`, daily, clock.now()).slice(1));
+      const mean = counts.reduce((sum, one) => sum + one, 0) / growth.days;
+      usual.set(cell, mean);
+      return mean;
+    },
+
+    async weighing(deadline, { customer }, conversion) {
+      const { days, sent, confirmed } = await latelyOf(deadline, customer);
+      const hasPast = days >= growth.enoughDays;
+      if (conversion === "unknown") return hasPast ? "growing" : "observing";
+      const isSilent = confirmed === 0 && sent + pending(sentOf(customer), hourly) >= silentAfter;
+      if (isSilent) alarms.raise(customer, { alarm: "no_conversion" }, sent, silentAfter);
+      return isSilent && hasPast ? "growing" : "confirmed";
+    },
+
+    close: () => flush().catch(failed),
+  };
+}

@@ -1,0 +1,196 @@
+import { readDestination, readNumber } from "../access/destination.js";
+import type { ConfirmAnswer, ConfirmRequest, Conversion, DeliverAnswer, DeliverRequest } from "../contract/delivery.js";
+import { type Decided, transact } from "../core/records/transact.js";
+import type { Account } from "../domain/account.js";
+import { type Authentication, countedAt, hasNumber, isErased } from "../domain/authentication.js";
+import type { Moment } from "../domain/claim.js";
+import { type Confirming, decideConfirm, deliveryPolicy, isDeliveryOver, prolonged, repeatedWithin } from "../domain/deliver.js";
+import { registeredText, textFault } from "../domain/message.js";
+import { growthClaims } from "../domain/quota.js";
+import { type NotSent, sentence } from "../domain/sentences.js";
+import { isSlot } from "../domain/slot.js";
+import { creditClaims } from "../domain/spam-rules.js";
+import { VerifierError } from "../errors.js";
+import { sendFeedback } from "../messages/feedback.js";
+import { isTestNumber } from "../options/options.js";
+import { toAuthenticationAnswer } from "./answers.js";
+import type { Context } from "./context.js";
+import { keyedDelivery } from "./idempotency.js";
+import { countingRefusals } from "./refusals.js";
+import { isRejected, type Placed, sendInSlot, slotsOf } from "./slots.js";
+
+/**
+ * Sends a code that another server made (docs/contract.md#deliver). Every outcome is a status; a malformed request and a
+ * missing ceiling reject.
+ */
+export async function deliver(context: Context, account: Account, request: DeliverRequest): Promise<DeliverAnswer> {
+  const { locale } = request;
+  const conversion = request.conversion ?? context.settings.conversion ?? "unknown";
+  requireCeiling(account, conversion);
+  try {
+    return await countedDelivery(context, account, request, conversion);
+  } catch (fault) {
+    if (!(fault instanceof VerifierError)) throw fault;
+    const { code } = fault;
+    if (code === "unavailable") return { status: "unavailable", message: sentence("failed", locale) };
+    if (code === "invalid_phone_number" || code === "unsupported_region" || code === "invalid_line" || code === "blocked_number")
+      return { status: "invalid", reason: code, message: sentence("number", locale) };
+    throw fault;
+  }
+}
+
+/** "a spend ceiling is required" (docs/contract.md#unknown-conversion). */
+function requireCeiling({ policy }: Account, conversion: Conversion): void {
+  if (conversion !== "unknown" || policy.limits.spend.length > 0) return;
+  throw new VerifierError(
+    "invalid_options",
+    'deliver needs a spend ceiling while conversion is "unknown": set policy.limits.spend, for example [{ amount: 50, per: "day" }], and a sender with prices; or call confirm when users get in, and set conversion to "reported" or "late"',
+  );
+}
+
+const countedDelivery = countingRefusals(sendDelivery);
+
+async function sendDelivery(context: Context, account: Account, request: DeliverRequest, conversion: Conversion): Promise<DeliverAnswer> {
+  const { clock, keyring, past, settings } = context;
+  const { code, text, purpose, known, expires_in, within = settings.sendTimeout } = request;
+  const answerBy = clock.now() + within;
+  const phone = readDestination(context, request.phone_number);
+  requireText(context, request, phone.country);
+  const deadline = context.newDeadline(within);
+  const weighing = await past.weighing(deadline, account, conversion);
+  const policy = deliveryPolicy(account.policy, weighing);
+  const identity = `${purpose}\0${code ?? text}`;
+  const keyed = keyedDelivery(context, request, identity);
+  const lifetime = expires_in * 1000;
+  const { phone_number, customer_uuid, ip, device_id, device_type, app_realm, callback_url, locale, correlation_id } = request;
+  const placed = await sendInSlot(
+    context,
+    { ...account, policy },
+    {
+      slots: deliverySlots(context, account, phone.number),
+      request: { phone_number, customer_uuid, ip, device_id, device_type, app_realm, callback_url, locale, correlation_id, is_returning_user: known },
+      phone,
+      deadline,
+      isOver: (auth, now) => isDeliveryOver(auth, now, policy),
+      answered(auth, now) {
+        const attempt = keyed === undefined ? keyring.matching(auth.id, identity, latelySent(auth, now))?.attempt : keyed.answered(auth);
+        // Nothing was sent, so a repeat is a new try.
+        return attempt === undefined || isRejected(auth, attempt) ? undefined : attempt;
+      },
+      first: { purpose, lifetime, starts: keyed === undefined ? [] : [keyed.entry(1)] },
+      amended: (auth, now) => ({
+        ...prolonged(auth, now, lifetime, policy),
+        purpose,
+        locale: locale ?? auth.locale,
+        correlationId: correlation_id ?? auth.correlationId,
+        ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
+      }),
+      delivery: { given: { code, text, identity, answerBy }, known, grows: weighing !== "confirmed" },
+    },
+  );
+  const { why, ...outcome } = await outcomeOf(context, placed, phone.number, policy);
+  const answer = { ...outcome, delivery_uuid: placed.auth.id, phone_number: phone.number };
+  return why === undefined ? answer : { ...answer, message: sentence(why, locale) };
+}
+
+/** The slot of a number's deliveries. No scope has an empty name. */
+function deliverySlots(context: Context, account: Account, number: string): readonly [string, ...string[]] {
+  return slotsOf(context, account, `\0deliver\0${number}`);
+}
+
+const latelySent = ({ sends }: Authentication, now: number) => sends.filter(({ at }) => now < at + repeatedWithin);
+
+/** Checks the caller's text (docs/contract.md#deliver-text). A registered text takes its place. */
+function requireText({ settings: { message } }: Context, { code, text }: DeliverRequest, country: string | undefined): void {
+  if (text === undefined || (code !== undefined && registeredText(message, { country }) !== undefined)) return;
+  const fault = textFault(text, code ?? "", message.maxSegments);
+  if (fault !== undefined) throw new VerifierError("bad_request", `text ${fault.replace("{code}", "code")}.`);
+}
+
+interface Outcome extends Pick<DeliverAnswer, "status" | "retry_after"> {
+  readonly why?: NotSent;
+}
+
+async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, number: string, policy: Account["policy"]): Promise<Outcome> {
+  const notSent: Outcome = { status: "no_route", why: "failed" };
+  const blocked = (status: "rate_limited" | "spam_detected", seconds: number | undefined): Outcome => ({
+    status,
+    why: "later",
+    ...(seconds !== undefined && { retry_after: seconds }),
+  });
+  const { auth } = placed;
+  switch (placed.as) {
+    case "begun": {
+      const { status, carrier_refused, retry_after } = toAuthenticationAnswer(auth, number, policy, clock.now());
+      if (status !== "pending") return blocked(status, retry_after);
+      if (carrier_refused === true) return notSent;
+      return { status: placed.result === "accepted" ? "sent" : "pending" };
+    }
+    case "resent": {
+      const { attempt, result, fate, isSpam = false } = placed;
+      if (attempt !== undefined) return { status: result === "accepted" ? "sent" : "pending" };
+      return fate.carrier_refused === true ? notSent : blocked(isSpam ? "spam_detected" : "rate_limited", fate.retry_after);
+    }
+    case "repeated": {
+      // "A repeat waits for the message that this process is handing over" (docs/contract.md#deliver-repeats).
+      await underWay.get(`${auth.id}/${placed.attempt}`);
+      const after = records.recall(auth.customer, auth.id)?.auth ?? auth;
+      return isRejected(after, placed.attempt) ? notSent : { status: "repeated" };
+    }
+  }
+}
+
+/**
+ * Counts that the user entered the delivered code (docs/contract.md#confirm), in one commit with what it gives back to
+ * the spam rules.
+ */
+export async function confirm(context: Context, account: Account, request: ConfirmRequest): Promise<ConfirmAnswer> {
+  const { clock, records, settings } = context;
+  const { customer } = account;
+  const number = request.phone_number === undefined ? undefined : readNumber(context, request.phone_number).number;
+  const id = request.delivery_uuid ?? "";
+  const ids = number !== undefined ? deliverySlots(context, account, number) : isSlot(id) ? [] : [id];
+  const deadline = context.newDeadline();
+  let found: Confirmed = { status: "not_found" };
+  for (const id of ids) {
+    const attempt = (earns: boolean) =>
+      transact(records, deadline, customer, id, (held): Decided<Confirmed> => {
+        if (held === undefined || isErased(held.auth)) return { result: { status: "not_found" } };
+        const { status, next, proved } = decideConfirm(held.auth, request.at ?? clock.now(), settings.clockSkew, clock.now());
+        const auth = number === undefined ? held.auth : { ...held.auth, number };
+        const result: Confirmed = { status, auth, proved };
+        return next === undefined ? { result } : { result, next, claims: earned(context, account, auth, earns), looksAgain: true };
+      });
+    const first = await attempt(true);
+    // A number earns for its cells once a day.
+    found = (first.refused === undefined ? first : await attempt(false)).result;
+    if (found.status !== "not_found") break;
+  }
+  const { status, auth } = found;
+  if (status === "confirmed" && auth !== undefined) report(context, account, auth, found.proved);
+  return { status, ...(status !== "not_found" && auth !== undefined && { delivery_uuid: auth.id }) };
+}
+
+interface Confirmed extends Pick<Confirming, "status"> {
+  readonly auth?: Authentication;
+  readonly proved?: Confirming["proved"] | undefined;
+}
+
+/** What a confirmation gives back: as a right code does. */
+function earned({ clock, keyring, settings }: Context, { customer, policy }: Account, auth: Authentication, earns: boolean) {
+  if (!hasNumber(auth) || isTestNumber(settings, auth.number)) return [];
+  const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
+  const credits = creditClaims(auth, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
+  return [...credits, ...growthClaims(customer, policy, moment)];
+}
+
+function report(context: Context, account: Account, auth: Authentication, proved: Confirming["proved"]): void {
+  const { countries, monitor, past, settings, statistics } = context;
+  const { country, customer, number, origin } = auth;
+  monitor.confirmed(auth, proved?.attempt);
+  if (isTestNumber(settings, number)) return;
+  past.confirmed(customer);
+  statistics.verified(customer, country, proved?.route);
+  if (proved !== undefined) sendFeedback(context, auth, proved.attempt, "validated");
+  if (country !== undefined && origin?.s !== 1 && origin?.g !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
+}
