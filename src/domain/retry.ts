@@ -85,9 +85,10 @@ export interface Left {
  * is used up, for `explain`.
  */
 export function leftOf(auth: Authentication, now: number, policy: Policy): Left {
+  const isDelivery = auth.purpose !== undefined;
   return {
     checks: checksLeft(auth, now, policy),
-    retries: retryResult(auth, retryStatus(auth, now, policy), policy).remaining,
+    retries: isDelivery ? 0 : retryResult(auth, retryStatus(auth, now, policy), policy).remaining,
     seconds: isExpired(auth, now) ? 0 : Math.ceil((auth.expiresAt - now) / 1000),
   };
 }

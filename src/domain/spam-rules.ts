@@ -231,9 +231,11 @@ export function spamCharges(
     const isWaived = exempt.rules.has(rule) || (exempt.all && !isCrowd) || higher === Number.POSITIVE_INFINITY;
     const mode = isWaived ? "off" : cell.mode;
     const threshold = Math.ceil(isWaived || higher === undefined ? seed : higher);
-    const limit = mode === "enforce" ? (isCount ? threshold : balanceLimit(threshold)) : undefined;
-    const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
     const messages = isKnown && !isCrowd ? 0 : 1;
+    // A message without weight is blocked like any other.
+    const most = threshold - 1 + messages;
+    const limit = mode === "enforce" ? (isCount ? most : balanceLimit(most)) : undefined;
+    const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
     const claim = sumClaim(sum, isCount ? messages : messagesWeight(messages), period, moment, { limit, floor });
     return { rule, mode, claim, threshold, counts: isCount ? "plain" : "balance", perVerified, provenAt, seed, grows };
   });

@@ -14,8 +14,10 @@ import { type Parts, partsOf } from "./countries.js";
  * own counts to the store's tallies every few seconds, and caches what it reads for some minutes.
  */
 export interface Past {
-  /** Counts a message that was sent. `cells`: the names of `pastOf`; none if its user is vouched for. */
+  /** Counts a message that is sent. `cells`: the names of `pastOf`; none if its user is vouched for. */
   sent(customer: string, cells: readonly string[]): void;
+  /** Counts a message that was requested, sent or not. */
+  requested(customer: string): void;
   confirmed(customer: string): void;
   /** Messages of a usual day in a cell: the mean of the last seven days, today not included. Rejects with `unavailable`. */
   usualDay(deadline: StoreDeadline, cell: string): Promise<number>;
@@ -40,20 +42,20 @@ const most = 20_000;
 /** Counters in one call. */
 const atATime = 500;
 
-/** "50 messages within 24 hours without a confirmation" (docs/contract.md#no-conversion). */
+/** "50 messages are requested within 24 hours, and none is confirmed" (docs/contract.md#no-conversion). */
 const silentAfter = 50;
 
 const daily: Parts = { long: day, parts: growth.days + 1, keptFor: (growth.days + 1) * day };
 const hourly: Parts = { long: hour, parts: 25, keptFor: 26 * hour };
 
 const wholeOf = (customer: string) => `${customer}:x:all:`;
-const sentOf = (customer: string) => `${customer}:x:sent:`;
+const requestedOf = (customer: string) => `${customer}:x:req:`;
 const confirmedOf = (customer: string) => `${customer}:x:ok:`;
 
 /** A customer's deliveries: days of the last week with messages, and the counts of the last 24 hours. */
 interface Lately {
   readonly days: number;
-  readonly sent: number;
+  readonly requested: number;
   readonly confirmed: number;
 }
 
@@ -91,10 +93,14 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     if (known !== undefined) return known;
     const now = clock.now();
     const days = partsOf(wholeOf(customer), daily, now).slice(1);
-    const [sent, confirmed] = [partsOf(sentOf(customer), hourly, now), partsOf(confirmedOf(customer), hourly, now)];
-    const counts = await read(deadline, [...days, ...sent, ...confirmed]);
+    const hours = [requestedOf(customer), confirmedOf(customer)].flatMap((name) => partsOf(name, hourly, now));
+    const counts = await read(deadline, [...days, ...hours]);
     const sum = (from: number) => counts.slice(from, from + hourly.parts).reduce((all, one) => all + one, 0);
-    const found = { days: counts.slice(0, days.length).filter((one) => one > 0).length, sent: sum(days.length), confirmed: sum(days.length + hourly.parts) };
+    const found = {
+      days: counts.slice(0, days.length).filter((one) => one > 0).length,
+      requested: sum(days.length),
+      confirmed: sum(days.length + hourly.parts),
+    };
     lately.set(customer, found);
     return found;
   };
@@ -102,9 +108,10 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
   return {
     sent(customer, cells) {
       count(wholeOf(customer), daily);
-      count(sentOf(customer), hourly);
       for (const cell of cells) count(`${cell}:`, daily);
     },
+
+    requested: (customer) => count(requestedOf(customer), hourly),
 
     confirmed(customer) {
       count(confirmedOf(customer), hourly);
@@ -122,11 +129,12 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     },
 
     async weighing(deadline, { customer }, conversion) {
-      const { days, sent, confirmed } = await latelyOf(deadline, customer);
+      const { days, requested, confirmed } = await latelyOf(deadline, customer);
       const hasPast = days >= growth.enoughDays;
       if (conversion === "unknown") return hasPast ? "growing" : "observing";
-      const isSilent = confirmed === 0 && sent + pending(sentOf(customer), hourly) >= silentAfter;
-      if (isSilent) alarms.raise(customer, { alarm: "no_conversion" }, sent, silentAfter);
+      const all = requested + pending(requestedOf(customer), hourly);
+      const isSilent = confirmed === 0 && all >= silentAfter;
+      if (isSilent) alarms.raise(customer, { alarm: "no_conversion" }, all, silentAfter);
       return isSilent && hasPast ? "growing" : "confirmed";
     },
 

@@ -81,6 +81,8 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
       amended: (auth, now) => ({
         ...prolonged(auth, now, lifetime, policy),
         purpose,
+        deviceType: device_type ?? auth.deviceType,
+        appRealm: app_realm ?? auth.appRealm,
         locale: locale ?? auth.locale,
         correlationId: correlation_id ?? auth.correlationId,
         ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
@@ -88,6 +90,7 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
       delivery: { given: { code, text, identity, answerBy }, known, grows: weighing !== "confirmed" },
     },
   );
+  if (placed.as !== "repeated") past.requested(account.customer);
   const { why, ...outcome } = await outcomeOf(context, placed, phone.number, policy);
   const answer = { ...outcome, delivery_uuid: placed.auth.id, phone_number: phone.number };
   return why === undefined ? answer : { ...answer, message: sentence(why, locale) };

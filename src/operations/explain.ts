@@ -7,6 +7,7 @@ import type { Decision } from "../domain/decision.js";
 import { type Left, leftOf } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "../errors.js";
+import { correlated } from "./answers.js";
 import type { Context } from "./context.js";
 
 /** A message, and what a carrier made of it. With failover, one message may be listed once per carrier. */
@@ -28,13 +29,17 @@ export interface ExplainedSend {
 export interface Explanation {
   /** The explained authentication. */
   readonly authentication_uuid: string;
+  /** What the code of a delivery is for. Absent if the codes are ours. */
+  readonly purpose?: string;
+  /** The caller's own reference. */
+  readonly correlation_id?: string;
   /** As returned by create. */
   readonly status: AuthenticationStatus;
   /** ISO 8601. */
   readonly created_at: string;
   /** ISO 8601. */
   readonly expires_at: string;
-  /** Whether its code was entered correctly. */
+  /** Whether its code was entered correctly; of a delivery, whether it was confirmed. */
   readonly validated: boolean;
   /** Wrong codes so far. */
   readonly wrong_codes: number;
@@ -60,6 +65,8 @@ export async function explain(parts: Context, account: Account, request: RetryRe
 export function explanationOf(parts: Pick<Context, "clock">, account: Account, auth: Authentication): Explanation {
   return {
     authentication_uuid: auth.id,
+    ...(auth.purpose !== undefined && { purpose: auth.purpose }),
+    ...correlated(auth),
     status: auth.status,
     created_at: timestamp(auth.createdAt),
     expires_at: timestamp(auth.expiresAt),

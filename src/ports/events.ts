@@ -132,8 +132,8 @@ export type Alarm =
    */
   | { readonly alarm: "wrong_codes"; readonly wrong: number; readonly right: number }
   /**
-   * Deliveries were sent within 24 hours, `value` of them, and none was confirmed, although `conversion` is `reported`
-   * or `late`.
+   * Within 24 hours, `value` deliveries were requested and none was confirmed, although `conversion` is `reported` or
+   * `late`.
    */
   | { readonly alarm: "no_conversion" }
   /** A rule in shadow mode would have blocked more than 1 % of the last hour's messages. `value`: that share. */
