@@ -13,7 +13,8 @@ export type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 export type { AuthenticationResponse, AuthenticationStatus, DeviceType } from "./contract/authentication.js";
 export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js";
 export type { CheckResponse, CheckStatus } from "./contract/check.js";
-export type { ConfirmAnswer, Conversion, DeliverAnswer, DestinationReason } from "./contract/delivery.js";
+export type { Conversion } from "./contract/conversion.js";
+export type { ConfirmAnswer, DeliverAnswer, DestinationReason } from "./contract/delivery.js";
 export type {
   AuthenticationAnswer,
   CheckAnswer,

@@ -1,17 +1,8 @@
 import * as z from "zod";
 import { CreateAuthenticationRequest, printableForm } from "./authentication.js";
-import { PhoneNumber, Uuid } from "./fields.js";
-import { locale } from "./verification.js";
+import { conversions } from "./conversion.js";
+import { locale, PhoneNumber, Uuid } from "./fields.js";
 
-/** How soon `confirm` reports that users got in. */
-export const conversions = ["reported", "late", "unknown"] as const;
-
-/**
- * Whether `confirm` reports that users got in: `reported` within minutes, `late` within 24 hours, or `unknown`: never.
- */
-export type Conversion = (typeof conversions)[number];
-
-/** "a code of 4 to 16 letters and digits" (docs/contract.md#deliver). */
 const code = z.string("must be a string").regex(/^[0-9A-Za-z-]{4,16}$/, "must be 4 to 16 letters, digits or hyphens");
 const text = z.string("must be a string").min(1, "must be 1 to 1600 characters").max(1600, "must be 1 to 1600 characters");
 const purpose = z.string("must be a string").regex(/^[\w.:-]{1,64}$/, "must be 1 to 64 letters, digits, _, -, . or :");

@@ -1,7 +1,7 @@
 import type { AuthenticationResponse, DeviceType } from "./authentication.js";
 import type { CallbackForm } from "./callback.js";
 import type { CheckStatus } from "./check.js";
-import type { Conversion } from "./delivery.js";
+import type { Conversion } from "./conversion.js";
 import type { RetryResponse } from "./retry.js";
 
 /** Names the customer of a call. */

@@ -3,10 +3,7 @@ import { CreateAuthenticationRequest, printableForm } from "./authentication.js"
 import { callbackForms } from "./callback.js";
 import { CheckRequest } from "./check.js";
 import type * as direct from "./direct.js";
-import { PhoneNumber, Uuid } from "./fields.js";
-
-/** BCP 47, as far as its form goes. */
-export const locale = z.string("must be a string").regex(/^[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8}){0,8}$/, "must be a language tag such as en or pt-BR");
+import { locale, PhoneNumber, Uuid } from "./fields.js";
 
 const length = "must be a whole number from 4 to 10";
 

@@ -1,4 +1,3 @@
-import type { Authentication } from "./authentication.js";
 import { balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
 import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
@@ -150,7 +149,14 @@ function mostSends(caps: readonly Cap[], length: number): number {
  * its whole retention. `capped`: its sends are counted.
  */
 export function listedClaims(
-  { customer, id, number, createdAt, callbackUrl, purpose }: Omit<SendSubject, "attempt"> & Pick<Authentication, "callbackUrl" | "purpose">,
+  {
+    customer,
+    id,
+    number,
+    createdAt,
+    callbackUrl,
+    purpose,
+  }: Omit<SendSubject, "attempt"> & { readonly callbackUrl?: string | undefined; readonly purpose?: string | undefined },
   policy: Policy,
   { now, skew }: Moment,
   pseudonym: Pseudonym,

@@ -1,6 +1,7 @@
 import type { Authentication, SendDecision } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { Network } from "../ports/sms-sender.js";
+import type { GivenMessage } from "./given-message.js";
 import type { MessageCommit } from "./message-commit.js";
 
 /** Facts about a message that are not in its record. */
@@ -20,18 +21,6 @@ export interface Outside {
   readonly decided: readonly Decision[];
   /** The caller vouches that the user had confirmed the number before (docs/contract.md#known). */
   readonly known?: boolean | undefined;
-}
-
-/** A message that another server made (docs/contract.md#deliver). */
-export interface GivenMessage {
-  /** Absent for a notice. */
-  readonly code?: string | undefined;
-  /** The whole text. Default: the option `message`. */
-  readonly text?: string | undefined;
-  /** Distinguishes it from other messages to the number. Stored only as a digest. */
-  readonly identity: string;
-  /** When the caller must have a response, in milliseconds since the epoch. */
-  readonly answerBy: number;
 }
 
 /** A message that a request asks to send. */

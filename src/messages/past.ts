@@ -1,4 +1,4 @@
-import type { Conversion } from "../contract/delivery.js";
+import type { Conversion } from "../contract/conversion.js";
 import { agedCache } from "../core/aged-cache.js";
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";

@@ -8,7 +8,7 @@ import { type Cost, parsePrice, spendCharges, unpricedRefusal } from "../domain/
 import { base36 } from "../domain/time.js";
 import { defaultText } from "../options/schema.js";
 import type { Network, Plan, RegisteredIds, SmsMessage } from "../ports/sms-sender.js";
-import type { GivenMessage } from "./message-request.js";
+import type { GivenMessage } from "./given-message.js";
 import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
 

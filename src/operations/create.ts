@@ -9,8 +9,8 @@ import { decideCreate, type NewAuthentication, newAuthentication, refusedAuthent
 import { isEnforced } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import type { SendResult } from "../domain/send.js";
+import type { GivenMessage } from "../messages/given-message.js";
 import { handOverBy } from "../messages/hand-over.js";
-import type { GivenMessage } from "../messages/message-request.js";
 import { reserve } from "../messages/reserve.js";
 import { toAuthenticationAnswer } from "./answers.js";
 import type { Context } from "./context.js";
@@ -73,7 +73,7 @@ export async function begin(
   const { clock, keyring } = context;
   const { customer, policy } = account;
   const asked = await askAboutCreate(context, account, deadline, request, phone, id, delivery?.grows);
-  const outside = { ...asked, known: delivery?.known };
+  const outside = delivery === undefined ? asked : { ...asked, known: delivery.known };
   const fresh = newAuthentication(
     {
       customer,

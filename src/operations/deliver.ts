@@ -1,5 +1,6 @@
 import { readDestination, readNumber } from "../access/destination.js";
-import type { ConfirmAnswer, ConfirmRequest, Conversion, DeliverAnswer, DeliverRequest } from "../contract/delivery.js";
+import type { Conversion } from "../contract/conversion.js";
+import type { ConfirmAnswer, ConfirmRequest, DeliverAnswer, DeliverRequest } from "../contract/delivery.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, countedAt, hasNumber, isErased } from "../domain/authentication.js";

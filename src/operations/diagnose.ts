@@ -70,6 +70,13 @@ function fraudChecks({ context: { settings } }: Examined): Check[] {
     [open && !unbounded, "warning", "countries", everywhere, countries],
     [open && unbounded, "fault", "countries", `${everywhere}, and nothing limits what they cost: SMS fraud lives on open countries`, countries],
     [unbounded, "warning", "policy.limits.spend", "the spend ceiling is off", ceiling],
+    [
+      settings.conversion === "unknown",
+      "warning",
+      "conversion",
+      "no one confirms deliveries: the spam rules only see growth, and a slow attack passes",
+      'call verifier.confirm when the other server accepts a code, or let it call a hook\'s /confirmed, and set conversion to "reported" or "late"',
+    ],
   ];
 }
 

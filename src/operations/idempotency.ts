@@ -92,7 +92,7 @@ export interface KeyedDelivery {
   entry(attempt: number): StoredStart;
 }
 
-/** "a repeat under its `idempotency_key` sends nothing" (docs/contract.md#deliver-repeats). `identity`: code and purpose. */
+/** "Under one `idempotency_key`, a repeat sends nothing" (docs/contract.md#deliver-repeats). `identity`: code and purpose. */
 export function keyedDelivery(
   { keyring }: Context,
   { phone_number, idempotency_key: name, text }: DeliverRequest,

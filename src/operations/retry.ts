@@ -57,7 +57,7 @@ export async function resend(context: Context, account: Account, id: string, aga
   const { auth } = remembered ?? (await records.find(deadline, customer, id)) ?? {};
   const mayBeSent = auth !== undefined && retryStatus(auth, clock.now(), policy) === "approved";
   const asked = mayBeSent ? await askAboutRetry(context, account, deadline, auth) : nothingAsked;
-  const outside = { ...asked, known: again?.delivery?.known };
+  const outside = again?.delivery === undefined ? asked : { ...asked, known: again.delivery.known };
 
   const reserved = await reserve(context, account, deadline, {
     id,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { conversions } from "../contract/delivery.js";
+import { conversions } from "../contract/conversion.js";
 import { isHttp } from "../domain/callback-url.js";
 import { countryFault } from "../domain/countries.js";
 import { type ListIndex, type ListQuestion, readList } from "../domain/lists.js";

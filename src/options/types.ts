@@ -1,4 +1,4 @@
-import type { Conversion } from "../contract/delivery.js";
+import type { Conversion } from "../contract/conversion.js";
 import type { CountryCode } from "../domain/countries.js";
 import type { ListSource } from "../domain/lists.js";
 import type { MessageText, Recipient, RegisteredText } from "../domain/message.js";

@@ -56,7 +56,10 @@ describe("deliver", () => {
     const store = new Proxy(own, {
       get: (_target, name: keyof Store) =>
         name === "commit"
-          ? (change: Parameters<Store["commit"]>[0]) => (written.push(JSON.stringify(change)), own.commit(change))
+          ? (change: Parameters<Store["commit"]>[0]) => {
+              written.push(JSON.stringify(change));
+              return own.commit(change);
+            }
           : (own[name] as () => void)?.bind?.(own),
     });
     const set = deliveries({ store });
