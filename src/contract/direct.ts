@@ -75,7 +75,7 @@ export interface DeliverRequest extends ForCustomer {
   readonly code?: string | undefined;
   /**
    * The whole text, up to 1,600 characters; it must contain `code`, if there is one. Default: the text of the option
-   * `message`. In a country with a registered text, that text is sent instead.
+   * `message`, which is also sent if this one costs more than `maxSegments`, or the country has a registered text.
    */
   readonly text?: string | undefined;
   /** What the code is for, for example `sign_in`, `sign_up`, `mfa`, `reset`, `change`. Default `sign_in`. */

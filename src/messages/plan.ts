@@ -121,8 +121,13 @@ function registeredAs({ settings }: Messages, auth: Authentication): RegisteredI
 /** The text. If a template function fails, the default text is used, so that no verification fails. */
 function writeText({ settings, logger }: Messages, auth: Authentication, code: string, given: string | undefined): string {
   const template = settings.message;
-  // Operators drop other texts where one is registered; a notice has no other.
-  if (given !== undefined && (code === "" || registeredText(template, auth) === undefined)) return given;
+  if (given !== undefined && code === "") return given;
+  // Operators drop other texts where one is registered.
+  if (given !== undefined && registeredText(template, auth) === undefined) {
+    const fault = textFault(given, code, template.maxSegments);
+    if (fault === undefined) return given;
+    logger.error({ authentication_uuid: auth.id }, `the text of a delivery ${fault}; our own text was sent`);
+  }
   const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer, locale: auth.locale };
   if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
   try {

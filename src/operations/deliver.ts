@@ -6,7 +6,7 @@ import type { Account } from "../domain/account.js";
 import { type Authentication, countedAt, hasNumber, isErased } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import { type Confirming, decideConfirm, deliveryPolicy, isDeliveryOver, prolonged, repeatedWithin } from "../domain/deliver.js";
-import { registeredText, textFault } from "../domain/message.js";
+import { textFault } from "../domain/message.js";
 import { growthClaims } from "../domain/quota.js";
 import { type NotSent, sentence } from "../domain/sentences.js";
 import { isSlot } from "../domain/slot.js";
@@ -56,7 +56,7 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
   const { code, text, purpose, known, expires_in, within = settings.sendTimeout } = request;
   const answerBy = clock.now() + within;
   const phone = readDestination(context, request.phone_number);
-  requireText(context, request, phone.country);
+  requireText(context, request);
   const deadline = context.newDeadline(within);
   const weighing = await past.weighing(deadline, account, conversion);
   const policy = deliveryPolicy(account.policy, weighing);
@@ -104,10 +104,10 @@ function deliverySlots(context: Context, account: Account, number: string): read
 
 const latelySent = ({ sends }: Authentication, now: number) => sends.filter(({ at }) => now < at + repeatedWithin);
 
-/** Checks the caller's text (docs/contract.md#deliver-text). A registered text takes its place. */
-function requireText({ settings: { message } }: Context, { code, text }: DeliverRequest, country: string | undefined): void {
-  if (text === undefined || (code !== undefined && registeredText(message, { country }) !== undefined)) return;
-  const fault = textFault(text, code ?? "", message.maxSegments);
+/** Checks the caller's text (docs/contract.md#deliver-text). One with a code that is too long is replaced by ours. */
+function requireText({ settings }: Context, { code, text }: DeliverRequest): void {
+  if (text === undefined) return;
+  const fault = textFault(text, code ?? "", code === undefined ? settings.message.maxSegments : Number.POSITIVE_INFINITY);
   if (fault !== undefined) throw new VerifierError("bad_request", `text ${fault.replace("{code}", "code")}.`);
 }
 

@@ -144,7 +144,7 @@ describe("deliver", () => {
     ["a code of three characters", { code: "123" }],
     ["a code with a space", { code: "12 34" }],
     ["a text without the code", { code: "482913", text: "Your code is 482914" }],
-    ["a text of two segments", { code: "482913", text: `${"x".repeat(200)} 482913` }],
+    ["a notice of two segments", { code: undefined, text: "x".repeat(200) }],
     ["an unknown conversion", { conversion: "never" as never }],
     ["a purpose with a space", { purpose: "sign in" }],
     ["a lifetime of a day", { expires_in: 86_400 }],
@@ -163,12 +163,14 @@ describe("deliver", () => {
     await set.deliver({ code: "482913", device_type: "WEB" });
     await set.deliver({ phone_number: numberOf(5), code: "482914", locale: "de" });
     await set.deliver({ phone_number: numberOf(6), code: "482915", text: "Theirs: 482915" });
+    await set.deliver({ phone_number: numberOf(8), code: "482917", text: `${"x".repeat(200)} 482917` });
     await set.deliver({ phone_number: "+919876543210", code: "482916", text: "Theirs: 482916" });
     await set.deliver({ phone_number: numberOf(7), code: undefined, text: "Your password was changed" });
     expect(set.box.messages.map(({ text }) => text)).toEqual([
       "Votre code 482913\n\n@example.com #482913",
       "Votre code 482914",
       "Theirs: 482915",
+      "Votre code 482917",
       "Registered 482916",
       "Your password was changed",
     ]);
