@@ -1,4 +1,4 @@
-import { type Authentication, isVoid, nothingSent, type Send, withoutCodes } from "./authentication.js";
+import { type Authentication, isVoid, nothingSent, type Send } from "./authentication.js";
 import { milliseconds, type Policy } from "./policy.js";
 import { retryStatus } from "./retry.js";
 import { day, second } from "./time.js";
@@ -71,5 +71,5 @@ export function decideConfirm(auth: Authentication, at: number, skew: number, no
   if (auth.validated) return { status: "already_confirmed" };
   const proved = auth.sends.findLast((send) => send.at <= at + 2 * skew);
   if (proved === undefined || now >= auth.lastSendAt + confirmedWithin) return { status: "not_found" };
-  return { status: "confirmed", next: withoutCodes({ ...auth, validated: true }), proved };
+  return { status: "confirmed", next: { ...auth, validated: true }, proved };
 }

@@ -78,6 +78,8 @@ function withoutSend(auth: Authentication, attempt: number): Authentication {
     uncounted: Math.min(auth.uncounted, auth.sent - 1),
     retries: attempt === 1 ? auth.retries : Math.max(0, auth.retries - 1),
     sends: auth.sends.filter((send) => send.attempt !== attempt),
+    // "A repeat of a message that every carrier rejected is a new try" (docs/contract.md#deliver-repeats).
+    starts: auth.purpose === undefined ? auth.starts : auth.starts.filter((start) => start.attempt !== attempt),
   };
 }
 

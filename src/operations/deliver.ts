@@ -73,11 +73,7 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
       phone,
       deadline,
       isOver: (auth, now) => isDeliveryOver(auth, now, policy),
-      answered(auth, now) {
-        const attempt = keyed === undefined ? keyring.matching(auth.id, identity, latelySent(auth, now))?.attempt : keyed.answered(auth);
-        // Nothing was sent, so a repeat is a new try.
-        return attempt === undefined || isRejected(auth, attempt) ? undefined : attempt;
-      },
+      answered: (auth, now) => (keyed === undefined ? keyring.matching(auth.id, identity, latelySent(auth, now))?.attempt : keyed.answered(auth)),
       first: { purpose, lifetime, starts: keyed === undefined ? [] : [keyed.entry(1)] },
       amended: (auth, now) => ({
         ...prolonged(auth, now, lifetime, policy),
