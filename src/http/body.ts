@@ -59,19 +59,35 @@ const urlEncodedForm: Form<URLSearchParams> = {
   write: (value) => toParameters(value).toString(),
 };
 
-/** Returns the JSON value of a request body. Throws `bad_request` and `payload_too_large`. */
-export function readJson(clock: Clock, request: HttpRequest): Promise<unknown> {
-  return readForm(clock, request, jsonForm);
+/** Returns the JSON value of a request body. `limit`: bytes. Throws `bad_request` and `payload_too_large`. */
+export function readJson(clock: Clock, request: HttpRequest, limit = bodyLimit): Promise<unknown> {
+  return readForm(clock, request, jsonForm, limit);
 }
 
-/** Returns the fields of an URL-encoded body. A raw `+` reads as a space. Throws `bad_request` and `payload_too_large`. */
-export function readUrlEncoded(clock: Clock, request: HttpRequest): Promise<URLSearchParams> {
-  return readForm(clock, request, urlEncodedForm);
+/**
+ * Returns the fields of an URL-encoded body. A raw `+` reads as a space. `limit`: bytes. Throws `bad_request` and
+ * `payload_too_large`.
+ */
+export function readUrlEncoded(clock: Clock, request: HttpRequest, limit = bodyLimit): Promise<URLSearchParams> {
+  return readForm(clock, request, urlEncodedForm, limit);
 }
 
-async function readForm<T>(clock: Clock, request: HttpRequest, form: Form<T>): Promise<T> {
+async function readForm<T>(clock: Clock, request: HttpRequest, form: Form<T>, limit: number): Promise<T> {
   if (!form.isTypeOf(request.header("content-type"))) throw new VerifierError("bad_request", `The content-type must be ${form.type}.`);
-  return bodyOf(clock, request, bodyLimit, (body) => toValue(body, request, form));
+  return bodyOf(clock, request, limit, (body) => toValue(body, request, form, limit));
+}
+
+/**
+ * Returns the exact bytes of a body, to verify a signature. `handler` and `signers` name in the error who needs them.
+ * Throws `bad_request` and `payload_too_large`, and an `Error` if a parser of the host left only values.
+ */
+export function exactBytes(body: HttpBody, limit: number, handler: string, signers: string): Uint8Array {
+  if (body.kind === "bytes") return body.bytes;
+  if (body.kind === "text") return new TextEncoder().encode(body.text);
+  if (body.kind === "refused") throw body.reason === "too_large" ? tooLarge(limit) : new VerifierError("bad_request", "The body was rejected.");
+  throw new Error(
+    `a body parser of the host has taken the body apart before the ${handler} handler saw it, but ${signers} sign its exact bytes: mount the ${handler} handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })`,
+  );
 }
 
 function isJson(given = ""): boolean {
@@ -89,7 +105,7 @@ function toParameters(value: unknown): URLSearchParams {
   return parameters;
 }
 
-function toValue<T>(body: HttpBody, request: HttpRequest, form: Form<T>): T {
+function toValue<T>(body: HttpBody, request: HttpRequest, form: Form<T>, limit: number): T {
   const encoding = encodingOf(request);
   const parse = (text: string): T => {
     try {
@@ -102,18 +118,19 @@ function toValue<T>(body: HttpBody, request: HttpRequest, form: Form<T>): T {
     case "bytes":
       return parse(decode(body.bytes, form, encoding));
     case "text":
-      if (Buffer.byteLength(body.text) > bodyLimit) throw tooLarge();
+      if (Buffer.byteLength(body.text) > limit) throw tooLarge(limit);
       // A host's parser keeps the byte order mark, which a decoder removes.
       return parse(body.text.replace(/^\ufeff/, ""));
     case "parsed": {
       const value = form.take(body.value);
       // Content-length gives the received size. For compressed or chunked bodies, the size is measured on the text.
-      if ((encoding !== undefined || request.header("content-length") === undefined) && Buffer.byteLength(form.write(body.value)) > bodyLimit) throw tooLarge();
+      if ((encoding !== undefined || request.header("content-length") === undefined) && Buffer.byteLength(form.write(body.value)) > limit)
+        throw tooLarge(limit);
       return value;
     }
     case "refused":
       if (body.reason === "cut_off") throw new VerifierError("bad_request", "The request body was cut off.");
-      throw body.reason === "too_large" ? tooLarge() : malformed(form, body.reason === "encoded" ? encoding : undefined);
+      throw body.reason === "too_large" ? tooLarge(limit) : malformed(form, body.reason === "encoded" ? encoding : undefined);
   }
 }
 
@@ -156,6 +173,6 @@ function malformed({ title }: Form<unknown>, encoding: string | undefined): Veri
   );
 }
 
-function tooLarge(): VerifierError {
-  return new VerifierError("payload_too_large", `The body is larger than ${bodyLimit} bytes.`);
+function tooLarge(limit: number): VerifierError {
+  return new VerifierError("payload_too_large", `The body is larger than ${limit} bytes.`);
 }

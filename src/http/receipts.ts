@@ -4,8 +4,8 @@ import { type ReceiptTarget, readReceiptUrl } from "../messages/receipt-referenc
 import { parseReceipt, settleReceipts } from "../messages/receipts.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
 import { answer, toFault } from "./answer.js";
-import { bodyOf } from "./body.js";
-import type { HttpBody, HttpRequest, HttpResponse } from "./message.js";
+import { bodyOf, exactBytes } from "./body.js";
+import type { HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
 
 /** Bytes of a carrier's request; some carriers report a hundred messages at once. */
@@ -45,7 +45,7 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
       const query = request.query ?? "";
       const target = readReceiptUrl(messages.keyring, query);
       if (target === "forged") throw notOurs();
-      const body = await bodyOf(messages.clock, request, bodyLimit, toBytes);
+      const body = await bodyOf(messages.clock, request, bodyLimit, (one) => exactBytes(one, bodyLimit, "receipts", "carriers"));
       const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, messages.clock.now());
       return await settle(messages, source.provider, reading, target);
     } catch (error) {
@@ -69,16 +69,4 @@ async function settle(messages: Messages, provider: string, reading: ReceiptRead
 
 function notOurs(): VerifierError {
   return new VerifierError("forbidden", "Nothing shows that it comes from the carrier: it has no reference of this service, and no secret.");
-}
-
-function toBytes(body: HttpBody): Uint8Array {
-  if (body.kind === "bytes") return body.bytes;
-  if (body.kind === "text") return new TextEncoder().encode(body.text);
-  if (body.kind === "refused")
-    throw body.reason === "too_large"
-      ? new VerifierError("payload_too_large", `The body is larger than ${bodyLimit} bytes.`)
-      : new VerifierError("bad_request", "The body was rejected.");
-  throw new Error(
-    "a body parser of the host has taken the body apart before the receipts handler saw it, but carriers sign its exact bytes: mount the receipts handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })",
-  );
 }

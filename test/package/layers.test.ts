@@ -55,6 +55,8 @@ describe("the rule itself", () => {
     ["src/wires/prelude-v2/index.ts", `import { twilioVerify } from "../twilio-verify/index.js";`, "same floor"],
     ["src/wires/prelude-v2/index.ts", `import { createVerifier } from "../../create-verifier.js";`, "by its types only"],
     ["src/wires/kit/wire.ts", `import { sha256 } from "../../core/hash.js";`, "by its types only"],
+    ["src/hooks/hooks.ts", `import { sha256 } from "../core/hash.js";`, "by its types only"],
+    ["src/hooks/kit/hook.ts", `import { hooks } from "../hooks.js";`, "that is above"],
     ["src/stray.ts", ``, "stands on no floor"],
     ["src/operations/create.ts", `import { stray } from "../stray.js";`, "stands on no floor"],
     ["src/operations/create.ts", `import { expect } from "../../test/support/redis.js";`, "stands on no floor"],

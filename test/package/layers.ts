@@ -61,6 +61,8 @@ const floors: readonly (readonly [path: string, floor: number])[] = [
   ["src/wires/kit/", 16],
   ["src/wires/prelude-v2/", 17],
   ["src/wires/twilio-verify/", 17],
+  ["src/hooks/kit/", 16],
+  ["src/hooks/", 17],
   ["adapters/", 18],
   ["clients/", 18],
   ["src/testing/index.ts", 21],
@@ -72,7 +74,7 @@ const floors: readonly (readonly [path: string, floor: number])[] = [
 /** Adapters and clients: neighbours that know types of the library alone. */
 const outside = 18;
 
-/** What a wire uses through the `Verifier` it is given. */
+/** What a wire or a hook uses through the `Verifier` it is given. */
 const engine = /^src\/(core|observability|routing|callbacks|access|messages|operations)\/|^src\/[a-z-]+(?<!errors)\.ts$/;
 
 /** What adapters may import at run time too, pure data: the one table of GSM 03.38, by which the verifier counts the segments of a text, and a sender that writes octets must not count by another; and that of countries. */
@@ -103,7 +105,7 @@ export function faultsOf(path: string, text: string): string[] {
       if (below[1] > floor) return fault("that is above");
       return typeOnly || pureData.includes(target) ? [] : fault("adapters import types only from src");
     }
-    if (path.startsWith("src/wires/") && !typeOnly && engine.test(target)) return fault("a wire knows the engine by its types only");
+    if (/^src\/(wires|hooks)\//.test(path) && !typeOnly && engine.test(target)) return fault("a wire knows the engine by its types only");
     if (below[0] === home && home.endsWith("/")) return [];
     return below[1] < floor ? [] : fault(below[1] === floor ? "that is on the same floor" : "that is above");
   });

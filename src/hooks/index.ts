@@ -1,0 +1,11 @@
+export { authentikHook } from "./authentik.js";
+export { type AuthgearHookOptions, authgearHook } from "./authgear.js";
+export { casdoorHook } from "./casdoor.js";
+export { genericHook } from "./generic.js";
+export { hooks } from "./hooks.js";
+export type { Hook, HookOptions, TokenHookOptions } from "./kit/hook.js";
+export { kratosHook } from "./kratos.js";
+export { type LogtoHookOptions, logtoHook } from "./logto.js";
+export { oktaHook } from "./okta.js";
+export { type SupabaseHookOptions, supabaseHook } from "./supabase.js";
+export { type ZitadelHookOptions, zitadelHook } from "./zitadel.js";
