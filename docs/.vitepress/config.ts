@@ -54,6 +54,17 @@ export default defineConfig({
       },
       { text: "Build", items: [page("Front end", "front-end"), page("Testing", "testing"), page("Frameworks", "frameworks"), page("Runtimes", "runtimes")] },
       {
+        text: "Behind an identity server",
+        items: [
+          page("All servers", "behind/"),
+          page("Supabase", "behind/supabase"),
+          page("Logto", "behind/logto"),
+          page("Ory Kratos", "behind/kratos"),
+          page("ZITADEL", "behind/zitadel"),
+          page("Better Auth", "behind/better-auth"),
+        ],
+      },
+      {
         text: "Run",
         items: [
           page("Operations", "operations"),
