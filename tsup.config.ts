@@ -48,6 +48,8 @@ export default defineConfig({
     next: "adapters/http/next.ts",
     fetch: "adapters/http/fetch.ts",
     node: "adapters/http/node.ts",
+    hooks: "src/hooks/index.ts",
+    "hooks/kit": "src/hooks/kit/index.ts",
     "prelude-v2": "src/wires/prelude-v2/index.ts",
     "twilio-verify": "src/wires/twilio-verify/index.ts",
     router: "src/routing/router.ts",

@@ -45,14 +45,8 @@ function read(body: unknown, now: number): Message {
 
 function write(outcome: Outcome): HttpResponse {
   const { status, message, delivery_uuid } = outcome;
-  if (!isSent(outcome) && status !== "no_route")
-    return json(200, {
-      error: { errorSummary: message, errorCauses: [{ errorSummary: message, reason: status === "spam_detected" ? "rate_limited" : status }] },
-    });
-  const action = {
-    status: status === "no_route" ? "FAILED" : status === "pending" ? "PENDING" : "SUCCESSFUL",
-    provider: "phoneproof",
-    transactionId: delivery_uuid,
-  };
+  if (!isSent(outcome) && status !== "no_route") return json(200, { error: { errorSummary: message } });
+  const word = status === "no_route" ? "FAILED" : status === "pending" ? "PENDING" : "SUCCESSFUL";
+  const action = { status: word, provider: "phoneproof", transactionId: delivery_uuid };
   return json(200, { commands: [{ type: "com.okta.telephony.action", value: [action] }] });
 }

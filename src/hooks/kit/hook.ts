@@ -1,5 +1,6 @@
 import type * as z from "zod";
-import { type Conversion, conversions, DeliverRequest as Fields } from "../../contract/delivery.js";
+import { type Conversion, conversions } from "../../contract/conversion.js";
+import { DeliverRequest as Fields } from "../../contract/delivery.js";
 import type { ConfirmRequest, DeliverRequest } from "../../contract/direct.js";
 import type { HttpResponse } from "../../http/message.js";
 import type { Outcome } from "./answer.js";

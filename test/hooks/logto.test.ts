@@ -1,0 +1,105 @@
+import { createHmac } from "node:crypto";
+import { expect, test } from "vitest";
+import { logtoHook } from "../../src/hooks/index.js";
+import { sentence, served } from "./stand-in.js";
+
+const authorization = "Bearer of-the-connector";
+const body = {
+  to: "33612345678",
+  type: "SignIn",
+  payload: { code: "482913", locale: "fr-FR", uiLocales: "fr-FR en" },
+  ip: "203.0.113.7",
+};
+
+test("reads what the HTTP SMS connector sends", async () => {
+  const { send, delivered } = served(logtoHook({ token: "of-the-connector" }));
+  expect(await send("logto", body, { authorization })).toMatchObject({ status: 200, body: "" });
+  expect(delivered).toEqual([{ phone_number: "+33612345678", code: "482913", purpose: "sign_in", locale: "fr-FR", expires_in: 600 }]);
+});
+
+test.each([
+  ["Register", "sign_up"],
+  ["ForgotPassword", "reset"],
+  ["BindNewIdentifier", "change"],
+  ["MfaVerification", "mfa"],
+  ["BindMfa", "mfa"],
+  ["Generic", "Generic"],
+  ["Quelque chose de neuf", "Quelque-chose-de-neuf"],
+])("takes the type %s as the purpose %s", async (type, purpose) => {
+  const { send, delivered } = served(logtoHook({ token: "of-the-connector" }));
+  await send("logto", { ...body, type }, { authorization });
+  expect(delivered).toMatchObject([{ purpose }]);
+});
+
+test("believes the address only if told to, and only if it is one", async () => {
+  for (const [ip, expected] of [
+    [body.ip, { ip: body.ip }],
+    ["unknown", {}],
+  ] as const) {
+    const { send, delivered } = served(logtoHook({ token: "of-the-connector", ip: "trust" }));
+    await send("logto", { ...body, ip }, { authorization });
+    expect("ip" in (delivered[0] ?? {}) ? { ip: delivered[0]?.ip } : {}).toEqual(expected);
+  }
+});
+
+test("sends the link of an invitation", async () => {
+  const { send, delivered } = served(logtoHook({ token: "of-the-connector" }));
+  await send("logto", { to: body.to, type: "OrganizationInvitation", payload: { link: "https://app.example/join" } }, { authorization });
+  expect(delivered).toMatchObject([{ text: "https://app.example/join", purpose: "OrganizationInvitation" }]);
+});
+
+test.each([
+  ["rate_limited", 429],
+  ["spam_detected", 429],
+  ["invalid", 422],
+  ["no_route", 502],
+  ["unavailable", 503],
+] as const)("answers %s with %s and one plain sentence", async (status, code) => {
+  const { send } = served(logtoHook({ token: "of-the-connector" }), { status, message: sentence });
+  expect(await send("logto", body, { authorization })).toMatchObject({
+    status: code,
+    headers: { "content-type": "text/plain; charset=utf-8" },
+    body: sentence,
+  });
+});
+
+test.each([{ authorization: "Bearer of-the-connecto" }, { authorization: "" }, {}])("rejects the headers %j", async (headers) => {
+  const { send, delivered } = served(logtoHook({ token: "of-the-connector" }));
+  expect((await send("logto", body, headers)).status).toBe(401);
+  expect(delivered).toEqual([]);
+});
+
+test("accepts a token as it is configured, and each of several", async () => {
+  for (const token of ["of-the-connector", authorization, ["an-old-one", "of-the-connector"]])
+    expect((await served(logtoHook({ token })).send("logto", body, { authorization })).status).toBe(200);
+  expect((await served(logtoHook({ token: "bare" })).send("logto", body, { authorization: "bare" })).status).toBe(200);
+});
+
+const event = {
+  hookId: "h1",
+  event: "PostSignIn",
+  createdAt: "2026-11-25T11:59:58.000Z",
+  userId: "u1",
+  userIp: "203.0.113.7",
+  user: { id: "u1", primaryPhone: "33612345678", lastSignInAt: 1795608000000 },
+};
+const signatureOf = (text: string, key = "key-of-webhook") => ({ "logto-signature-sha-256": createHmac("sha256", key).update(text).digest("hex") });
+
+test.each(["PostSignIn", "PostRegister", "PostResetPassword"])("confirms by the webhook %s", async (name) => {
+  const text = JSON.stringify({ ...event, event: name });
+  const { send, confirmed } = served(logtoHook({ token: "of-the-connector", signingKey: ["old-key", "key-of-webhook"] }));
+  expect(await send("logto/confirmed", text, signatureOf(text))).toMatchObject({ status: 200, body: '{"status":"confirmed"}' });
+  expect(confirmed).toEqual([{ phone_number: "+33612345678", at: Date.parse(event.createdAt) }]);
+});
+
+test("ignores other events and users without a number, and rejects another key", async () => {
+  const { send, confirmed } = served(logtoHook({ token: "of-the-connector", signingKey: "key-of-webhook" }));
+  for (const payload of [
+    { ...event, event: "User.Created" },
+    { ...event, user: { id: "u1", primaryPhone: null } },
+  ])
+    expect(await send("logto/confirmed", payload, signatureOf(JSON.stringify(payload)))).toMatchObject({ status: 200, body: '{"status":"ignored"}' });
+  expect((await send("logto/confirmed", event, signatureOf(JSON.stringify(event), "another"))).status).toBe(401);
+  expect((await send("logto/confirmed", event, { authorization })).status).toBe(401);
+  expect(confirmed).toEqual([]);
+});
