@@ -52,6 +52,7 @@ export default defineConfig({
     "hooks/kit": "src/hooks/kit/index.ts",
     "prelude-v2": "src/wires/prelude-v2/index.ts",
     "twilio-verify": "src/wires/twilio-verify/index.ts",
+    "better-auth": "src/hooks/better-auth.ts",
     router: "src/routing/router.ts",
     otel: "adapters/otel/index.ts",
     webhooks: "clients/webhooks.ts",

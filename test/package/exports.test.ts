@@ -56,6 +56,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   },
   "./prelude-v2": { exports: ["authenticationUuidOf", "preludeV2"], loads: ["zod"] },
   "./twilio-verify": { exports: ["authenticationUuidOf", "twilioVerify"], loads: ["libphonenumber-js/max", "zod"] },
+  "./better-auth": { exports: ["betterAuth"], loads: ["libphonenumber-js/max", "zod"] },
   "./client": { exports: ["FaultError", "TransportError", "createClient"], loads: [] },
   "./otp-input": { exports: ["otpWords"], loads: [] },
   "./challenge/hcaptcha": { exports: ["hcaptchaChallenge"], loads: [] },
