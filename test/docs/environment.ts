@@ -11,6 +11,7 @@ const standIns: Readonly<Record<string, string>> = {
   PHONEPROOF_API_KEY: generateApiKey().key,
   TWILIO_ACCOUNT_SID: `AC${random(16)}`,
   PUBLIC_URL: "https://stand-in.example",
+  SUPERTOKENS_URL: "http://127.0.0.1:3567",
   TWILIO_FROM: "+15005550006",
   UPSTASH_REDIS_REST_URL: "https://stand-in.upstash.example",
   WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64")}`,

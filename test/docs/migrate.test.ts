@@ -1,116 +1,10 @@
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { afterAll, describe, expect, it } from "vitest";
-import type { Inbox } from "../../adapters/sms/inbox.js";
-import type { Verifier } from "../../src/index.js";
-import type { FixedClock } from "../../src/testing/fixed-clock.js";
-import { root } from "../package/built.js";
-
-const cache = join(root, "node_modules/.cache/phoneproof-migrate");
-afterAll(() => rmSync(cache, { recursive: true, force: true }));
-
-/** In the place of the pages' own `./verifier.js`: one whose messages and clock are at hand. */
-const verifierFor = (page: string) => `
-import { createVerifier } from "phoneproof";
-import { memoryStore } from "phoneproof/memory";
-import { inboxSender } from "phoneproof/senders/inbox";
-import { fixedClock } from "phoneproof/testing";
-export const clock = fixedClock(Date.now());
-export const box = inboxSender();
-export const verifier = createVerifier({
-  store: memoryStore({ name: "migrate ${page}" }),
-  sender: box,
-  clock,
-  secret: "${"Kq7".repeat(14)}",
-  countries: ["FR"],
-  callbacks: { worker: false }, // nothing looks for due ones while the clock jumps
-  testNumbers: [{ number: "+447700900123", code: "424242" }],
-});
-`;
-
-interface Bench {
-  readonly verifier: Verifier;
-  readonly box: Inbox;
-  readonly clock: FixedClock;
-}
-
-/** The programs of a page as the files that they name, beside that verifier. */
-async function layOut(page: string): Promise<Bench & { load<T>(name: string): Promise<T> }> {
-  const folder = join(cache, page);
-  mkdirSync(join(folder, "node_modules"), { recursive: true });
-  symlinkSync(root, join(folder, "node_modules/phoneproof"), "dir");
-  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  const text = readFileSync(join(root, `docs/migrate/${page}.md`), "utf8");
-  for (const [, name = "", program = ""] of text.matchAll(/^```ts\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)) writeFileSync(join(folder, name), program);
-  writeFileSync(join(folder, "verifier.ts"), verifierFor(page));
-  writeFileSync(join(folder, "required.ts"), `export const required = () => "${"Zr4".repeat(14)}";`);
-  const load = <T>(name: string) => import(/* @vite-ignore */ pathToFileURL(join(folder, name)).href) as Promise<T>;
-  return { ...(await load<Bench>("verifier.ts")), load };
-}
+import { describe, expect, it } from "vitest";
+import { openPage } from "./open-page.js";
 
 const number = "+33612345678";
 
-describe("docs/migrate/better-auth.md: the hooks in better-auth itself", async () => {
-  const { box, clock, verifier, load } = await layOut("better-auth");
-  const { auth } = await load<{ auth: { handler(request: Request): Promise<Response> } }>("auth.ts");
-  const call = async (path: string, body: object) => {
-    const headers = { "content-type": "application/json", origin: "http://localhost:3000" };
-    const url = `http://localhost:3000/api/auth/phone-number${path}`;
-    const response = await auth.handler(new Request(url, { method: "POST", headers, body: JSON.stringify(body) }));
-    return { ...((await response.json()) as object), status: response.status };
-  };
-  const code = () => box.messages.at(-1)?.code ?? "";
-  const wrong = () => (code() === "000000" ? "000001" : "000000");
-
-  it("send-otp | the code of phoneproof goes out, not better-auth's", async () => {
-    expect(await call("/send-otp", { phoneNumber: number })).toMatchObject({ status: 200 });
-    expect(box.messages.length).toBe(1);
-  });
-
-  it("send-otp again | 429 until the cool-down is over, then a retry of the same authentication", async () => {
-    expect(await call("/send-otp", { phoneNumber: number })).toMatchObject({ status: 429, code: "not_yet" });
-    clock.advance(31_000);
-    expect(await call("/send-otp", { phoneNumber: number })).toMatchObject({ status: 200 });
-    expect(new Set(box.messages.map(({ authentication_uuid }) => authentication_uuid)).size).toBe(1);
-  });
-
-  it("verify | a wrong code is refused, the right one signs in once", async () => {
-    expect(await call("/verify", { phoneNumber: number, code: wrong() })).toMatchObject({ status: 400, code: "INVALID_OTP" });
-    expect(await call("/verify", { phoneNumber: number, code: code() })).toMatchObject({ status: 200, token: expect.any(String) });
-    expect(await call("/verify", { phoneNumber: number, code: code() })).toMatchObject({ status: 400 });
-  });
-
-  it("a code for signing in changes no password, and the other way round", async () => {
-    clock.advance(61_000);
-    expect(await call("/request-password-reset", { phoneNumber: number })).toMatchObject({ status: 200 });
-    const reset = code();
-    expect(await call("/verify", { phoneNumber: number, code: reset })).toMatchObject({ status: 400 });
-    expect(await call("/send-otp", { phoneNumber: number })).toMatchObject({ status: 200 });
-    expect(await call("/reset-password", { phoneNumber: number, otp: code(), newPassword: "a long password" })).toMatchObject({ status: 400 });
-    expect(await call("/reset-password", { phoneNumber: number, otp: reset, newPassword: "a long password" })).toMatchObject({ status: 200 });
-  });
-
-  it.each(["0612345678", "+33 6 12 34 56 78", "+330612345678", "+15005550006x"])("%s is no number: one spelling, one account", async (phoneNumber) => {
-    expect(await call("/send-otp", { phoneNumber })).toMatchObject({ status: 400 });
-  });
-
-  it("an authentication that the store forgot | is checked in vain, and another is made", async () => {
-    const forgotten = "+33612345699";
-    expect(await call("/send-otp", { phoneNumber: forgotten })).toMatchObject({ status: 200 });
-    await verifier.erase({ phone_number: forgotten });
-    expect(await call("/verify", { phoneNumber: forgotten, code: code() })).toMatchObject({ status: 400, code: "INVALID_OTP" });
-    expect(await call("/send-otp", { phoneNumber: forgotten })).toMatchObject({ status: 200 });
-    expect(await call("/verify", { phoneNumber: forgotten, code: code() })).toMatchObject({ status: 200 });
-  });
-
-  it("a country that is not sent to is told by its code", async () => {
-    expect(await call("/send-otp", { phoneNumber: "+447400123456" })).toMatchObject({ status: 400, code: "unsupported_region" });
-  });
-});
-
 describe("docs/migrate/twilio.md", async () => {
-  const { box, clock, load } = await layOut("twilio");
+  const { box, clock, load } = await openPage("migrate/twilio");
   type Pending = { to: string; authentication_uuid: string };
   const { start, finish } = await load<{
     start(to: string, ip?: string, pending?: Pending): Promise<Pending | undefined>;
@@ -157,7 +51,7 @@ describe("docs/migrate/twilio.md", async () => {
 });
 
 describe("docs/migrate/hand-written.md", async () => {
-  const { box, load } = await layOut("hand-written");
+  const { box, load } = await openPage("migrate/hand-written");
   type Session = { proven?: string };
   const { sendCode, checkCode } = await load<{
     sendCode(session: Session, phone_number: string, user: { ip: string; device_id: string }): Promise<string>;
@@ -185,7 +79,7 @@ describe("docs/migrate/hand-written.md", async () => {
 });
 
 describe("docs/migrate/prelude.md", async () => {
-  const { box, verifier, load } = await layOut("prelude");
+  const { box, verifier, load } = await openPage("migrate/prelude");
   type Check = (request: { authentication_uuid: string; check_code: string }) => Promise<{ status: string }>;
   const { checkBoth } = await load<{ checkBoth(ours: object, theirs: { check: Check }): Check }>("check.ts");
 

@@ -1,0 +1,50 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll } from "vitest";
+import type { Inbox } from "../../adapters/sms/inbox.js";
+import type { Verifier } from "../../src/index.js";
+import type { FixedClock } from "../../src/testing/fixed-clock.js";
+import { root } from "../package/built.js";
+import { readPage } from "./pages.js";
+
+/** In the place of the pages' own `./verifier.js`: one whose messages and clock are at hand. */
+const verifierFor = (page: string) => `
+import { createVerifier } from "phoneproof";
+import { memoryStore } from "phoneproof/memory";
+import { inboxSender } from "phoneproof/senders/inbox";
+import { fixedClock } from "phoneproof/testing";
+export const clock = fixedClock(Date.now());
+export const box = inboxSender();
+export const verifier = createVerifier({
+  store: memoryStore({ name: "${page}" }),
+  sender: box,
+  clock,
+  secret: "${"Kq7".repeat(14)}",
+  countries: ["FR"],
+  callbacks: { worker: false }, // nothing looks for due ones while the clock jumps
+  testNumbers: [{ number: "+447700900123", code: "424242" }],
+});
+`;
+
+export interface OpenPage {
+  readonly verifier: Verifier;
+  readonly box: Inbox;
+  readonly clock: FixedClock;
+  /** Imports one of its programs. */
+  load<T>(name: string): Promise<T>;
+}
+
+/** The programs of a page of docs/ as the files that they name, beside that verifier; removed after the tests of the block that calls this. */
+export async function openPage(page: string): Promise<OpenPage> {
+  const folder = join(root, "node_modules/.cache/phoneproof-page", page);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, "node_modules"), { recursive: true });
+  symlinkSync(root, join(folder, "node_modules/phoneproof"), "dir");
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  for (const { name, text } of readPage(`docs/${page}.md`).blocks) if (name?.endsWith(".ts")) writeFileSync(join(folder, name), text);
+  writeFileSync(join(folder, "verifier.ts"), verifierFor(page));
+  writeFileSync(join(folder, "required.ts"), `export const required = () => "${"Zr4".repeat(14)}";`);
+  const load = <T>(name: string) => import(/* @vite-ignore */ pathToFileURL(join(folder, name)).href) as Promise<T>;
+  return { ...(await load<Omit<OpenPage, "load">>("verifier.ts")), load };
+}
