@@ -91,6 +91,7 @@ export type { Logger } from "./ports/logger.js";
 export type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest } from "./ports/lookup-provider.js";
 export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
 export type {
+  Channel,
   CredentialCheck,
   Destination,
   Feedback,

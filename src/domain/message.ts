@@ -1,6 +1,7 @@
 import type { DeviceType } from "../contract/authentication.js";
 import { countryCodes, countryMeant } from "./countries.js";
 import { segmentsOf } from "./gsm.js";
+import { sameTag, spokenTags, wantedTags } from "./languages.js";
 
 /** The recipient of a message. */
 export interface Recipient {
@@ -82,28 +83,6 @@ function textsOf(text: Readonly<Record<string, string>>): ReadonlyMap<string, st
   let texts = spelledAlike.get(text);
   if (texts === undefined) spelledAlike.set(text, (texts = new Map(Object.entries(text).map(([tag, one]) => [sameTag(tag), one]))));
   return texts;
-}
-
-function wantedTags(tag: string | undefined): string[] {
-  return tag === undefined ? [] : [tag, ...tag.split(/[-_]/, 1)];
-}
-
-/** Tags of a country's most spoken language, from the platform's data: with the country, with the script, and alone. */
-function spokenTags(country: string | undefined): string[] {
-  if (country === undefined) return [];
-  const { language, script } = new Intl.Locale("und", { region: country }).maximize();
-  return [`${language}-${country}`, `${language}-${script}`, language];
-}
-
-/**
- * Normalizes a language tag: BCP 47 ignores case, some write `fr_FR`, and Norwegian is `no` in some data and `nb` in
- * others.
- */
-function sameTag(tag: string): string {
-  return tag
-    .toLowerCase()
-    .replaceAll("_", "-")
-    .replace(/^no(?=-|$)/, "nb");
 }
 
 /**

@@ -102,6 +102,7 @@ export function toMessage(messages: Messages, { next: auth, code, text, maxPrice
     idempotency_key: `${auth.id}/${base36(auth.createdAt)}/${auth.attempts}`,
     text: writeText(messages, auth, code, text),
     code,
+    locale: auth.locale,
     planned_route: auth.sends.at(-1)?.route,
     max_price: maxPrice,
     expires_at: auth.expiresAt,

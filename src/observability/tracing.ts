@@ -38,6 +38,7 @@ export function tracedSender(sender: SmsSender, telemetry: Telemetry): SmsSender
         async () => sender.send(message, context),
         resultOf,
       ),
+    ...(sender.channel !== undefined && { channel: sender.channel }),
     ...(sender.plan !== undefined && { plan: sender.plan.bind(sender) }),
     ...(sender.feedback !== undefined && { feedback: sender.feedback.bind(sender) }),
     ...(sender.receiptProviders !== undefined && { receiptProviders: sender.receiptProviders }),

@@ -6,6 +6,9 @@ export interface Network {
   readonly mnc?: string;
 }
 
+/** The channel that a sender uses. */
+export type Channel = "sms" | "whatsapp" | "telegram" | "voice";
+
 /** What is known of a message before its text is written. */
 export interface Destination {
   /** Destination in canonical E.164 form, for example `+14155552671`. */
@@ -22,17 +25,19 @@ export interface Destination {
   readonly routes_tried?: readonly string[] | undefined;
 }
 
-/** One text message for a carrier. */
+/** One message for a carrier. */
 export interface SmsMessage extends Destination {
   /**
    * Unique to this send, and unchanged when the sender tries again; for carriers that accept one. At most 64
    * characters.
    */
   readonly idempotency_key: string;
-  /** The whole text, ready to send. */
+  /** The whole text, ready to send as an SMS. Senders of other channels write their own from `code` and `locale`. */
   readonly text: string;
-  /** The code in `text`, for carriers that need it separately (templates); empty for a text without one. Never log it. */
+  /** The code in `text`, for templates and other channels; empty for a text without one. Never log it. */
   readonly code: string;
+  /** The language that the request asks for, as a BCP 47 tag in any case. Absent: it asks for none. */
+  readonly locale?: string | undefined;
   /** The route that `plan` returned for this message. */
   readonly planned_route?: string | undefined;
   /**
@@ -96,7 +101,14 @@ export type SendOutcome =
       readonly price?: number;
       readonly steps?: readonly RouteStep[];
     }
-  | { readonly outcome: "rejected"; readonly reason?: string; readonly route?: string; readonly steps?: readonly RouteStep[] }
+  | {
+      readonly outcome: "rejected";
+      readonly reason?: string;
+      /** The number is known not to be on the sender's channel. */
+      readonly unreachable?: true;
+      readonly route?: string;
+      readonly steps?: readonly RouteStep[];
+    }
   | { readonly outcome: "unknown"; readonly reason?: string; readonly route?: string; readonly price?: number; readonly steps?: readonly RouteStep[] };
 
 /** One route that a router tried, for `explain`. */
@@ -152,6 +164,8 @@ export interface CredentialCheck {
  * with the property `outcome: "rejected"` counts as rejected.
  */
 export interface SmsSender {
+  /** Default: `"sms"`. */
+  readonly channel?: Channel;
   send(message: SmsMessage, context: SendContext): Promise<SendOutcome>;
   /**
    * Chooses the route before the message is recorded, so that the record and the spend ceiling know it. Uses data in

@@ -77,8 +77,8 @@ const outside = 18;
 /** What a wire or a hook uses through the `Verifier` it is given. */
 const engine = /^src\/(core|observability|routing|callbacks|access|messages|operations)\/|^src\/[a-z-]+(?<!errors)\.ts$/;
 
-/** What adapters may import at run time too, pure data: the one table of GSM 03.38, by which the verifier counts the segments of a text, and a sender that writes octets must not count by another; and that of countries. */
-const pureData: readonly string[] = ["src/domain/gsm.ts", "src/domain/countries.ts"];
+/** What adapters may import at run time too, pure data: the one table of GSM 03.38, by which the verifier counts the segments of a text, and a sender that writes octets must not count by another; that of countries; and the choice of a language, which every channel makes as the text does. */
+const pureData: readonly string[] = ["src/domain/gsm.ts", "src/domain/countries.ts", "src/domain/languages.ts"];
 
 /** What a folder of adapters may import beside its own: what those share that ask others over HTTP, and what carriers share. */
 const kits: readonly (readonly [kit: string, of: string])[] = [
