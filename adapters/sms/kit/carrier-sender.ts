@@ -17,6 +17,16 @@ export interface CarrierOptions<V = unknown> extends SenderOptions<V>, Transport
 
 export const carrierOptions: OptionNames<CarrierOptions> = { ...senderOptions, ...transportOptions, conversions: true };
 
+/** Options of a sender whose carrier accepts no reports of entered codes. */
+export type SilentOptions<V = unknown> = Omit<CarrierOptions<V>, "conversions">;
+
+export const silentOptions: OptionNames<SilentOptions> = { ...senderOptions, ...transportOptions };
+
+/** Options of such a sender, if `from` has no meaning either: other options name the sender of the messages. */
+export type FixedOptions<V = unknown> = Omit<SilentOptions<V>, "from">;
+
+export const fixedOptions: OptionNames<FixedOptions> = { extra: true, receipts: true, ...transportOptions };
+
 /** One carrier's API: how to build a request and what its responses mean. */
 export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   /** The carrier's public base URL, without an operation's path. */
@@ -31,6 +41,8 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   errorCode?(answer: CarrierAnswer): unknown;
   /** Whether an error code means, at any status outside 200 to 299, that the message was definitely not sent. */
   readonly notSent?: (code: string) => boolean;
+  /** Whether an error code means that the number is not on this channel. Default: none does. */
+  readonly unreachable?: (code: string) => boolean;
   /** A documented, free request that sends nothing and needs the credentials. Default: none. */
   credentials?(told: { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
   /**
@@ -144,7 +156,9 @@ function judgeBy<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
   if (answer.status >= 200 && answer.status < 300) return api.accepted(answer);
   const code = errorToken(api.errorCode?.(answer));
   const sure = surelyNotSent(answer.status) || (code !== undefined && api.notSent?.(code) === true);
-  return { outcome: sure ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
+  const reason = withCode(`HTTP ${answer.status}`, code);
+  if (!sure) return { outcome: "unknown", reason };
+  return { outcome: "rejected", reason, ...(code !== undefined && api.unreachable?.(code) === true && { unreachable: true as const }) };
 }
 
 /** 408 and 499 may come from a proxy in front of a carrier that took the message; 409 from an earlier duplicate. */

@@ -1,4 +1,4 @@
-import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { Channel, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
 import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
 import { type Extra, type Fields, openExtra } from "./extra.js";
@@ -32,6 +32,8 @@ export interface Made<V = unknown> {
 export interface SenderFrame<V = unknown> {
   /** As in its receipt source: lower-case letters. */
   readonly provider: string;
+  /** Default: `"sms"`. */
+  readonly channel?: Channel;
   /**
    * The other option that names the sender if `from` does not; one of the two is required. `true`: the carrier chooses
    * if `from` is missing. Absent: `from` is required.
@@ -82,6 +84,7 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
   };
 
   return {
+    ...(frame.channel !== undefined && { channel: frame.channel }),
     ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider] }),
     reaches: (country) => other || senders?.has(country) !== false,
     async send(sent, context) {

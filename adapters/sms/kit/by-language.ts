@@ -1,0 +1,31 @@
+import { sameTag, spokenTags, wantedTags } from "../../../src/domain/languages.js";
+import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import { optionFault, requireText } from "../../kit/option-fault.js";
+
+/** One text for all languages, or one per language by BCP 47 tag in any case, with `default` for the rest. */
+export type ByLanguage = string | Readonly<Record<string, string>>;
+
+/**
+ * The value for the message's language, chosen as for SMS texts: the language that the request asks for, or else the
+ * one most spoken in the number's country. Keys of the map are in the form of `sameTag`.
+ */
+export function forLanguage<T>(map: ReadonlyMap<string, T>, { locale, country }: Pick<SmsMessage, "locale" | "country">): T | undefined {
+  const tag = [...wantedTags(locale), ...spokenTags(country)].map(sameTag).find((one) => map.has(one));
+  return map.get(tag ?? "default");
+}
+
+/** @throws TypeError unless it is a text, or a map of texts by language with `default`. */
+export function openByLanguage(sender: string, option: string, value: ByLanguage | undefined, mend: string): (message: SmsMessage) => string {
+  if (typeof value !== "object" || value === null) {
+    const one = requireText(sender, option, value, mend);
+    return () => one;
+  }
+  const entries = Object.entries(value).map(([tag, text]) => {
+    if (!/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(tag)) throw optionFault(sender, `${option}.${tag}`, "is not a language tag such as fr or pt-BR", mend);
+    return [sameTag(tag), requireText(sender, `${option}.${tag}`, text, mend)] as const;
+  });
+  const map = new Map(entries);
+  const rest = map.get("default");
+  if (rest === undefined) throw optionFault(sender, `${option}.default`, "is missing", mend);
+  return (message) => forLanguage(map, message) ?? rest;
+}
