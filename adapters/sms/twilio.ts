@@ -1,22 +1,26 @@
-import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-fault.js";
+import type { CarrierAnswer } from "../kit/request.js";
 import { basicAuth } from "../kit/spelling.js";
-import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
-import { badSignature, bodyForm, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
-import { sameText, sha256Hex } from "./kit/signature.js";
+import { openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { readTwilioRequest } from "./kit/twilio-request.js";
 import type { Variables } from "./kit/variables.js";
 
-export interface TwilioSenderOptions extends CarrierOptions<string> {
+export interface TwilioAccount {
   /** `AC…`. */
   readonly accountSid: string;
   /** The account's auth token, or the secret of `apiKeySid`. */
   readonly authToken: string;
   /** `SK…`: an API key to use instead of the account's auth token; `authToken` is then its secret. */
   readonly apiKeySid?: string;
+}
+
+export interface TwilioSenderOptions extends CarrierOptions<string>, TwilioAccount {
   /** `MG…`: a messaging service that chooses the sender if `from` does not. One of the two is required. */
   readonly messagingServiceSid?: string;
 }
@@ -46,14 +50,11 @@ const longestValidity = 36_000;
 export function twilioSender(options: TwilioSenderOptions): SmsSender {
   const name = "twilioSender";
   onlyOptions(name, options, { accountSid: true, authToken: true, apiKeySid: true, messagingServiceSid: true, ...carrierOptions });
-  const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
-  const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
   const { messagingServiceSid } = options;
-  const authorization = basicAuth(options.apiKeySid ?? sid, token);
-  const messagesAt = (baseUrl: string) => `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}/Messages`;
+  const { authorization, accountAt, api } = openAccount(name, options);
+  const messagesAt = (baseUrl: string) => `${accountAt(baseUrl)}/Messages`;
   return carrierSender(name, options, {
-    provider: "twilio",
-    url: "https://api.twilio.com",
+    ...api,
     fromElse: "messagingServiceSid",
     request(message, { baseUrl, from, extra, ttl }) {
       const form = new URLSearchParams({ ValidityPeriod: String(Math.min(ttl, longestValidity)), ...extra, To: message.to, Body: message.text });
@@ -63,19 +64,79 @@ export function twilioSender(options: TwilioSenderOptions): SmsSender {
       if (options.conversions === true) form.set("ProvideFeedback", "true");
       return { url: `${messagesAt(baseUrl)}.json`, headers: { authorization }, form };
     },
-    accepted({ json }) {
-      const status = pick(json, "status");
-      return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
-    },
-    errorCode: ({ json }) => pick(json, "code"),
-    // "Fetch an Account resource", twilio.com/docs/iam/api/account.
-    credentials: ({ baseUrl }) => ({ url: `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}.json`, method: "GET", headers: { authorization } }),
     conversion: (messageId, { baseUrl }) => ({
       url: `${messagesAt(baseUrl)}/${encodeURIComponent(messageId)}/Feedback.json`,
       headers: { authorization },
       form: new URLSearchParams({ Outcome: "confirmed" }),
     }),
   });
+}
+
+export interface TwilioWhatsappSenderOptions extends SilentOptions<string>, TwilioAccount {
+  /** `MG…`: a messaging service that chooses the WhatsApp sender if `from` does not. One of the two is required. */
+  readonly messagingServiceSid?: string;
+  /** `HX…`: approved content of the type `whatsapp/authentication`; or one per language, with `default` for the rest. */
+  readonly contentSid: ByLanguage;
+}
+
+/** Environment variables of the options, as read by `phoneproof dev --sender twilio-whatsapp`. */
+export const twilioWhatsappVariables: Variables = {
+  needs: { accountSid: "TWILIO_ACCOUNT_SID", authToken: "TWILIO_AUTH_TOKEN", contentSid: "TWILIO_CONTENT_SID" },
+  needsOneOf: { from: "TWILIO_WHATSAPP_FROM", messagingServiceSid: "TWILIO_MESSAGING_SERVICE_SID" },
+  may: { apiKeySid: "TWILIO_API_KEY_SID", baseUrl: "TWILIO_BASE_URL" },
+};
+
+/** Twilio's names for WhatsApp's errors 1013, 1006 and 1026, 1002 ("not a valid WhatsApp recipient"). */
+const notOnWhatsapp = new Set(["63003", "63024"]);
+
+/**
+ * Sends codes by WhatsApp through Twilio, as content of the type `whatsapp/authentication`
+ * (twilio.com/docs/content/whatsappauthentication): the same request as for an SMS, with `ContentSid` and
+ * `ContentVariables`. `from` is the number of the WhatsApp sender. WhatsApp writes the text, in the content's language.
+ * `twilioReceipts` reads its receipts.
+ *
+ * @throws TypeError for missing options and for invalid ones.
+ */
+export function twilioWhatsappSender(options: TwilioWhatsappSenderOptions): SmsSender {
+  const name = "twilioWhatsappSender";
+  onlyOptions(name, options, { accountSid: true, authToken: true, apiKeySid: true, messagingServiceSid: true, contentSid: true, ...silentOptions });
+  const { messagingServiceSid } = options;
+  const contentOf = openByLanguage(name, "contentSid", options.contentSid, 'Pass the content\'s SID (HX…), or { fr: "HX…", default: "HX…" }.');
+  const { authorization, accountAt, api } = openAccount(name, options);
+  return carrierSender(name, options, {
+    ...api,
+    channel: "whatsapp",
+    fromElse: "messagingServiceSid",
+    request(message, { baseUrl, from, extra }) {
+      const form = new URLSearchParams({ ...extra, To: `whatsapp:${message.to}`, ContentSid: contentOf(message) });
+      form.set("ContentVariables", JSON.stringify({ 1: message.code }));
+      if (from !== undefined) form.set("From", `whatsapp:${from}`);
+      if (messagingServiceSid !== undefined) form.set("MessagingServiceSid", messagingServiceSid);
+      if (message.receipt_url !== undefined) form.set("StatusCallback", message.receipt_url);
+      return { url: `${accountAt(baseUrl)}/Messages.json`, headers: { authorization }, form };
+    },
+    unreachable: (code) => notOnWhatsapp.has(code),
+  });
+}
+
+/** What both senders have in common. @throws TypeError for missing credentials. */
+function openAccount(name: string, options: TwilioAccount) {
+  const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
+  const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
+  const authorization = basicAuth(options.apiKeySid ?? sid, token);
+  const accountAt = (baseUrl: string) => `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}`;
+  const api = {
+    provider: "twilio",
+    url: "https://api.twilio.com",
+    accepted({ json }: CarrierAnswer) {
+      const status = pick(json, "status");
+      return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
+    },
+    errorCode: ({ json }: CarrierAnswer) => pick(json, "code"),
+    // "Fetch an Account resource", twilio.com/docs/iam/api/account.
+    credentials: ({ baseUrl }: { readonly baseUrl: string }) => ({ url: `${accountAt(baseUrl)}.json`, method: "GET", headers: { authorization } }),
+  };
+  return { authorization, accountAt, api };
 }
 
 const words: StatusWords = new Map([
@@ -106,50 +167,9 @@ export function twilioReceipts(options: { readonly authToken: string | readonly 
   return {
     provider: "twilio",
     async read(request) {
-      const signature = request.header("x-twilio-signature");
-      if (signature === undefined) return badSignature("there is no X-Twilio-Signature header");
-      if (!URL.canParse(request.url)) return malformed("the request has no absolute URL");
-      const form = bodyForm(request);
-      if (form === undefined) return malformed("the body is not UTF-8");
-      const bodyHash = new URL(request.url).searchParams.get("bodySHA256");
-      const signed = bodyHash === null ? joined(form) : "";
-      const authentic = tokens.some((token) =>
-        urlSpellings(request.url).some((url) =>
-          sameText(
-            createHmac("sha1", token)
-              .update(url + signed)
-              .digest("base64"),
-            signature,
-          ),
-        ),
-      );
-      if (!authentic)
-        return badSignature(
-          "X-Twilio-Signature is not that of this URL and body: is the public URL the exact one that Twilio was given, and authToken the primary one?",
-        );
-      if (bodyHash !== null && !sameText(bodyHash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
+      const form = readTwilioRequest(request, tokens);
+      if (!(form instanceof URLSearchParams)) return form;
       return readReport({ messageId: form.get("MessageSid") ?? undefined, status: form.get("MessageStatus"), error: form.get("ErrorCode") }, words);
     },
   };
-}
-
-/** Joins sorted parameters: names and values without separators; a repeated value counts once. */
-function joined(form: URLSearchParams): string {
-  return [...new Set(form.keys())]
-    .sort()
-    .map((key) =>
-      [...new Set(form.getAll(key))]
-        .sort()
-        .map((value) => key + value)
-        .join(""),
-    )
-    .join("");
-}
-
-/** The URL as received, and with the scheme's default port added or removed: Twilio signs one or the other. */
-function urlSpellings(url: string): string[] {
-  const parts = /^(https?):\/\/([^/?#:]+|\[[^\]]+\])(:\d+)?(.*)$/is.exec(url);
-  if (parts === null) return [url];
-  const [, scheme = "", host = "", , rest = ""] = parts;
-  return [url, `${scheme}://${host}:${scheme.toLowerCase() === "https" ? 443 : 80}${rest}`, `${scheme}://${host}${rest}`];
 }

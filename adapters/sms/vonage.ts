@@ -2,15 +2,19 @@ import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { isRecord, pick } from "../kit/json.js";
 import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import type { CarrierAnswer } from "../kit/request.js";
 import { basicAuth, digits } from "../kit/spelling.js";
+import type { TransportOptions } from "../kit/transport.js";
 import { applicationToken } from "../kit/vonage-token.js";
-import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
-import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
-import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
+import { bodyJson, isoTime, readReport, type StatusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
+import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
+import { whatsappTemplate } from "./kit/whatsapp-template.js";
 
-export interface VonageSenderOptions extends CarrierOptions {
+export interface VonageAccount {
   /**
    * With `apiSecret`: basic authentication. Receipts go to the account's status webhook unless a message has its own
    * URL.
@@ -25,6 +29,8 @@ export interface VonageSenderOptions extends CarrierOptions {
   /** PEM. */
   readonly privateKey?: string;
 }
+
+export interface VonageSenderOptions extends CarrierOptions, VonageAccount {}
 
 /** Environment variables of the options, as read by `phoneproof dev --sender vonage`. */
 export const vonageVariables: Variables = {
@@ -57,8 +63,7 @@ export function vonageSender(options: VonageSenderOptions): SmsSender {
   if (options.conversions === true && options.apiKey === undefined)
     throw optionFault(name, "conversions", "needs apiKey and apiSecret", "Vonage's Conversion API takes nothing else.");
   return carrierSender(name, options, {
-    provider: "vonage",
-    url: "https://api.nexmo.com",
+    ...messagesApi(options, authorization),
     request: ({ to, text, receipt_url, receipt_reference, registered }, { baseUrl, from, extra, ttl }) => ({
       url: `${baseUrl}/v1/messages`,
       headers: { authorization: authorization() },
@@ -80,19 +85,6 @@ export function vonageSender(options: VonageSenderOptions): SmsSender {
         ...(receipt_url !== undefined && { client_ref: receipt_reference, webhook_url: receipt_url, webhook_version: "v1" }),
       },
     }),
-    accepted: ({ json }) => acceptedAs(pick(json, "message_uuid")),
-    // The problem's type is a URL with the code as fragment: "https://developer.vonage.com/api-errors/messages#1120".
-    errorCode: ({ json }) => String(pick(json, "type") ?? "").split("#")[1],
-    notSent: (code) => notSent.has(code),
-    // "Get Account Balance", developer.vonage.com/en/api/account: accepts the account's key and secret only, on a
-    // separate host.
-    ...(options.apiKey !== undefined && {
-      credentials: ({ baseUrl }: { readonly baseUrl: string }) => ({
-        url: `${options.baseUrl === undefined ? "https://rest.nexmo.com" : baseUrl}/account/get-balance`,
-        method: "GET",
-        headers: { authorization: authorization() },
-      }),
-    }),
     conversion: (messageId, { baseUrl, now }) => ({
       url: `${baseUrl}/conversions/sms?${new URLSearchParams({ "message-id": messageId, delivered: "true", timestamp: vonageTime(now) })}`,
       headers: { authorization: authorization() },
@@ -105,8 +97,89 @@ function vonageTime(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace("T", " ");
 }
 
+export interface VonageWhatsappSenderOptions extends SilentOptions, VonageAccount {
+  /** Name of an approved template of the category authentication, with a button that copies the code. */
+  readonly template: string;
+  /** The template's language codes at WhatsApp: one for all messages, or `{ fr: "fr", default: "en_US" }`. */
+  readonly languages: ByLanguage;
+}
+
+/** Environment variables of the options, as read by `phoneproof dev --sender vonage-whatsapp`. */
+export const vonageWhatsappVariables: Variables = {
+  needs: {
+    apiKey: "VONAGE_API_KEY",
+    apiSecret: "VONAGE_API_SECRET",
+    from: "VONAGE_WHATSAPP_FROM",
+    template: "WHATSAPP_TEMPLATE",
+    languages: "WHATSAPP_LANGUAGE",
+  },
+  may: { baseUrl: "VONAGE_BASE_URL" },
+};
+
+/**
+ * Sends codes by WhatsApp through Vonage's Messages API, channel whatsapp ("Send a WhatsApp Authentication Template",
+ * developer.vonage.com/en/messages/code-snippets/whatsapp/send-authentication-template): a custom message with the
+ * template. `from` is the number of the WhatsApp sender. WhatsApp writes the text, in the template's language.
+ * `vonageReceipts` reads its receipts.
+ *
+ * @throws TypeError for missing options and for invalid ones.
+ */
+export function vonageWhatsappSender(options: VonageWhatsappSenderOptions): SmsSender {
+  const name = "vonageWhatsappSender";
+  onlyOptions(name, options, {
+    apiKey: true,
+    apiSecret: true,
+    applicationId: true,
+    privateKey: true,
+    template: true,
+    languages: true,
+    ...silentOptions,
+  });
+  const authorization = openAuthorization(name, options);
+  const template = requireText(name, "template", options.template, "Pass the name of an approved authentication template.");
+  const languageOf = openByLanguage(name, "languages", options.languages, 'Pass a language code such as "en_US", or { fr: "fr", default: "en_US" }.');
+  return carrierSender(name, options, {
+    ...messagesApi(options, authorization),
+    channel: "whatsapp",
+    request: (message, { baseUrl, from, extra }) => ({
+      url: `${baseUrl}/v1/messages`,
+      headers: { authorization: authorization() },
+      json: {
+        ...extra,
+        channel: "whatsapp",
+        message_type: "custom",
+        to: digits(message.to),
+        from: digits(from as string),
+        custom: { type: "template", template: whatsappTemplate(template, languageOf(message), message.code) },
+        ...(message.receipt_url !== undefined && { client_ref: message.receipt_reference, webhook_url: message.receipt_url, webhook_version: "v1" }),
+      },
+    }),
+  });
+}
+
+/** What both senders have in common. */
+function messagesApi(options: VonageAccount & TransportOptions, authorization: () => string) {
+  return {
+    provider: "vonage",
+    url: "https://api.nexmo.com",
+    accepted: ({ json }: CarrierAnswer) => acceptedAs(pick(json, "message_uuid")),
+    // The problem's type is a URL with the code as fragment: "https://developer.vonage.com/api-errors/messages#1120".
+    errorCode: ({ json }: CarrierAnswer) => String(pick(json, "type") ?? "").split("#")[1],
+    notSent: (code: string) => notSent.has(code),
+    // "Get Account Balance", developer.vonage.com/en/api/account: accepts the account's key and secret only, on a
+    // separate host.
+    ...(options.apiKey !== undefined && {
+      credentials: ({ baseUrl }: { readonly baseUrl: string }) => ({
+        url: `${options.baseUrl === undefined ? "https://rest.nexmo.com" : baseUrl}/account/get-balance`,
+        method: "GET",
+        headers: { authorization: authorization() },
+      }),
+    }),
+  };
+}
+
 /** Returns a function that makes the authorization header for each request. */
-function openAuthorization(name: string, options: VonageSenderOptions): () => string {
+function openAuthorization(name: string, options: VonageAccount): () => string {
   const { apiKey, applicationId } = options;
   if ((apiKey === undefined) === (applicationId === undefined)) {
     throw optionFault(
@@ -137,33 +210,17 @@ const words: StatusWords = new Map([
  * developer.vonage.com/en/getting-started/concepts/webhooks): a JSON Web Token, HS256 with the account's signature
  * secret, whose `payload_hash` is the body's SHA-256.
  *
- * @param options.signatureSecret A list allows rotation.
- * @param options.tolerance Maximum seconds between the token's `iat` and now. Default: 300.
  * @throws TypeError if `signatureSecret` is missing, and for an unknown option.
  */
-export function vonageReceipts(options: { readonly signatureSecret: string | readonly string[]; readonly tolerance?: number }): ReceiptSource {
+export function vonageReceipts(options: VonageWebhookOptions): ReceiptSource {
   const name = "vonageReceipts";
   onlyOptions(name, options, { signatureSecret: true, tolerance: true });
-  const secrets = openSecrets(
-    name,
-    "signatureSecret",
-    options.signatureSecret,
-    "Pass the signature secret of the Vonage dashboard (API settings); it is not the API secret.",
-  );
-  const tolerance = openTolerance(name, options.tolerance, 300);
+  const webhooks = openWebhooks(name, options);
   return {
     provider: "vonage",
     async read(request, now) {
-      const token = /^bearer\s+(\S+)$/i.exec(request.header("authorization") ?? "")?.[1];
-      if (token === undefined) return badSignature("there is no bearer token");
-      const claims = secrets.map((secret) => readJwt(token, secret)).find((found) => found !== undefined);
-      if (claims === undefined) return badSignature("the token is not signed with signatureSecret");
-      const hash = claims["payload_hash"];
-      if (typeof hash !== "string" || !sameText(hash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
-      const issuedAt = claimTime(claims["iat"]);
-      const expiresAt = claimTime(claims["exp"]);
-      if (issuedAt === undefined) return badSignature("the token does not say when it was issued");
-      if (isStale(issuedAt, now, tolerance) || (expiresAt !== undefined && now >= expiresAt)) return expired("the token is too old or from the future");
+      const refused = refuseVonage(request, now, webhooks);
+      if (refused !== undefined) return refused;
       const body = bodyJson(request);
       return readReport(
         {

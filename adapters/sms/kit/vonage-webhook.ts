@@ -1,0 +1,37 @@
+import type { ReceiptReading, ReceiptRequest } from "../../../src/ports/receipts.js";
+import { badSignature, expired, isStale, openSecrets, openTolerance } from "./report.js";
+import { claimTime, readJwt, sameText, sha256Hex } from "./signature.js";
+
+export interface VonageWebhookOptions {
+  /** The account's signature secret; a list allows rotation. */
+  readonly signatureSecret: string | readonly string[];
+  /** Maximum seconds between the token's `iat` and now. Default: 300. */
+  readonly tolerance?: number;
+}
+
+/** The same options, checked. */
+export interface VonageWebhooks {
+  readonly secrets: readonly string[];
+  readonly tolerance: number;
+}
+
+/** @throws TypeError for a missing secret and an invalid tolerance. */
+export function openWebhooks(name: string, { signatureSecret, tolerance }: VonageWebhookOptions): VonageWebhooks {
+  const mend = "Pass the signature secret of the Vonage dashboard (API settings); it is not the API secret.";
+  return { secrets: openSecrets(name, "signatureSecret", signatureSecret, mend), tolerance: openTolerance(name, tolerance, 300) };
+}
+
+/** Why a request is not an authentic webhook of Vonage; undefined if it is one. */
+export function refuseVonage(request: ReceiptRequest, now: number, { secrets, tolerance }: VonageWebhooks): ReceiptReading | undefined {
+  const token = /^bearer\s+(\S+)$/i.exec(request.header("authorization") ?? "")?.[1];
+  if (token === undefined) return badSignature("there is no bearer token");
+  const claims = secrets.map((secret) => readJwt(token, secret)).find((found) => found !== undefined);
+  if (claims === undefined) return badSignature("the token is not signed with signatureSecret");
+  const hash = claims["payload_hash"];
+  if (typeof hash !== "string" || !sameText(hash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
+  const issuedAt = claimTime(claims["iat"]);
+  const expiresAt = claimTime(claims["exp"]);
+  if (issuedAt === undefined) return badSignature("the token does not say when it was issued");
+  if (isStale(issuedAt, now, tolerance) || (expiresAt !== undefined && now >= expiresAt)) return expired("the token is too old or from the future");
+  return undefined;
+}
