@@ -6,9 +6,12 @@ import { messageBirdCarrier } from "./messagebird.js";
 import { plivoCarrier } from "./plivo.js";
 import type { CarrierScript } from "./server.js";
 import { sinchCarrier } from "./sinch.js";
+import { telegramCarrier } from "./telegram.js";
 import { telnyxCarrier } from "./telnyx.js";
 import { twilioCarrier } from "./twilio.js";
+import { twilioVoiceCarrier, vonageVoiceCarrier } from "./voice.js";
 import { vonageCarrier } from "./vonage.js";
+import { twilioWhatsappCarrier, vonageWhatsappCarrier, whatsappCarrier } from "./whatsapp.js";
 
 export const carriers: readonly CarrierScript[] = [
   twilioCarrier,
@@ -22,4 +25,10 @@ export const carriers: readonly CarrierScript[] = [
   africasTalkingCarrier,
   kannelCarrier,
   jsonCarrier,
+  telegramCarrier,
+  whatsappCarrier,
+  twilioWhatsappCarrier,
+  vonageWhatsappCarrier,
+  twilioVoiceCarrier,
+  vonageVoiceCarrier,
 ];

@@ -1,0 +1,38 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+
+/** What is needed to say a code once a key is pressed. */
+export type SealedMessage = Pick<SmsMessage, "code" | "locale" | "country" | "expires_at">;
+
+/**
+ * Encrypts a message's code for the URL that the carrier requests when a key is pressed (AES-256-GCM), so that nothing
+ * has to store it. It can only be decrypted together with the message's reference.
+ */
+export function sealCode(secret: string, { code, locale, country, expires_at, receipt_reference = "" }: SmsMessage): string {
+  const iv = randomBytes(12);
+  const cipher = createCipheriv("aes-256-gcm", keyOf(secret), iv).setAAD(Buffer.from(receipt_reference));
+  const sealed = Buffer.concat([cipher.update(JSON.stringify({ code, locale, country, expires_at })), cipher.final()]);
+  return Buffer.concat([iv, sealed, cipher.getAuthTag()]).toString("base64url");
+}
+
+/** Decrypts a code. Returns undefined if it has expired, belongs to another reference, or was sealed with another secret. */
+export function unsealCode(secrets: readonly string[], reference: string, sealed: string, now: number): SealedMessage | undefined {
+  const bytes = Buffer.from(sealed, "base64url");
+  for (const secret of secrets) {
+    try {
+      const decipher = createDecipheriv("aes-256-gcm", keyOf(secret), bytes.subarray(0, 12), { authTagLength: 16 })
+        .setAAD(Buffer.from(reference))
+        .setAuthTag(bytes.subarray(-16));
+      const text = Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString("utf8");
+      const message = JSON.parse(text) as SealedMessage;
+      return message.expires_at > now ? message : undefined;
+    } catch {
+      // Sealed with another secret, for another message, or not at all.
+    }
+  }
+  return undefined;
+}
+
+function keyOf(secret: string): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", secret, "", "phoneproof: code of a call", 32));
+}

@@ -1,0 +1,143 @@
+import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
+import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { pick } from "../kit/json.js";
+import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { basicAuth } from "../kit/spelling.js";
+import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
+import { acceptedAs } from "./kit/outcomes.js";
+import { openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { escapeXml, type Speech, speechFor, spokenCode } from "./kit/spoken.js";
+import { readTwilioRequest } from "./kit/twilio-request.js";
+import type { Variables } from "./kit/variables.js";
+import { keyTimeout, keyUrls, longestCall, openPressKey, readCallUrl, ringTime, shortestCall, type VoiceOptions, withinCountries } from "./kit/voice.js";
+
+export interface TwilioVoiceSenderOptions extends VoiceOptions<string> {
+  /** `AC…`. */
+  readonly accountSid: string;
+  /** The account's primary auth token, as in `twilioVoiceReceipts`. An API key is not enough. */
+  readonly authToken: string;
+}
+
+/** Environment variables of the options, as read by `phoneproof dev --sender twilio-voice`. */
+export const twilioVoiceVariables: Variables = {
+  needs: { accountSid: "TWILIO_ACCOUNT_SID", authToken: "TWILIO_AUTH_TOKEN", from: "TWILIO_VOICE_FROM", countries: "TWILIO_VOICE_COUNTRIES" },
+  may: { baseUrl: "TWILIO_BASE_URL" },
+};
+
+/**
+ * Calls and says the code twice, each digit apart, through Twilio's Voice API ("Calls resource",
+ * twilio.com/docs/voice/api/call-resource): `POST /2010-04-01/Accounts/{sid}/Calls.json`, a form, basic authentication,
+ * the text as TwiML. With `pressKey`, the code is not part of this request: when a key is pressed, Twilio asks
+ * `twilioVoiceReceipts` what to say, at a URL that holds the code encrypted. The receipt URL is sent as
+ * `StatusCallback`.
+ *
+ * @throws TypeError for missing options and for invalid ones.
+ */
+export function twilioVoiceSender(options: TwilioVoiceSenderOptions): SmsSender {
+  const name = "twilioVoiceSender";
+  onlyOptions(name, options, { accountSid: true, authToken: true, countries: true, pressKey: true, ...silentOptions });
+  const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
+  const token = requireText(name, "authToken", options.authToken, "Pass the primary auth token of the Twilio console.");
+  const pressKey = openPressKey(name, options);
+  const authorization = basicAuth(sid, token);
+  const accountAt = (baseUrl: string) => `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}`;
+  const sender = carrierSender(name, options, {
+    provider: "twiliovoice",
+    channel: "voice",
+    url: "https://api.twilio.com",
+    request(message, { baseUrl, from, extra, ttl }) {
+      const speech = speechFor(message);
+      const urls = pressKey ? keyUrls(message, token) : undefined;
+      const form = new URLSearchParams({
+        Timeout: String(ringTime(ttl)),
+        TimeLimit: String(longestCall),
+        // A mailbox presses no key, so there is nothing to detect.
+        ...(!pressKey && { MachineDetection: "Enable" }),
+        ...extra,
+        To: message.to,
+        From: from as string,
+        Twiml: urls === undefined ? twice(speech, spokenCode(speech, message.code)) : prompt(speech, urls.pressed),
+      });
+      const events = urls?.events ?? message.receipt_url;
+      if (events !== undefined) form.set("StatusCallback", events);
+      return { url: `${accountAt(baseUrl)}/Calls.json`, headers: { authorization }, form };
+    },
+    accepted: ({ json }) => acceptedAs(pick(json, "sid")),
+    errorCode: ({ json }) => pick(json, "code"),
+    // "Fetch an Account resource", twilio.com/docs/iam/api/account.
+    credentials: ({ baseUrl }) => ({ url: `${accountAt(baseUrl)}.json`, method: "GET", headers: { authorization } }),
+  });
+  return withinCountries(name, options.countries, sender);
+}
+
+/** TwiML that asks for a key, and requests `url` once one is pressed. Without a key, the call ends. */
+function prompt(speech: Speech, url: string): string {
+  const gather = `<Gather input="dtmf" numDigits="1" finishOnKey="" timeout="${keyTimeout}" method="POST" action="${escapeXml(url)}">`;
+  return `<Response>${gather}${say(speech, speech.press)}</Gather></Response>`;
+}
+
+/** TwiML that says a text twice. */
+function twice(speech: Speech, text: string): string {
+  return `<Response><Pause length="1"/>${say(speech, text)}<Pause length="1"/>${say(speech, text)}</Response>`;
+}
+
+function say({ twilio: language }: Speech, text: string): string {
+  return `<Say language="${language}" voice="Google.${language}-Standard-A">${escapeXml(text)}</Say>`;
+}
+
+const words: StatusWords = new Map([
+  ["queued", "submitted"],
+  ["initiated", "submitted"],
+  ["ringing", "in_transit"],
+  ["in-progress", "in_transit"],
+  ["heard", "delivered"],
+  ["unheard", "undeliverable"],
+  ["busy", "undeliverable"],
+  ["no-answer", "undeliverable"],
+  ["failed", "undeliverable"],
+  ["canceled", "undeliverable"],
+]);
+
+/**
+ * Reads the status callbacks of Twilio's calls, and tells Twilio what to say once a key is pressed. Signed like those of
+ * messages: see `twilioReceipts`.
+ * `delivered`: a key was pressed. Without `pressKey`: the call lasted 5 seconds or more, and no machine was detected.
+ *
+ * @param options.authToken The account's primary auth token, as in `twilioVoiceSender`; a list allows rotation.
+ * @throws TypeError if `authToken` is missing, and for an unknown option.
+ */
+export function twilioVoiceReceipts(options: { readonly authToken: string | readonly string[] }): ReceiptSource {
+  const name = "twilioVoiceReceipts";
+  onlyOptions(name, options, { authToken: true });
+  const tokens = openSecrets(name, "authToken", options.authToken, "Pass the primary auth token of the Twilio console; an API key's secret signs nothing.");
+  return {
+    provider: "twiliovoice",
+    async read(request, now) {
+      const form = readTwilioRequest(request, tokens);
+      if (!(form instanceof URLSearchParams)) return form;
+      const { isKey, asksForKey, message } = readCallUrl(request, tokens, now);
+      const messageId = form.get("CallSid") ?? undefined;
+      if (isKey) {
+        if (message === undefined || !form.get("Digits")) return twiml({ receipts: [] }, "<Response/>");
+        const speech = speechFor(message);
+        return twiml(readReport({ messageId, status: "heard" }, words), twice(speech, spokenCode(speech, message.code)));
+      }
+      const status = form.get("CallStatus") ?? undefined;
+      if (status !== "completed") return readReport({ messageId, status, error: isFailure(status) ? status : undefined }, words);
+      const answeredBy = form.get("AnsweredBy") ?? "";
+      if (/^(machine|fax)/.test(answeredBy)) return readReport({ messageId, status: "unheard", error: answeredBy }, words);
+      // A key that was pressed is reported before the call ends, and is not taken back by this.
+      const heard = !asksForKey && Number(form.get("CallDuration")) >= shortestCall;
+      return readReport({ messageId, status: heard ? "heard" : "unheard", error: heard ? undefined : asksForKey ? "no-key" : "hung-up" }, words);
+    },
+  };
+}
+
+function isFailure(status: string | undefined): boolean {
+  return status !== undefined && words.get(status) === "undeliverable";
+}
+
+/** Adds the TwiML that Twilio executes next. */
+function twiml(reading: ReceiptReading, body: string): ReceiptReading {
+  return "refused" in reading ? reading : { ...reading, reply: { status: 200, body, contentType: "text/xml" } };
+}
