@@ -114,7 +114,7 @@ export function whatsappReceipts(options: { readonly appSecret: string | readonl
       if (request.method === "GET") return verification(request, verifyToken);
       const signature = request.header("x-hub-signature-256");
       if (signature === undefined) return badSignature("there is no X-Hub-Signature-256 header");
-      if (!secrets.some((secret) => sameText(`sha256=${createHmac("sha256", secret).update(request.body).digest("hex")}`, signature.toLowerCase())))
+      if (!secrets.some((secret) => sameText(`sha256=${createHmac("sha256", secret).update(request.body).digest("hex")}`, signature)))
         return badSignature("X-Hub-Signature-256 is not that of this body under appSecret");
       const body = bodyJson(request);
       if (typeof pick(body, "object") !== "string") return malformed("the body is not a webhook of Meta");

@@ -5,9 +5,13 @@ import type { Variables } from "../../adapters/sms/kit/variables.js";
 import { messageBirdSender, messageBirdVariables } from "../../adapters/sms/messagebird.js";
 import { plivoSender, plivoVariables } from "../../adapters/sms/plivo.js";
 import { sinchSender, sinchVariables } from "../../adapters/sms/sinch.js";
+import { telegramSender, telegramVariables } from "../../adapters/sms/telegram.js";
 import { telnyxSender, telnyxVariables } from "../../adapters/sms/telnyx.js";
-import { twilioSender, twilioVariables } from "../../adapters/sms/twilio.js";
-import { vonageSender, vonageVariables } from "../../adapters/sms/vonage.js";
+import { twilioSender, twilioVariables, twilioWhatsappSender, twilioWhatsappVariables } from "../../adapters/sms/twilio.js";
+import { twilioVoiceSender, twilioVoiceVariables } from "../../adapters/sms/twilio-voice.js";
+import { vonageSender, vonageVariables, vonageWhatsappSender, vonageWhatsappVariables } from "../../adapters/sms/vonage.js";
+import { vonageVoiceSender, vonageVoiceVariables } from "../../adapters/sms/vonage-voice.js";
+import { whatsappSender, whatsappVariables } from "../../adapters/sms/whatsapp.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -28,6 +32,13 @@ function carrier<Options>(
   return { variables, open: (options) => make(shape({ ...options }) as Options) };
 }
 
+/** A demo takes no receipts, so its calls cannot ask for a key. */
+const asCall = ({ countries = "", ...options }: Record<string, string>) => ({
+  ...options,
+  countries: countries.split(",").map((country) => country.trim()),
+  pressKey: false,
+});
+
 const carriers: ReadonlyMap<string, Carrier> = new Map([
   ["twilio", carrier(twilioVariables, twilioSender)],
   ["vonage", carrier(vonageVariables, vonageSender)],
@@ -44,6 +55,12 @@ const carriers: ReadonlyMap<string, Carrier> = new Map([
   ["infobip", carrier(infobipVariables, infobipSender)],
   ["telnyx", carrier(telnyxVariables, telnyxSender)],
   ["africastalking", carrier(africasTalkingVariables, africasTalkingSender)],
+  ["telegram", carrier(telegramVariables, telegramSender)],
+  ["whatsapp", carrier(whatsappVariables, whatsappSender)],
+  ["twilio-whatsapp", carrier(twilioWhatsappVariables, twilioWhatsappSender)],
+  ["vonage-whatsapp", carrier(vonageWhatsappVariables, vonageWhatsappSender)],
+  ["twilio-voice", carrier(twilioVoiceVariables, twilioVoiceSender, asCall)],
+  ["vonage-voice", carrier(vonageVoiceVariables, vonageVoiceSender, asCall)],
 ]);
 
 /** The carrier that `--sender` names. */

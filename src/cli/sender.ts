@@ -46,7 +46,8 @@ export function devSender(
       const [answer] = await Promise.all([handOver(), fail === "timeout" ? aborted(stop) : pause(latency, stop)]);
       const outcome = judge(answer, fail, stop.aborted);
       if (carrier !== undefined || fail !== undefined || outcome.outcome !== "accepted") {
-        note(`SMS to ${message.to}${carrier === undefined ? "" : ` by ${carrier.name}`}: ${inWords(outcome)}`);
+        const what = (carrier?.sender.channel ?? "sms") === "sms" ? "SMS" : "Message";
+        note(`${what} to ${message.to}${carrier === undefined ? "" : ` by ${carrier.name}`}: ${inWords(outcome)}`);
       }
       if (outcome.outcome === "rejected") return outcome;
       await show(message, outcome.outcome, context);

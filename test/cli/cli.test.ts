@@ -9,6 +9,8 @@ import { carriers } from "../support/carriers/all.js";
 import { awsCredentials } from "../support/carriers/aws.js";
 import { startCarrier } from "../support/carriers/server.js";
 import { twilioCarrier } from "../support/carriers/twilio.js";
+import { vonageVoiceOptions } from "../support/carriers/voice.js";
+import { whatsappOptions } from "../support/carriers/whatsapp.js";
 import { buildCommand, type Demo, post, runCommand, spawnCommand, startDemo } from "./demo.js";
 
 let command: Awaited<ReturnType<typeof buildCommand>>;
@@ -151,6 +153,38 @@ const credentials: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   infobip: { INFOBIP_API_KEY: "infobip-key", INFOBIP_FROM: "ACME" },
   telnyx: { TELNYX_API_KEY: "KEY0123", TELNYX_FROM: "+15005550006" },
   africastalking: { AFRICASTALKING_USERNAME: "acme", AFRICASTALKING_API_KEY: "at-key", AFRICASTALKING_FROM: "ACME" },
+  telegram: { TELEGRAM_GATEWAY_TOKEN: "telegram-token" },
+  whatsapp: {
+    WHATSAPP_TOKEN: "whatsapp-token",
+    WHATSAPP_PHONE_NUMBER_ID: whatsappOptions.phoneNumberId,
+    WHATSAPP_TEMPLATE: "otp",
+    WHATSAPP_LANGUAGE: "en_US",
+  },
+  "twilio-whatsapp": {
+    TWILIO_ACCOUNT_SID: "AC00000000000000000000000000000001",
+    TWILIO_AUTH_TOKEN: "twilio-auth-token",
+    TWILIO_CONTENT_SID: `HX${"0".repeat(32)}`,
+    TWILIO_WHATSAPP_FROM: "+15005550006",
+  },
+  "vonage-whatsapp": {
+    VONAGE_API_KEY: "abcd1234",
+    VONAGE_API_SECRET: "vonage-api-secret",
+    VONAGE_WHATSAPP_FROM: "14157386102",
+    WHATSAPP_TEMPLATE: "otp",
+    WHATSAPP_LANGUAGE: "en_US",
+  },
+  "twilio-voice": {
+    TWILIO_ACCOUNT_SID: "AC00000000000000000000000000000001",
+    TWILIO_AUTH_TOKEN: "twilio-auth-token",
+    TWILIO_VOICE_FROM: "+15005550006",
+    TWILIO_VOICE_COUNTRIES: "FR, US",
+  },
+  "vonage-voice": {
+    VONAGE_APPLICATION_ID: "app-1",
+    VONAGE_PRIVATE_KEY: vonageVoiceOptions.privateKey,
+    VONAGE_VOICE_FROM: "14155550100",
+    VONAGE_VOICE_COUNTRIES: "US",
+  },
 };
 
 describe("phoneproof dev --sender", () => {
@@ -166,16 +200,16 @@ describe("phoneproof dev --sender", () => {
           expect(created).toMatchObject({ http: 200, status: "pending" });
           const { text, code, authentication_uuid } = await demo.sms();
           expect(carrier.taken).toHaveLength(1);
-          expect(carrier.taken[0]).toMatchObject({ text });
+          expect(carrier.taken[0]).toMatchObject({ text: (script.sender(carrier.url).channel ?? "sms") === "sms" ? text : code });
           expect(carrier.taken[0]?.to).toMatch(/^\+?14155552671$/);
           // No carrier takes a receipt URL that only this machine can reach.
           expect(carrier.taken[0]?.receiptUrl).toBeUndefined();
-          expect(demo.stderr()).toMatch(new RegExp(`^SMS to \\+14155552671 by ${name}: accepted \\(\\S+\\)$`, "m"));
+          expect(demo.stderr()).toMatch(new RegExp(`^(SMS|Message) to \\+14155552671 by ${name}: accepted \\(\\S+\\)$`, "m"));
           expect(demo.stderr()).toContain(`Messages are really sent, by ${name}`);
           expect(await post(demo, "check", { authentication_uuid, check_code: code })).toMatchObject({ status: "valid" });
           expect(await (await fetch(`${demo.url}/dev/session`)).json()).toMatchObject({ carrier: name });
         },
-        { ...credentials[name], [`${name.toUpperCase()}_BASE_URL`]: carrier.url },
+        { ...credentials[name], [`${name.toUpperCase().replace(/-.*/, "")}_BASE_URL`]: carrier.url },
       );
     } finally {
       await carrier.close();

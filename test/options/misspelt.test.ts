@@ -20,10 +20,15 @@ import { messageBirdReceipts, messageBirdSender } from "../../adapters/sms/messa
 import { plivoReceipts, plivoSender } from "../../adapters/sms/plivo.js";
 import { sinchReceipts, sinchSender } from "../../adapters/sms/sinch.js";
 import { smppSender } from "../../adapters/sms/smpp/index.js";
+import { telegramReceipts, telegramSender } from "../../adapters/sms/telegram.js";
 import { telnyxReceipts, telnyxSender } from "../../adapters/sms/telnyx.js";
-import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
-import { vonageReceipts, vonageSender } from "../../adapters/sms/vonage.js";
+import { twilioReceipts, twilioSender, twilioWhatsappSender } from "../../adapters/sms/twilio.js";
+import { twilioVoiceReceipts, twilioVoiceSender } from "../../adapters/sms/twilio-voice.js";
+import { vonageReceipts, vonageSender, vonageWhatsappSender } from "../../adapters/sms/vonage.js";
+import { vonageVoiceReceipts, vonageVoiceSender } from "../../adapters/sms/vonage-voice.js";
+import { whatsappReceipts, whatsappSender } from "../../adapters/sms/whatsapp.js";
 import { telnyxPublicKey, topicArn } from "../support/carriers/receipts.js";
+import { vonageVoiceOptions } from "../support/carriers/voice.js";
 import { vonageLookupOptions } from "../support/lookups/vonage.js";
 import { logger } from "../support/verifier.js";
 
@@ -54,6 +59,7 @@ const fetch = async () => ({ status: 200, body: null });
 const overHttp = { fetch, timeout: 3 };
 const transport = { ...overHttp, baseUrl: "https://carrier.example" };
 const common = { ...transport, from: "ACME", extra: {}, receipts: false, conversions: undefined };
+const { conversions: _, ...silent } = common;
 const listens = { ...common, conversions: true };
 const lookup = { ...transport, price: 0.01 };
 const siteverify = { secret: "s", hostname: "example.com", fetch: undefined, baseUrl: "https://captcha.example", timeout: 1 };
@@ -146,6 +152,27 @@ const takers: readonly Taker[] = [
     { ...listens, accountSid: `AC${"0".repeat(32)}`, authToken: "t", apiKeySid: "SK1", messagingServiceSid: "MG1" },
     "conversion",
   ),
+  taker("telegramSender", telegramSender, { ...transport, extra: {}, receipts: false, token: "t", ttl: 60, senderUsername: "acme" }, "senderUserName"),
+  taker(
+    "whatsappSender",
+    whatsappSender,
+    { ...transport, extra: {}, receipts: false, token: "t", phoneNumberId: "1", template: "otp", languages: "en_US", version: "v25.0" },
+    "language",
+  ),
+  taker(
+    "twilioWhatsappSender",
+    twilioWhatsappSender,
+    { ...silent, accountSid: "AC1", authToken: "t", apiKeySid: "SK1", messagingServiceSid: "MG1", contentSid: "HX1" },
+    "contentSID",
+  ),
+  taker(
+    "vonageWhatsappSender",
+    vonageWhatsappSender,
+    { ...silent, apiKey: "k", apiSecret: "s", applicationId: undefined, privateKey: undefined, template: "otp", languages: "en_US" },
+    "language",
+  ),
+  taker("twilioVoiceSender", twilioVoiceSender, { ...silent, accountSid: "AC1", authToken: "t", countries: ["FR"], pressKey: false }, "presskey"),
+  taker("vonageVoiceSender", vonageVoiceSender, { ...silent, ...vonageVoiceOptions, countries: ["FR"], from: "ACME", pressKey: false }, "country"),
   taker("vonageSender", vonageSender, { ...listens, apiKey: "k", apiSecret: "s", applicationId: undefined, privateKey: undefined }, "applicationID"),
 
   taker("africasTalkingReceipts", africasTalkingReceipts, { secret }, "secrets"),
@@ -169,6 +196,10 @@ const takers: readonly Taker[] = [
   taker("messageBirdReceipts", messageBirdReceipts, { signingKey: "k" }, "tolerance"),
   taker("plivoReceipts", plivoReceipts, { authToken: "t", acceptV2: false }, "acceptv2"),
   taker("sinchReceipts", sinchReceipts, { webhookSecret: "s", tolerance: 5 }, "tolerence"),
+  taker("telegramReceipts", telegramReceipts, { token: "t", tolerance: 5 }, "tolerence"),
+  taker("whatsappReceipts", whatsappReceipts, { appSecret: "s", verifyToken: "v" }, "tolerance"),
+  taker("twilioVoiceReceipts", twilioVoiceReceipts, { authToken: "t" }, "tolerance"),
+  taker("vonageVoiceReceipts", vonageVoiceReceipts, { signatureSecret: "s", tolerance: 5 }, "tolerence"),
   taker("telnyxReceipts", telnyxReceipts, { publicKey: telnyxPublicKey, tolerance: 5 }, "tolerence"),
   taker("twilioReceipts", twilioReceipts, { authToken: "t" }, "tolerance"),
   taker("vonageReceipts", vonageReceipts, { signatureSecret: "s", tolerance: 5 }, "tolerence"),

@@ -9,7 +9,9 @@ import { plivoSender } from "../../adapters/sms/plivo.js";
 import { sinchSender } from "../../adapters/sms/sinch.js";
 import { telnyxSender } from "../../adapters/sms/telnyx.js";
 import { twilioSender } from "../../adapters/sms/twilio.js";
+import { twilioVoiceSender } from "../../adapters/sms/twilio-voice.js";
 import { vonageSender } from "../../adapters/sms/vonage.js";
+import { whatsappSender } from "../../adapters/sms/whatsapp.js";
 import type { SmsSender } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 
@@ -42,6 +44,18 @@ const carriers: readonly (readonly [name: string, make: (fetch: Fetch) => SmsSen
     "authorization",
   ],
   ["vonage", (fetch) => vonageSender({ apiKey: "k", apiSecret: "s", from, fetch }), "GET https://rest.nexmo.com/account/get-balance", "authorization"],
+  [
+    "whatsapp",
+    (fetch) => whatsappSender({ token: "t", phoneNumberId: "1065", template: "otp", languages: "en_US", fetch }),
+    "GET https://graph.facebook.com/v25.0/1065?fields=id",
+    "authorization",
+  ],
+  [
+    "twiliovoice",
+    (fetch) => twilioVoiceSender({ accountSid: "AC1", authToken: "t", from, countries: ["FR"], fetch }),
+    "GET https://api.twilio.com/2010-04-01/Accounts/AC1.json",
+    "authorization",
+  ],
   ["telnyx", (fetch) => telnyxSender({ apiKey: "k", from, fetch }), "GET https://api.telnyx.com/v2/balance", "authorization"],
   ["plivo", (fetch) => plivoSender({ authId: "MA1", authToken: "t", from, fetch }), "GET https://api.plivo.com/v1/Account/MA1/", "authorization"],
   ["messagebird", (fetch) => messageBirdSender({ accessKey: "k", from, fetch }), "GET https://rest.messagebird.com/balance", "authorization"],
@@ -96,6 +110,12 @@ it("aws says at 400 that it does not know the key", async () => {
   expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch }))).toMatchObject([{ credentials: "rejected" }]);
   const denied = answering(400, '{"__type":"com.amazonaws.pinpointsmsvoicev2#AccessDeniedException"}');
   expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch: denied.fetch }))).toMatchObject([{ credentials: "unknown" }]);
+});
+
+it("whatsapp says at 400 that a token has expired", async () => {
+  const { fetch } = answering(400, '{"error":{"code":190,"error_subcode":463}}');
+  const sender = whatsappSender({ token: "t", phoneNumberId: "1065", template: "otp", languages: "en_US", fetch });
+  expect(await verify(sender)).toEqual([{ name: "whatsapp", credentials: "rejected", reason: "HTTP 400, code 190" }]);
 });
 
 it("Vonage's balance takes no application's token, and a template names no such call: they are not asked", async () => {

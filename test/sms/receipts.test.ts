@@ -7,9 +7,11 @@ import { infobipReceipts } from "../../adapters/sms/infobip.js";
 import { messageBirdReceipts } from "../../adapters/sms/messagebird.js";
 import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { sinchReceipts } from "../../adapters/sms/sinch.js";
+import { telegramReceipts } from "../../adapters/sms/telegram.js";
 import { telnyxReceipts } from "../../adapters/sms/telnyx.js";
 import { twilioReceipts } from "../../adapters/sms/twilio.js";
 import { vonageReceipts } from "../../adapters/sms/vonage.js";
+import { whatsappReceipts } from "../../adapters/sms/whatsapp.js";
 import type { Receipt, ReceiptRequest, ReceiptSource } from "../../src/ports/receipts.js";
 import { aReceipt, authentication, reference } from "../support/carriers/messages.js";
 import {
@@ -18,9 +20,12 @@ import {
   signMessageBird,
   signPlivo,
   signSinch,
+  signTelegram,
   signTelnyx,
   signTwilio,
   signVonage,
+  signWhatsapp,
+  statusWebhook,
   telnyxPublicKey,
   topicArn,
 } from "../support/carriers/receipts.js";
@@ -230,6 +235,43 @@ const signed: Readonly<Record<string, Signed>> = {
     },
     lifetime: 5 * minute,
   },
+  telegram: {
+    source: telegramReceipts({ token: "telegram-token" }),
+    sign: signTelegram,
+    signatureHeader: "x-request-signature",
+    report: (status) => ({
+      request_id: "500000123456",
+      phone_number: "+14155552671",
+      request_cost: 0.01,
+      delivery_status: { status, updated_at: Math.floor(now / 1000) - 1 },
+      payload: reference,
+    }),
+    delivered: { messageId: "500000123456", status: "delivered", at: Math.floor(now / 1000) * 1000 - 1000, reference },
+    statuses: { sent: "in_transit", delivered: "delivered", read: "delivered", expired: "undeliverable", revoked: "undeliverable" },
+    lifetime: 5 * minute,
+  },
+  whatsapp: {
+    source: whatsappReceipts({ appSecret: "meta-app-secret", verifyToken: "verify-token" }),
+    sign: signWhatsapp,
+    signatureHeader: "x-hub-signature-256",
+    report: (status) =>
+      statusWebhook({
+        id: "wamid.HBgLMTQxNTU1NTI2NzE=",
+        status,
+        timestamp: String(Math.floor(now / 1000) - 1),
+        recipient_id: "14155552671",
+        biz_opaque_callback_data: reference,
+        pricing: { billable: true, pricing_model: "PMP", category: "authentication" },
+      }),
+    delivered: {
+      messageId: "wamid.HBgLMTQxNTU1NTI2NzE=",
+      idSpace: "whatsapp",
+      status: "delivered",
+      at: Math.floor(now / 1000) * 1000 - 1000,
+      reference,
+    },
+    statuses: { sent: "in_transit", delivered: "delivered", read: "delivered", played: "delivered", failed: "undeliverable" },
+  },
 };
 
 /** The word for "delivered" in a carrier's language. */
@@ -340,6 +382,9 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
         client_reference: {},
         messageId: {},
         context: null,
+        request_id: "",
+        payload: 7,
+        object: null,
       },
     ]) {
       expect(await source.read(await carrier.sign(content, { at: now }), now)).toMatchObject({ refused: "malformed" });
@@ -387,6 +432,8 @@ describe("secrets while they are being changed", () => {
       [signed["messagebird"]!, messageBirdReceipts({ signingKey: ["new", "messagebird-signing-key"] })],
       [signed["plivo"]!, plivoReceipts({ authToken: ["new", "plivo-auth-token"] })],
       [signed["sinch"]!, sinchReceipts({ webhookSecret: ["new", "sinch-webhook-secret"] })],
+      [signed["telegram"]!, telegramReceipts({ token: ["new", "telegram-token"] })],
+      [signed["whatsapp"]!, whatsappReceipts({ appSecret: ["new", "meta-app-secret"], verifyToken: "v" })],
     ];
     for (const [carrier, source] of sources) {
       expect(await source.read(await good(carrier), now)).toHaveProperty("receipts.length", 1);
@@ -431,6 +478,12 @@ describe("what carriers say of failures", () => {
       },
       "40008",
     ],
+    ["twilio", { MessageSid: "SM1", MessageStatus: "undelivered", To: "whatsapp:+14155552671", ErrorCode: "63024" }, "63024"],
+    [
+      "whatsapp",
+      statusWebhook({ id: "wamid.1", status: "failed", timestamp: "1800000000", errors: [{ code: 131026, title: "Message undeliverable to 14155552671" }] }),
+      "131026",
+    ],
     ["aws", { eventType: "TEXT_CARRIER_BLOCKED", messageId: "m1", messageStatus: "CARRIER_BLOCKED" }, "CARRIER_BLOCKED"],
   ])("%s: %j has the error %s", async (name, content, error) => {
     const carrier = signed[name]!;
@@ -471,9 +524,53 @@ it.each([
   ["aws", { eventType: "MEDIA_DELIVERED", messageId: "m1" }],
   ["sinch", { type: "delivery_report_sms", batch_id: "m1", statuses: [], total_message_count: 1 }],
   ["telnyx", { data: { event_type: "message.received", payload: { id: "m1" } } }],
+  ["telegram", { request_id: "1", verification_status: { status: "code_valid", updated_at: 1 } }],
+  [
+    "whatsapp",
+    { object: "whatsapp_business_account", entry: [{ changes: [{ field: "messages", value: { messages: [{ from: "14155552671", type: "text" }] } }] }] },
+  ],
+  ["whatsapp", { object: "whatsapp_business_account", entry: [{ changes: [{ field: "message_template_status_update", value: { event: "APPROVED" } }] }] }],
 ])("%s: other events at the same URL are authentic and say nothing: %j", async (name, content) => {
   const { source, sign } = signed[name]!;
   expect(await source.read(await sign(content, { at: now }), now)).toEqual({ receipts: [] });
+});
+
+describe("whatsapp", () => {
+  const { source } = signed["whatsapp"]!;
+  const subscribe = (query: Record<string, string>) =>
+    source.read(aReceipt({ method: "GET", url: `https://otp.example/receipts/whatsapp?${new URLSearchParams(query)}` }), now);
+  const good = { "hub.mode": "subscribe", "hub.verify_token": "verify-token", "hub.challenge": "1158201444" };
+
+  it("returns the challenge by which Meta verifies the URL, to Meta only", async () => {
+    expect(await subscribe(good)).toEqual({ receipts: [], reply: { status: 200, body: "1158201444", contentType: "text/plain" } });
+    for (const token of ["", "verify-toke", "verify-token2", "VERIFY-TOKEN"])
+      expect(await subscribe({ ...good, "hub.verify_token": token })).toMatchObject({ refused: "signature" });
+    for (const challenge of ["", "<script>", "a b", "x".repeat(300)])
+      expect(await subscribe({ ...good, "hub.challenge": challenge })).toMatchObject({ refused: "malformed" });
+    expect(await subscribe({ ...good, "hub.mode": "unsubscribe" })).toMatchObject({ refused: "malformed" });
+    expect(await subscribe({})).toMatchObject({ refused: "malformed" });
+  });
+
+  it("reads several statuses of one webhook, with and without our reference", async () => {
+    const webhook = statusWebhook(
+      { id: "wamid.1", status: "read", timestamp: "1800000000", biz_opaque_callback_data: reference },
+      { id: "wamid.2", status: "failed", timestamp: "1800000001", errors: [{ code: 131049 }] },
+      { id: "wamid.3", status: "sent", timestamp: "1800000002", biz_opaque_callback_data: "somebody else's" },
+    );
+    expect(await source.read(await signWhatsapp(webhook, { at: now }), now)).toEqual({
+      receipts: [
+        { messageId: "wamid.1", idSpace: "whatsapp", status: "delivered", at: 1_800_000_000_000, reference },
+        { messageId: "wamid.2", idSpace: "whatsapp", status: "undeliverable", at: 1_800_000_001_000, error: "131049" },
+        { messageId: "wamid.3", idSpace: "whatsapp", status: "in_transit", at: 1_800_000_002_000 },
+      ],
+    });
+  });
+
+  it("refuses a body that was written again with the same content", async () => {
+    const request = await signWhatsapp(statusWebhook({ id: "wamid.1", status: "sent" }), { at: now });
+    const body = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(request.body).toString()), undefined, 1));
+    expect(await source.read({ ...request, body }, now)).toMatchObject({ refused: "signature" });
+  });
 });
 
 describe("carriers that sign nothing", () => {
@@ -644,6 +741,10 @@ it.each<[string, () => unknown, RegExp]>([
   ["plivo", () => plivoReceipts({} as never), /option authToken is missing/],
   ["sinch", () => sinchReceipts({ webhookSecret: "s", tolerance: Number.NaN }), /option tolerance/],
   ["telnyx", () => telnyxReceipts({ publicKey: "c2hvcnQ=" }), /option publicKey is not an Ed25519 key/],
+  ["telegram", () => telegramReceipts({} as never), /telegramReceipts: option token is missing/],
+  ["telegram", () => telegramReceipts({ token: "t", tolerance: -1 }), /option tolerance/],
+  ["whatsapp", () => whatsappReceipts({ verifyToken: "v" } as never), /whatsappReceipts: option appSecret is missing/],
+  ["whatsapp", () => whatsappReceipts({ appSecret: "s" } as never), /option verifyToken is missing\. Make one with/],
   ["africastalking", () => africasTalkingReceipts({} as never), /africasTalkingReceipts: option secret is missing\. Make one with/],
   ["africastalking", () => africasTalkingReceipts({ secret: "short" }), /option secret must be 16 or more letters/],
   ["africastalking", () => africasTalkingReceipts({ secret: "white space is no part of a URL" }), /option secret must be 16 or more letters/],

@@ -71,6 +71,35 @@ export const signSinch: Signer = (content, { at, secret = "sinch-webhook-secret"
   return aReceipt({ body, headers });
 };
 
+export const signTelegram: Signer = (content, { at, secret = "telegram-token" }) => {
+  const body = JSON.stringify(content);
+  const time = String(Math.floor(at / 1000));
+  const key = createHash("sha256").update(secret).digest();
+  const signature = createHmac("sha256", key).update(`${time}\n${body}`).digest("hex");
+  return aReceipt({ body, headers: { "X-Request-Timestamp": time, "X-Request-Signature": signature } });
+};
+
+export const signWhatsapp: Signer = (content, { secret = "meta-app-secret" }) => {
+  const body = JSON.stringify(content);
+  return aReceipt({ body, headers: { "X-Hub-Signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}` } });
+};
+
+/** Meta's webhook with these statuses. */
+export const statusWebhook = (...statuses: readonly object[]): Record<string, unknown> => ({
+  object: "whatsapp_business_account",
+  entry: [
+    {
+      id: "102290129340398",
+      changes: [
+        {
+          field: "messages",
+          value: { messaging_product: "whatsapp", metadata: { display_phone_number: "15550783881", phone_number_id: "106540352242922" }, statuses },
+        },
+      ],
+    },
+  ],
+});
+
 const telnyxKeys = generateKeyPairSync("ed25519");
 const otherTelnyxKey = generateKeyPairSync("ed25519").privateKey;
 export const telnyxPublicKey = telnyxKeys.publicKey.export({ type: "spki", format: "der" }).subarray(-32).toString("base64");
