@@ -45,6 +45,7 @@ export default defineConfig({
           page("A real carrier", "carriers"),
           page("Registration", "carriers/registration"),
           page("SMPP", "carriers/smpp"),
+          page("Telegram, WhatsApp and calls", "carriers/channels"),
           page("Write your own sender", "carriers/own-sender"),
           page("Choose a store", "stores"),
           page("Several carriers and ceilings", "routing"),
