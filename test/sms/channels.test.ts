@@ -105,6 +105,13 @@ describe("the language of a template: the one asked for, else that of the countr
     expect(twilio.asked["ContentSid"]).toBe(contents[key]);
   });
 
+  it("reaches the sender as the request has it", async () => {
+    await using test = createTestVerifier();
+    await test.verifier.verifications.start({ phone_number: "+14155552671", locale: "pt-BR" });
+    await test.verifier.createAuthentication({ phone_number: "+14155552672" });
+    expect(test.inbox.messages.map(({ locale }) => locale)).toEqual(["pt-BR", undefined]);
+  });
+
   it.each([
     [undefined, /option languages is missing/],
     ["", /option languages must be a non-empty string/],

@@ -33,9 +33,13 @@ import plivo = require("phoneproof/senders/plivo");
 import sinch = require("phoneproof/senders/sinch");
 import smpp = require("phoneproof/senders/smpp");
 import otel = require("phoneproof/otel");
+import telegram = require("phoneproof/senders/telegram");
 import telnyx = require("phoneproof/senders/telnyx");
 import twilio = require("phoneproof/senders/twilio");
+import twilioVoice = require("phoneproof/senders/twilio-voice");
 import vonage = require("phoneproof/senders/vonage");
+import vonageVoice = require("phoneproof/senders/vonage-voice");
+import whatsapp = require("phoneproof/senders/whatsapp");
 import sqlite = require("phoneproof/sqlite");
 import testing = require("phoneproof/testing");
 import webhooks = require("phoneproof/webhooks");
@@ -66,12 +70,16 @@ export const others = [
   plivo.plivoSender,
   sinch.sinchSender,
   smpp.smppSender,
+  telegram.telegramSender,
   telnyx.telnyxSender,
   hcaptcha.hcaptchaChallenge,
   recaptcha.recaptchaChallenge,
   turnstile.turnstileChallenge,
   twilio.twilioSender,
+  twilioVoice.twilioVoiceSender,
   vonage.vonageSender,
+  vonageVoice.vonageVoiceSender,
+  whatsapp.whatsappSender,
   webhooks.verifyWebhook,
   otel.openTelemetry,
   kit.carrierSender,

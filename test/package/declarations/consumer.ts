@@ -47,9 +47,13 @@ import { messageBirdSender } from "phoneproof/senders/messagebird";
 import { plivoSender } from "phoneproof/senders/plivo";
 import { sinchSender } from "phoneproof/senders/sinch";
 import { smppSender } from "phoneproof/senders/smpp";
+import { telegramSender } from "phoneproof/senders/telegram";
 import { telnyxSender } from "phoneproof/senders/telnyx";
-import { twilioSender } from "phoneproof/senders/twilio";
-import { vonageSender } from "phoneproof/senders/vonage";
+import { twilioSender, twilioWhatsappSender } from "phoneproof/senders/twilio";
+import { twilioVoiceSender } from "phoneproof/senders/twilio-voice";
+import { vonageSender, vonageWhatsappSender } from "phoneproof/senders/vonage";
+import { vonageVoiceSender } from "phoneproof/senders/vonage-voice";
+import { whatsappSender } from "phoneproof/senders/whatsapp";
 import { sqliteStore } from "phoneproof/sqlite";
 import { fixedClock, senderContract, storeContract } from "phoneproof/testing";
 import { twilioVerify } from "phoneproof/twilio-verify";
@@ -81,9 +85,15 @@ export const senders: readonly ((options: never) => SmsSender)[] = [
   plivoSender,
   sinchSender,
   smppSender,
+  telegramSender,
   telnyxSender,
   twilioSender,
+  twilioVoiceSender,
+  twilioWhatsappSender,
   vonageSender,
+  vonageVoiceSender,
+  vonageWhatsappSender,
+  whatsappSender,
 ];
 export const routed: SmsSender = router({ routes: [{ name: "one", sender }] });
 export const others = [hcaptchaChallenge, recaptchaChallenge, turnstileChallenge, senderContract, verifyWebhook, openTelemetry, carrierSender];
