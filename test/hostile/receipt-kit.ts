@@ -5,16 +5,33 @@ import { infobipReceipts } from "../../adapters/sms/infobip.js";
 import { messageBirdReceipts } from "../../adapters/sms/messagebird.js";
 import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { sinchReceipts } from "../../adapters/sms/sinch.js";
+import { telegramReceipts } from "../../adapters/sms/telegram.js";
 import { telnyxReceipts } from "../../adapters/sms/telnyx.js";
 import { twilioReceipts } from "../../adapters/sms/twilio.js";
+import { twilioVoiceReceipts } from "../../adapters/sms/twilio-voice.js";
 import { vonageReceipts } from "../../adapters/sms/vonage.js";
+import { vonageVoiceReceipts } from "../../adapters/sms/vonage-voice.js";
+import { whatsappReceipts } from "../../adapters/sms/whatsapp.js";
 import type { HttpResponse } from "../../src/http/message.js";
 import type { ReceiptSource, SmsMessage, Verifier, VerifierOptions } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { PlainStore } from "../store/plain-store.js";
 import type { aReceipt } from "../support/carriers/messages.js";
-import { signAws, signMessageBird, signPlivo, signSinch, signTelnyx, signTwilio, signVonage, telnyxPublicKey, topicArn } from "../support/carriers/receipts.js";
+import {
+  signAws,
+  signMessageBird,
+  signPlivo,
+  signSinch,
+  signTelegram,
+  signTelnyx,
+  signTwilio,
+  signVonage,
+  signWhatsapp,
+  statusWebhook,
+  telnyxPublicKey,
+  topicArn,
+} from "../support/carriers/receipts.js";
 import { snsCertificate } from "../support/carriers/sns-key.js";
 import { callbackUrl, type Service, sender, service, wide } from "./kit.js";
 
@@ -61,6 +78,9 @@ const headerNames = [
   "x-sinch-webhook-signature-algorithm",
   "telnyx-signature-ed25519",
   "telnyx-timestamp",
+  "x-request-timestamp",
+  "x-request-signature",
+  "x-hub-signature-256",
   "x-amz-sns-message-type",
 ];
 const asked = (made: Made, url: string = made.url): Asked => ({
@@ -90,6 +110,40 @@ export const tellers: Readonly<Record<string, Teller>> = {
         await signVonage({ message_uuid: id, status: status === "delivered" ? "delivered" : "rejected", channel: "sms", client_ref: reference }, { at }),
         bare(url),
       ),
+  },
+  telegram: {
+    source: () => telegramReceipts({ token: "telegram-token" }),
+    by: "field",
+    signed: true,
+    tell: async ({ url, reference, id, status, at }) =>
+      asked(
+        await signTelegram({ request_id: id, payload: reference, delivery_status: { status: status === "delivered" ? "read" : "expired" } }, { at }),
+        bare(url),
+      ),
+  },
+  whatsapp: {
+    source: () => whatsappReceipts({ appSecret: "meta-app-secret", verifyToken: "verify-token" }),
+    by: "field",
+    signed: true,
+    tell: async ({ url, reference, id, status, at }) =>
+      asked(
+        await signWhatsapp(statusWebhook({ id, status: status === "delivered" ? "read" : "failed", biz_opaque_callback_data: reference }), { at }),
+        bare(url),
+      ),
+  },
+  twiliovoice: {
+    source: () => twilioVoiceReceipts({ authToken: "twilio-auth-token" }),
+    by: "url",
+    signed: true,
+    tell: async ({ url, id, status, at }) =>
+      asked(await signTwilio({ CallSid: id, CallStatus: "completed", CallDuration: status === "delivered" ? "20" : "1" }, { at, url })),
+  },
+  vonagevoice: {
+    source: () => vonageVoiceReceipts({ signatureSecret: "vonage-signature-secret" }),
+    by: "url",
+    signed: true,
+    tell: async ({ url, id, status, at }) =>
+      asked(await signVonage({ uuid: id, status: "completed", duration: status === "delivered" ? "20" : "1" }, { at }), url),
   },
   aws: {
     source: () => awsReceipts({ topicArn, fetch: async () => new Response(snsCertificate) }),
