@@ -51,8 +51,8 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
    */
   readonly refusesCredentials?: (code: string) => boolean;
   /**
-   * The carrier's receipts neither echo our reference nor go to a message's own URL: they are found by its id. Default:
-   * `false`.
+   * The carrier's receipts do not always echo our reference or go to a message's own URL, so its id must find them.
+   * Default: `false`.
    */
   readonly receiptsById?: boolean;
   /**
