@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Verifier } from "../create-verifier.js";
+import type { Hook } from "../hooks/index.js";
 import type { Store } from "../ports/store.js";
 import type { Place } from "./settings.js";
 import { openPlace } from "./store.js";
@@ -20,16 +21,7 @@ type Build = (parts: { readonly store: Store }) => unknown;
  */
 export async function verifierOf(module: string, place: Place | undefined, warn: (line: string) => void): Promise<ExportedVerifier> {
   const path = resolve(module);
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
-  let exported: Record<string, unknown>;
-  try {
-    exported = (await settled(import(pathToFileURL(path).href), `a promise that ${path} awaits`)) as Record<string, unknown>;
-  } catch (error) {
-    if (error instanceof NeverSettled) throw error;
-    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
-      throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
-    throw new Error(`importing ${path} failed; correct the error there: ${wordsOf(error)}`);
-  }
+  const exported = await exportsOf(path);
   // A CommonJS module's exports are the default export and may contain a `default` of their own.
   const inner = exported["default"] as Record<string, unknown> | null | undefined;
   const promised = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]];
@@ -47,6 +39,27 @@ export async function verifierOf(module: string, place: Place | undefined, warn:
   if (!isVerifier(verifier))
     throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
   return verifier;
+}
+
+/** The hooks that the module exports as `hooks`, for `hooks(verifier, list)`. Throws an `Error` that names the fix. */
+export async function hooksOf(module: string): Promise<readonly Hook[]> {
+  const path = resolve(module);
+  const exported = await exportsOf(path);
+  const list: unknown = exported["hooks"] ?? (exported["default"] as Record<string, unknown> | null | undefined)?.["hooks"] ?? [];
+  if (Array.isArray(list)) return list as readonly Hook[];
+  throw new Error(`${path} exports hooks that are no list: export const hooks = [supabaseHook({ … })]`);
+}
+
+async function exportsOf(path: string): Promise<Record<string, unknown>> {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
+  try {
+    return (await settled(import(pathToFileURL(path).href), `a promise that ${path} awaits`)) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof NeverSettled) throw error;
+    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
+      throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
+    throw new Error(`importing ${path} failed; correct the error there: ${wordsOf(error)}`);
+  }
 }
 
 /** Whether the command line names a place. Environment variables may be for other commands. */

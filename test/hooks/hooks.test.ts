@@ -15,7 +15,7 @@ const body = { to: "+33612345678", type: "SignIn", payload: { code: "482913" } }
 const options = () =>
   ({
     store: memoryStore(),
-    sender: { send: async () => ({ outcome: "accepted" }) },
+    sender: { send: async () => ({ outcome: "accepted" as const }) },
     secret: generateApiKey().key,
     countries: ["FR"],
     callbacks: { worker: false },

@@ -2,8 +2,9 @@ import type { Server } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { nodeHandler } from "../../../adapters/http/node.js";
 import type { Verifier } from "../../create-verifier.js";
+import { hooks } from "../../hooks/index.js";
 import { listen, listenFault, urlOf } from "../listen.js";
-import { type ExportedVerifier, verifierOf } from "../module.js";
+import { type ExportedVerifier, hooksOf, verifierOf } from "../module.js";
 import type { DevOutput } from "../start.js";
 import { type Connections, followConnections } from "./connections.js";
 import { createHealth } from "./health.js";
@@ -81,7 +82,8 @@ async function prepare({ module, place, wires, metricsPort }: ServeSettings, tel
     (options) => verifier.ping(options),
     (ok, fault) => tell({ type: "store", ok, ...(fault !== undefined && { fault }) }),
   );
-  const made = wires.map((name) => wireOf(name, verifier));
+  const listed = await hooksOf(module);
+  const made = [...wires.map((name) => wireOf(name, verifier)), ...(listed.length > 0 ? [hooks(verifier, listed)] : [])];
   const server = limitedServer(serviceListener(verifier, made, health, tell));
   const connections = followConnections(server);
   answerRefused(server, connections, tell);

@@ -18,7 +18,10 @@ const limits = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeou
 /** A server with time limits, which does not listen yet. */
 export const limitedServer = (listener: RequestListener): Server => createServer(limits, listener);
 
-/** Serves `/v1`, `wires`, `/receipts/{provider}` and `/healthz`; for other paths the verifier returns 404. */
+/**
+ * Serves `/v1`, `wires`, `/receipts/{provider}` and `/healthz`; for other paths the verifier returns 404. `wires`: also
+ * hooks, which a verifier without customers can serve too.
+ */
 export function serviceListener(
   verifier: Verifier,
   wires: readonly HttpHandler[],
@@ -27,20 +30,18 @@ export function serviceListener(
 ): RequestListener {
   const lines = new AsyncLocalStorage<{ code?: string }>();
   const hint = hints(verifier, tell);
-  const api = nodeHandler([
-    {
-      ...verifier.http,
-      async handle(request) {
-        const answered = await verifier.http.handle(request);
-        const line = lines.getStore();
-        if (answered.status !== 200 && line !== undefined) line.code = (JSON.parse(answered.body) as { readonly code: string }).code;
-        else if (answered.body.includes('"spam_detected"')) void hint(request, answered).catch(() => undefined);
-        return answered;
-      },
+  const isHooksOnly = verifier.http.unmountable !== undefined && wires.some(({ root }) => root === "/hooks");
+  const v1: HttpHandler = {
+    ...verifier.http,
+    async handle(request) {
+      const answered = await verifier.http.handle(request);
+      const line = lines.getStore();
+      if (answered.status !== 200 && line !== undefined) line.code = (JSON.parse(answered.body) as { readonly code: string }).code;
+      else if (answered.body.includes('"spam_detected"')) void hint(request, answered).catch(() => undefined);
+      return answered;
     },
-    ...wires,
-    verifier.receipts,
-  ]);
+  };
+  const api = nodeHandler([...(isHooksOnly ? [] : [v1]), ...wires, verifier.receipts]);
   return (request, response) => {
     const path = pathOf(request.url ?? "/");
     const line = {};

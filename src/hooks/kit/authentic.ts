@@ -57,7 +57,7 @@ export function byToken(owner: string, { token, header = "authorization" }: Toke
 /** What a header may mean as a token. */
 function tokensIn(header: string | undefined): string[] {
   if (header === undefined || header === "") return [];
-  const [, scheme = "", rest = ""] = /^(bearer|basic) +(\S+) *$/i.exec(header) ?? [];
+  const [, scheme = "", rest = ""] = /^(bearer|basic) +(.+?) *$/i.exec(header) ?? [];
   if (scheme.toLowerCase() === "bearer") return [header, rest];
   if (scheme === "") return [header];
   const pair = Buffer.from(rest, "base64").toString("utf8");
