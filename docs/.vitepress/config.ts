@@ -63,6 +63,7 @@ export default defineConfig({
           page("Ory Kratos", "behind/kratos"),
           page("ZITADEL", "behind/zitadel"),
           page("Better Auth", "behind/better-auth"),
+          page("SuperTokens", "behind/supertokens"),
         ],
       },
       {

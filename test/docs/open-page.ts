@@ -38,7 +38,10 @@ export interface OpenPage {
 /** The programs of a page of docs/ as the files that they name, beside that verifier; removed after the tests of the block that calls this. */
 export async function openPage(page: string): Promise<OpenPage> {
   const folder = join(root, "node_modules/.cache/phoneproof-page", page);
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  // What a run left that was stopped, or that ran other tests of the file only.
+  remove();
+  afterAll(remove);
   mkdirSync(join(folder, "node_modules"), { recursive: true });
   symlinkSync(root, join(folder, "node_modules/phoneproof"), "dir");
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');

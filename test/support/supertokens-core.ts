@@ -11,6 +11,11 @@ interface Device {
   readonly codes: { readonly codeId: string; readonly userInputCode: string; readonly timeCreated: number }[];
 }
 
+interface User {
+  readonly id: string;
+  readonly phoneNumbers: readonly string[];
+}
+
 export interface SuperTokensCore extends Listening {
   /** The calls that it knows nothing of. */
   readonly unknown: readonly string[];
@@ -24,7 +29,7 @@ const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString("b
  */
 export async function superTokensCore(): Promise<SuperTokensCore> {
   const devices = new Map<string, Device>();
-  const users = new Map<string, object>();
+  const users = new Map<string, User>();
   const unknown: string[] = [];
   const lifetime = 900_000;
 
@@ -66,13 +71,17 @@ export async function superTokensCore(): Promise<SuperTokensCore> {
     const createdNewUser = !users.has(phoneNumber);
     const user = users.get(phoneNumber) ?? userOf(randomUUID(), phoneNumber);
     users.set(phoneNumber, user);
-    return { ...checked, createdNewUser, user, recipeUserId: (user as { id: string }).id };
+    return { ...checked, createdNewUser, user, recipeUserId: user.id };
   };
 
   const answers: Readonly<Record<string, (asked: Record<string, string>) => object>> = {
     "GET /apiversion": () => ({ versions: ["5.4"] }),
     "GET /public/recipe/multitenancy/tenant/v2": () => ({ status: "OK", tenantId: "public", thirdParty: { providers: [] }, coreConfig: {} }),
     "GET /public/users/by-accountinfo": ({ phoneNumber = "" }) => ({ status: "OK", users: users.has(phoneNumber) ? [users.get(phoneNumber)] : [] }),
+    "GET /user/id": ({ userId }) => {
+      const user = [...users.values()].find(({ id }) => id === userId);
+      return user === undefined ? { status: "UNKNOWN_USER_ID_ERROR" } : { status: "OK", user };
+    },
     "GET /public/recipe/signinup/codes": (asked) => ({ status: "OK", devices: find(asked) }),
     "POST /public/recipe/signinup/code": createCode,
     "POST /public/recipe/signinup/code/check": ({ deviceId = "", userInputCode }) => check(devices.get(deviceId), userInputCode),
@@ -95,18 +104,10 @@ export async function superTokensCore(): Promise<SuperTokensCore> {
 
 const consumed = ({ preAuthSessionId, failedCodeInputAttemptCount, phoneNumber }: Device) => ({ preAuthSessionId, failedCodeInputAttemptCount, phoneNumber });
 
-function userOf(id: string, phoneNumber: string): object {
+function userOf(id: string, phoneNumber: string): User {
   const common = { tenantIds: ["public"], timeJoined: Date.now() };
-  return {
-    id,
-    isPrimaryUser: false,
-    emails: [],
-    phoneNumbers: [phoneNumber],
-    thirdParty: [],
-    webauthn: { credentialIds: [] },
-    ...common,
-    loginMethods: [{ recipeId: "passwordless", recipeUserId: id, phoneNumber, verified: true, ...common }],
-  };
+  const loginMethods = [{ recipeId: "passwordless", recipeUserId: id, phoneNumber, verified: true, ...common }];
+  return { id, phoneNumbers: [phoneNumber], ...{ isPrimaryUser: false, emails: [], thirdParty: [], webauthn: { credentialIds: [] }, loginMethods, ...common } };
 }
 
 /** Its token is signed by nobody: the SDK trusts what it has just been given. */

@@ -2,6 +2,7 @@ import phoneproof = require("phoneproof");
 import hcaptcha = require("phoneproof/challenge/hcaptcha");
 import recaptcha = require("phoneproof/challenge/recaptcha");
 import turnstile = require("phoneproof/challenge/turnstile");
+import betterAuth = require("phoneproof/better-auth");
 import client = require("phoneproof/client");
 import express = require("phoneproof/express");
 import fastify = require("phoneproof/fastify");
@@ -55,6 +56,7 @@ node.nodeHandler(verifier);
 next.nextHandlers(verifier);
 express.expressHandlers(verifier);
 fastify.fastifyPlugin(verifier);
+betterAuth.betterAuth(verifier);
 fetch.fetchHandler([verifier, preludeV2.preludeV2(verifier), twilioVerify.twilioVerify(verifier)]);
 testing.storeContract();
 export const others = [

@@ -14,6 +14,7 @@ import {
   VerifierError,
   type VerifierOptions,
 } from "phoneproof";
+import { betterAuth } from "phoneproof/better-auth";
 import { hcaptchaChallenge } from "phoneproof/challenge/hcaptcha";
 import { recaptchaChallenge } from "phoneproof/challenge/recaptcha";
 import { turnstileChallenge } from "phoneproof/challenge/turnstile";
@@ -100,6 +101,8 @@ export const others = [hcaptchaChallenge, recaptchaChallenge, turnstileChallenge
 export const lookups: LookupProvider = lookupChain([]);
 export const providers: readonly ((options: never) => LookupProvider)[] = [httpLookup, telnyxLookup, twilioLookup, vonageLookup];
 export const verifier: Verifier = createVerifier(options);
+
+export const phoneNumber = betterAuth(verifier, { fields: (headers) => ({ ip: headers.get("x-real-ip") ?? undefined }) });
 
 /** A wire of one's own has what a verifier's own has. */
 const own: HttpHandler = { ...verifier.http, root: "/otp", handle: async () => ({ status: 200, headers: {}, body: "" }) };
