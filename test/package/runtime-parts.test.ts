@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mongoServer } from "../support/mongo.js";
+import { newStore, postgresServer } from "../support/postgres.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
 import { password, startPeer, systemId } from "../support/smpp.js";
 import { startUpstash } from "../support/upstash.js";
@@ -35,7 +36,10 @@ const stops: (() => unknown)[] = [];
 let servers: string | undefined;
 beforeAll(async () => {
   const mongo = await mongoServer("test/package/runtime-parts.test.ts");
-  if (!hasRedis || mongo === undefined) return;
+  const postgres = await postgresServer("test/package/runtime-parts.test.ts");
+  if (!hasRedis || mongo === undefined || postgres === undefined) return;
+  const { url, close } = await newStore(postgres);
+  await close();
   const redis = await startRedis();
   const upstash = await startUpstash(redis.url);
   const smpp = await startPeer();
@@ -44,11 +48,12 @@ beforeAll(async () => {
     response.writeHead(201, { "content-type": "application/json" }).end(JSON.stringify({ sid: "SM0123456789abcdef0123456789abcdef", status: "queued" }));
   }).listen(0, "127.0.0.1");
   await once(carrier, "listening");
-  stops.push(() => carrier.close(), smpp.stop, upstash.close, redis.stop, mongo.stop);
+  stops.push(() => carrier.close(), smpp.stop, upstash.close, redis.stop, mongo.stop, postgres.stop);
   servers = JSON.stringify({
     redis: redis.url,
     upstash: { url: upstash.url, token: upstash.token },
     mongo: mongo.url,
+    postgres: url,
     smpp: { port: smpp.port, systemId, password },
     carrier: `http://127.0.0.1:${(carrier.address() as AddressInfo).port}`,
   });
@@ -76,7 +81,7 @@ describe("docs/runtimes.md", () => {
   test.for(["Node", "Bun", "Deno", "Workers"] as const)("says what the parts of the package can on %s", async (runtime, { skip }) => {
     const program = runtime === "Node" ? process.execPath : await runtimeOf(runtime);
     if (program === undefined) return skip(missing(runtimes[runtime as Runtime]));
-    if (servers === undefined) return skip("it needs redis-server and MongoDB");
+    if (servers === undefined) return skip("it needs redis-server, MongoDB and PostgreSQL");
     const parts = await found(runtime, program, servers);
     const column = head.indexOf(runtime);
     const told = Object.fromEntries(rows.map((cells) => [cells[0], /^yes\b/.test(cells[column] ?? "") ? "works" : expect.not.stringMatching(/^works$/)]));
@@ -88,7 +93,7 @@ describe("on Workers", () => {
   test("a connection serves no request after the one that opened it", async ({ skip }) => {
     const folder = await runtimeOf("Workers");
     if (folder === undefined) return skip(missing(runtimes.Workers));
-    if (servers === undefined) return skip("it needs redis-server and MongoDB");
+    if (servers === undefined) return skip("it needs redis-server, MongoDB and PostgreSQL");
     const worker = await startWorker(folder, "worker-kept.js");
     try {
       const ask = async () => (await worker.fetch("/", { method: "POST", body: servers as string })).json();
@@ -102,7 +107,7 @@ describe("on Workers", () => {
   test("many requests at once are answered by one verifier on Upstash, whichever of them go away", async ({ skip }) => {
     const folder = await runtimeOf("Workers");
     if (folder === undefined) return skip(missing(runtimes.Workers));
-    if (servers === undefined) return skip("it needs redis-server and MongoDB");
+    if (servers === undefined) return skip("it needs redis-server, MongoDB and PostgreSQL");
     const { upstash } = JSON.parse(servers) as { upstash: object };
     const worker = await startWorker(folder, "worker-crowd.js");
     const customer_uuid = randomUUID();

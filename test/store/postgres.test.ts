@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
 import type { RecordWrite, Store } from "../../src/ports/store.js";
@@ -179,10 +178,16 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     await close();
   });
 
-  it("through `query`: Kysely does all of the work", async () => {
+  it("a `query` that returns something other than rows as objects is named, with the fix", async () => {
     const { pool, close } = await newStore(server);
-    const db = new Kysely<object>({ dialect: new PostgresDialect({ pool }) });
-    await works(postgresStore({ query: async (text, values) => (await db.executeQuery(CompiledQuery.raw(text, values))).rows }));
+    const other = [
+      async (text: string, values: (string | null)[]) => pool.query(text, values) as never,
+      async (text: string, values: (string | null)[]) => (await pool.query({ text, values, rowMode: "array" })).rows,
+    ];
+    for (const query of other)
+      await expect(postgresStore({ query }).commit({ record: newRecord() })).rejects.toThrow(
+        /^postgresStore: option `query` must return the rows as objects, as in /,
+      );
     await close();
   });
 

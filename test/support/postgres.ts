@@ -271,3 +271,17 @@ export async function newStore(server: PostgresServer | undefined, options: Omit
   await store.ensureSchema();
   return { url, pool, store, close: () => pool.end() };
 }
+
+/** Makes a value `fail CODE` of a store fail with that error; if it is a rollback, for two of three tries. A value `bad …` violates a constraint. */
+export async function failing(url: string): Promise<void> {
+  await sql(
+    url,
+    "create sequence tries",
+    `create function fail() returns trigger language plpgsql as $$ begin
+      if new.value !~ ' 40(001|P01)$' or nextval('tries') % 3 <> 0 then raise exception 'no %', new.value using errcode = substr(new.value, 6); end if;
+      return new;
+    end $$`,
+    "create trigger fail before insert on phoneproof.value for each row when (new.value like 'fail %') execute function fail()",
+    "alter table phoneproof.value add constraint short check (value not like 'bad %')",
+  );
+}

@@ -45,6 +45,12 @@ export function recognise(options: { readonly pool?: unknown; readonly query?: u
   throw new TypeError(`postgresStore: option \`pool\` is not a pool of pg, postgres.js, PGlite, Neon or Vercel; ${fix}`);
 }
 
+/** Returns what a client returned, if it is rows as objects; else throws an error with the fix. */
+export function rowsOf<Row>(result: unknown): readonly Row[] {
+  if (Array.isArray(result) && !Array.isArray(result[0])) return result;
+  throw new TypeError("option `query` must return the rows as objects, as in async (text, values) => (await client.query(text, values)).rows");
+}
+
 function has(client: unknown, method: string): boolean {
   return (
     ((typeof client === "object" && client !== null) || typeof client === "function") &&

@@ -8,21 +8,42 @@ const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
   [/^25006$/, "the server is read-only, as a standby is: connect to the primary (target_session_attrs=read-write)"],
 ];
 
+/** What a client's error holds of the server's. */
+interface ServerError {
+  readonly message?: unknown;
+  readonly code?: unknown;
+}
+
+/** The server's error within a client's: Drizzle has it in `cause`, Prisma in `meta`, and Bun has its code in `errno`. */
+function ofServer(error: unknown): ServerError {
+  if (typeof error !== "object" || error === null) return { message: String(error) };
+  const { message, code, errno, query, cause, meta } = error as ServerError & {
+    readonly errno?: unknown;
+    readonly query?: unknown;
+    readonly cause?: unknown;
+    readonly meta?: { readonly driverAdapterError?: { readonly message: string; readonly cause?: { originalMessage?: string; originalCode?: string } } };
+  };
+  if (query !== undefined && cause) return ofServer(cause);
+  const { driverAdapterError: adapter } = meta ?? {};
+  if (adapter) return { message: adapter.cause?.originalMessage ?? adapter.message, code: adapter.cause?.originalCode };
+  return { message: message || (error as Error).name, code: typeof errno === "string" ? errno : code };
+}
+
 /**
  * The error that the store throws for a client's error. Values are left out: PostgreSQL and its clients quote them, and
  * they do not belong in a log.
  */
 export function faultOf(error: unknown): Error {
-  const { message, code } = (typeof error === "object" && error !== null ? error : { message: String(error) }) as { message?: unknown; code?: unknown };
+  const { message, code } = ofServer(error);
   const isOfValues = /^(2[23]|P0001)/.test(String(code));
-  const text = isOfValues ? "the server rejected a value" : String(message || (error as Error)?.name || "an error without a message").split("\n")[0];
+  const text = isOfValues ? "the server rejected a value" : String(message || "an error without a message").split("\n")[0];
   const [, what] = meanings.find(([codes]) => codes.test(String(code))) ?? [];
   return Object.assign(new Error(`postgresStore: ${text}${code ? ` (${String(code)})` : ""}${what ? `: ${what}` : ""}`), code ? { code } : {});
 }
 
 /** Whether the server rolled back the statement because of concurrent transactions. */
 export function isRolledBack(error: unknown): boolean {
-  return /^(40001|40P01)$/.test(String((error as { code?: unknown } | null)?.code));
+  return /^(40001|40P01)$/.test(String(ofServer(error).code));
 }
 
 /** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */

@@ -1,6 +1,6 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-fault.js";
-import { type PostgresJs, type PostgresPool, type RunQuery, recognise } from "./clients.js";
+import { type PostgresJs, type PostgresPool, type RunQuery, recognise, rowsOf } from "./clients.js";
 import { lockOrder, minutes, parseRecord, resultOf, valuesOf } from "./commit.js";
 import { faultOf, isRolledBack, refuseLarge } from "./faults.js";
 import { inspect } from "./inspect.js";
@@ -86,7 +86,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     const began = performance.now();
     for (let tries = 1; ; tries++) {
       try {
-        return (await run(text, values)) as readonly Row[];
+        return rowsOf<Row>(await run(text, values));
       } catch (error) {
         if (!isRolledBack(error) || tries === maxTries || performance.now() - began > patience) throw faultOf(error);
       }

@@ -4,6 +4,7 @@ import { memoryStore } from "phoneproof/memory";
 import { mongoStore } from "phoneproof/mongo";
 import { nodeHandler } from "phoneproof/node";
 import { openTelemetry } from "phoneproof/otel";
+import { postgresStore } from "phoneproof/postgres";
 import { redisStore } from "phoneproof/redis";
 import { smppSender } from "phoneproof/senders/smpp";
 import { twilioSender } from "phoneproof/senders/twilio";
@@ -72,6 +73,16 @@ export const parts = {
     const { MongoClient } = await import("mongodb");
     const client = new MongoClient(mongo, { serverSelectionTimeoutMS: 3000 });
     await verify({ store: mongoStore({ db: client.db("runtimes") }) }).finally(() => client.close());
+  },
+  async "PostgreSQL: `pg`"({ postgres: connectionString }) {
+    const { Pool } = await import("pg");
+    const pool = new Pool({ connectionString });
+    await verify({ store: postgresStore({ pool }) }).finally(() => pool.end());
+  },
+  async "PostgreSQL: `postgres`"({ postgres: url }) {
+    const { default: postgres } = await import("postgres");
+    const sql = postgres(url);
+    await verify({ store: postgresStore({ pool: sql }) }).finally(() => sql.end());
   },
   async "carriers over HTTP"({ carrier }) {
     await verify({

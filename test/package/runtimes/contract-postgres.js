@@ -1,0 +1,32 @@
+import process from "node:process";
+import { postgresStore } from "phoneproof/postgres";
+import { storeContract } from "phoneproof/testing";
+
+/** Tries each sentence of the store contract on two clients of a runtime, and what becomes of statements that fail; prints both. Its arguments: the client, and the database's address. */
+const [, , client, url] = process.argv;
+const clients = {
+  async "Bun.sql"() {
+    const { SQL } = await import("bun");
+    const pool = new SQL(url);
+    return { pool, close: () => pool.close() };
+  },
+  async pg() {
+    const { Pool } = await import("pg");
+    const pool = new Pool({ connectionString: url });
+    return { pool, close: () => pool.end() };
+  },
+  async postgres() {
+    const { default: postgres } = await import("postgres");
+    const pool = postgres(url, { onnotice() {} });
+    return { pool, close: () => pool.end() };
+  },
+};
+const [one, two] = [await clients[client](), await clients[client]()];
+const [store, peer] = [one, two].map(({ pool }) => postgresStore({ pool }));
+const cases = storeContract({ racers: 50 });
+const broken = [];
+for (const { name, run } of cases) await run({ store, peer }).catch((error) => broken.push(`${name}: ${error.message}`));
+const put = (value) => store.put("key", value, { now: 0, keepUntil: 60_000 }).catch((error) => error.message);
+const errors = [await put("fail 40001"), await put("fail 40P01"), await put("fail 57014"), await put("bad +33612345678")];
+await Promise.all([one.close(), two.close()]);
+console.log(JSON.stringify({ cases: cases.length, broken, errors }));

@@ -1,0 +1,182 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type AddressInfo, connect } from "node:net";
+import { join } from "node:path";
+import { pipeline } from "node:stream";
+import * as neon from "@neondatabase/serverless";
+import { PrismaPg } from "@prisma/adapter-pg";
+import { sql as bind } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/node-postgres";
+import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
+import { DataSource } from "typeorm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createWebSocketStream, WebSocket, WebSocketServer } from "ws";
+import { type PostgresStore, type PostgresStoreOptions, postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
+import { storeContract } from "../../src/testing/store-contract.js";
+import { freePort } from "../support/ports.js";
+import { failing, newDatabase, poolOf, postgresServer, sql } from "../support/postgres.js";
+import { PrismaClient } from "../support/prisma.js";
+import { newNumber, serviceOn } from "../support/redis-service.js";
+
+const server = await postgresServer("the clients of docs/stores.md on PostgreSQL");
+
+/** A client as an application makes it. */
+interface Client {
+  /** What the option in docs/stores.md names. */
+  readonly names: Readonly<Record<string, unknown>>;
+  /** Runs work inside a transaction of the application, which is then rolled back. */
+  rollBack?(work: () => Promise<unknown>): Promise<unknown>;
+  /** Default: ends its pool. */
+  close?(): Promise<unknown>;
+}
+
+const max = 20;
+
+/** Races, and what the server alone counts, are tested through `pg` and postgres.js. */
+const sentences = storeContract({ racers: 10 }).filter(({ name }) => name !== "window: a limit of 1,000 is exact");
+
+/** Ends a transaction of the application. */
+const thenFail = async (work: () => Promise<unknown>): Promise<never> => {
+  await work();
+  throw new Error("the application rolls back");
+};
+
+/** `@vercel/postgres` has a copy of Neon's client, of another release, with settings of its own. */
+const requireOf = createRequire(createRequire(import.meta.url).resolve("@vercel/postgres"));
+const vercel = requireOf("@vercel/postgres") as typeof import("@vercel/postgres");
+const neonOfVercel = requireOf("@neondatabase/serverless") as typeof neon;
+
+/** Neon's proxy, and the settings that lead to it: each connection to the server is a WebSocket. */
+const proxy = new WebSocketServer({ host: "127.0.0.1", port: 0 });
+await once(proxy, "listening");
+proxy.on("connection", (socket, { url = "" }) => {
+  const [host, port] = (new URL(url, "ws://proxy").searchParams.get("address") as string).split(":");
+  const stream = createWebSocketStream(socket);
+  pipeline(stream, connect(Number(port), host), stream, () => {});
+});
+for (const { neonConfig } of [neon, neonOfVercel]) {
+  neonConfig.webSocketConstructor = WebSocket;
+  neonConfig.wsProxy = (host, port) => `127.0.0.1:${(proxy.address() as AddressInfo).port}/?address=${host}:${port}`;
+  neonConfig.useSecureWebSocket = false;
+  neonConfig.pipelineConnect = false; // The server is asked how it authenticates; Neon's own always takes a password.
+}
+afterAll(async () => {
+  proxy.close();
+  await server?.stop();
+});
+
+const clients: Readonly<Record<string, (url: string) => Client | Promise<Client>>> = {
+  "Drizzle on `pg`"(url) {
+    const pool = poolOf(url, { max });
+    const db = drizzle(pool);
+    return { names: { db }, rollBack: (work) => db.transaction(() => thenFail(work)), close: () => pool.end() };
+  },
+  Kysely(url) {
+    const db = new Kysely<object>({ dialect: new PostgresDialect({ pool: poolOf(url, { max }) }) });
+    return { names: { db, CompiledQuery }, rollBack: (work) => db.transaction().execute(() => thenFail(work)), close: () => db.destroy() };
+  },
+  async TypeORM(url) {
+    const dataSource = new DataSource({ type: "postgres", url, poolSize: max });
+    await dataSource.initialize();
+    return { names: { dataSource }, rollBack: (work) => dataSource.transaction(() => thenFail(work)), close: () => dataSource.destroy() };
+  },
+  Prisma(url) {
+    const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url, max }) });
+    return { names: { prisma }, rollBack: (work) => prisma.$transaction(() => thenFail(work)), close: () => prisma.$disconnect() };
+  },
+  "`@neondatabase/serverless`": (connectionString) => ({ names: { Pool: neon.Pool, connectionString } }),
+  // It takes no other address than one of Neon's poolers or `localhost`.
+  "`@vercel/postgres`": (url) => ({ names: { createPool: vercel.createPool, connectionString: url.replace("127.0.0.1", "localhost") } }),
+};
+
+/** The table in docs/stores.md: the option for each client. */
+const table =
+  readFileSync(join(import.meta.dirname, "../../docs/stores.md"), "utf8")
+    .split("<!-- clients: ")[1]
+    ?.split("\n\n")[0] ?? "";
+const rows = new Map([...table.matchAll(/^\| (.+?) \| `(.+?)` \|/gm)].map(([, client = "", option = ""]) => [client, option]));
+
+/** A client, and a store made of it with the option of docs/stores.md. */
+async function storeOf(name: string, url: string) {
+  const { names, rollBack, close } = await (clients[name] as (typeof clients)[string])(url);
+  const options = new Function(...Object.keys(names), `return { ${rows.get(name)} };`)(...Object.values(names)) as PostgresStoreOptions;
+  return { store: postgresStore(options), rollBack, close: close ?? (() => (options.pool as neon.Pool).end()) };
+}
+
+it("docs/stores.md has a tested option for each client", () => {
+  expect([...rows.keys()]).toEqual([...Object.keys(clients), "`Bun.sql`", "Deno"]);
+});
+
+describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
+  describe.each(Object.keys(clients))("%s", (name) => {
+    let url: string;
+    let first: Awaited<ReturnType<typeof storeOf>>;
+    let second: typeof first;
+    beforeAll(async () => {
+      url = await newDatabase(server);
+      [first, second] = [await storeOf(name, url), await storeOf(name, url)];
+      await first.store.ensureSchema();
+    });
+    afterAll(() => Promise.all([first?.close(), second?.close()]));
+
+    for (const { name: sentence, run } of sentences) it(sentence, () => run({ store: first.store, peer: second.store }));
+
+    it("verifies a number, and has nothing to report", async () => {
+      const service = serviceOn(first.store);
+      const { authentication_uuid: id } = (await service.create(newNumber())).body;
+      expect((await service.check(id, service.wrongCodeFor(id))).body.status).toBe("invalid");
+      expect((await service.check(id, service.codeOf(id))).body.status).toBe("valid");
+      expect((await first.store.inspect?.(0))?.missing).toBeUndefined();
+    });
+
+    it("runs its statements outside the application's transaction", async () => {
+      const key = randomUUID();
+      const put = () => first.store.put(key, "value", { now: Date.now(), keepUntil: Date.now() + 60_000 });
+      await expect((first.rollBack ?? thenFail)(put)).rejects.toThrow("the application rolls back");
+      expect(await first.store.get(key)).toBe("value");
+    });
+
+    it("a statement that the server rolls back is sent again; any other error has its code, and no values", () => expectFaults(first.store, url));
+
+    it("says what is wrong with a server that is read-only, and with one that is not there", async () => {
+      const put = async (at: string) => {
+        const { store, close } = await storeOf(name, at);
+        const error = await store.put("key", "value", { now: 0, keepUntil: 60_000 }).catch((error: Error) => error);
+        await close();
+        return String(error);
+      };
+      const readOnly = await newDatabase(server);
+      await sql(readOnly, schemaSql(), `alter database ${new URL(readOnly).pathname.slice(1)} set default_transaction_read_only = on`);
+      expect(await put(readOnly)).toMatch(/^Error: postgresStore: cannot execute INSERT in a read-only transaction \(25006\): the server is read-only/);
+      const away = new URL(url);
+      away.port = String(await freePort());
+      // TypeORM connects before it can be used.
+      if (name !== "TypeORM") expect(await put(away.href)).toMatch(/^Error: postgresStore: (connect ECONNREFUSED|DatabaseNotReachable|Connection terminated)/);
+    });
+  });
+
+  it("Drizzle's `execute` wraps the server's errors, which are recognised", async () => {
+    const url = await newDatabase(server);
+    const pool = poolOf(url);
+    const db = drizzle(pool);
+    const bound = (text: string, values: unknown[]) =>
+      text.split(/\$(\d+)/).map((part, at) => (at % 2 ? bind.param(values[Number(part) - 1]) : bind.raw(part)));
+    const store = postgresStore({ query: async (text, values) => (await db.execute(bind.join(bound(text, values)))).rows });
+    await store.ensureSchema();
+    await expectFaults(store, url);
+    await pool.end();
+  });
+});
+
+/** A statement that the server rolls back is sent again; any other error has its code, and no values. */
+async function expectFaults(store: PostgresStore, url: string): Promise<void> {
+  await failing(url);
+  const put = (value: string) => store.put(randomUUID(), value, { now: 0, keepUntil: 60_000 });
+  for (const code of ["40001", "40P01"]) await put(`fail ${code}`);
+  expect(await sql(url, "select last_value::integer as tries from tries")).toEqual([{ tries: 6 }]);
+  const errorOf = (value: string) => put(value).catch((error: Error) => error);
+  expect(await errorOf("fail 57014")).toEqual(Object.assign(new Error("postgresStore: no fail 57014 (57014)"), { code: "57014" }));
+  expect(await errorOf("bad +33612345678")).toEqual(Object.assign(new Error("postgresStore: the server rejected a value (23514)"), { code: "23514" }));
+}
