@@ -1,6 +1,6 @@
 /**
  * Runs one statement with its values (texts or `null`) and returns the rows as objects keyed by column name. It must
- * not retry a statement by itself.
+ * not retry a statement by itself, nor run it inside a transaction of the application.
  */
 export type RunQuery = (text: string, values: (string | null)[]) => Promise<readonly unknown[]>;
 

@@ -12,8 +12,8 @@ export type { PostgresJs, PostgresPool, RunQuery } from "./clients.js";
 /** Options of `postgresStore`. Either `pool` or `query` must be given. */
 export interface PostgresStoreOptions {
   /**
-   * Your pool: `pg` 8, `postgres` (postgres.js) 3, `@neondatabase/serverless`, `@vercel/postgres` or PGlite. The store
-   * neither opens nor closes it.
+   * Your pool: `pg` 8, `postgres` (postgres.js) 3, `@neondatabase/serverless`, `@vercel/postgres`, `Bun.sql` or PGlite.
+   * The store neither opens nor closes it.
    */
   readonly pool?: PostgresPool | PostgresJs;
   /** For any other client: runs one statement with its values and returns the rows as objects. */
@@ -26,7 +26,7 @@ export interface PostgresStoreOptions {
   /**
    * Whether a commit uses a named prepared statement, prepared once per connection. This saves the server a tenth of
    * its work, but fails behind PgBouncer before 1.21 in transaction mode.
-   * Default: `false`; with postgres.js, its own `prepare` option.
+   * Default: `false`; with postgres.js, its own `prepare` option. `Bun.sql` follows only its own.
    */
   readonly prepare?: boolean;
 }
