@@ -32,6 +32,7 @@ const longest: readonly string[] = [
   "store/mongo-contract.test.ts",
   "store/redis-contract.test.ts",
   "store/postgres-contract.test.ts",
+  "store/postgres-clients.test.ts",
   "hostile/soak.test.ts",
   "store/faults-redis.test.ts",
   "store/faults-mongo.test.ts",

@@ -13,7 +13,7 @@ import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
 import { DataSource } from "typeorm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createWebSocketStream, WebSocket, WebSocketServer } from "ws";
-import { type PostgresStore, type PostgresStoreOptions, postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
+import { type PostgresStore, postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
 import { storeContract } from "../../src/testing/store-contract.js";
 import { freePort } from "../support/ports.js";
 import { failing, newDatabase, poolOf, postgresServer, sql } from "../support/postgres.js";
@@ -22,14 +22,12 @@ import { newNumber, serviceOn } from "../support/redis-service.js";
 
 const server = await postgresServer("the clients of docs/stores.md on PostgreSQL");
 
-/** A client as an application makes it. */
-interface Client {
-  /** What the option in docs/stores.md names. */
-  readonly names: Readonly<Record<string, unknown>>;
+/** A store on a client, as an application makes it. */
+interface Connected {
+  readonly store: PostgresStore;
   /** Runs work inside a transaction of the application, which is then rolled back. */
   rollBack?(work: () => Promise<unknown>): Promise<unknown>;
-  /** Default: ends its pool. */
-  close?(): Promise<unknown>;
+  close(): Promise<unknown>;
 }
 
 const max = 20;
@@ -67,56 +65,63 @@ afterAll(async () => {
   await server?.stop();
 });
 
-const clients: Readonly<Record<string, (url: string) => Client | Promise<Client>>> = {
+const clients: Readonly<Record<string, (url: string) => Connected | Promise<Connected>>> = {
   "Drizzle on `pg`"(url) {
     const pool = poolOf(url, { max });
     const db = drizzle(pool);
-    return { names: { db }, rollBack: (work) => db.transaction(() => thenFail(work)), close: () => pool.end() };
+    return { store: postgresStore({ pool: db.$client }), rollBack: (work) => db.transaction(() => thenFail(work)), close: () => pool.end() };
   },
   Kysely(url) {
     const db = new Kysely<object>({ dialect: new PostgresDialect({ pool: poolOf(url, { max }) }) });
-    return { names: { db, CompiledQuery }, rollBack: (work) => db.transaction().execute(() => thenFail(work)), close: () => db.destroy() };
+    const store = postgresStore({ query: async (text, values) => (await db.executeQuery(CompiledQuery.raw(text, values))).rows });
+    return { store, rollBack: (work) => db.transaction().execute(() => thenFail(work)), close: () => db.destroy() };
   },
   async TypeORM(url) {
     const dataSource = new DataSource({ type: "postgres", url, poolSize: max });
     await dataSource.initialize();
-    return { names: { dataSource }, rollBack: (work) => dataSource.transaction(() => thenFail(work)), close: () => dataSource.destroy() };
+    const store = postgresStore({ query: (text, values) => dataSource.query(text, values) });
+    return { store, rollBack: (work) => dataSource.transaction(() => thenFail(work)), close: () => dataSource.destroy() };
   },
   Prisma(url) {
     const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url, max }) });
-    return { names: { prisma }, rollBack: (work) => prisma.$transaction(() => thenFail(work)), close: () => prisma.$disconnect() };
+    const store = postgresStore({ query: (text, values) => prisma.$queryRawUnsafe(text, ...values) });
+    return { store, rollBack: (work) => prisma.$transaction(() => thenFail(work)), close: () => prisma.$disconnect() };
   },
-  "`@neondatabase/serverless`": (connectionString) => ({ names: { Pool: neon.Pool, connectionString } }),
-  // It takes no other address than one of Neon's poolers or `localhost`.
-  "`@vercel/postgres`": (url) => ({ names: { createPool: vercel.createPool, connectionString: url.replace("127.0.0.1", "localhost") } }),
+  "`@neondatabase/serverless`"(connectionString) {
+    const { Pool } = neon;
+    const pool = new Pool({ connectionString });
+    return { store: postgresStore({ pool }), close: () => pool.end() };
+  },
+  "`@vercel/postgres`"(url) {
+    const { createPool } = vercel;
+    // It takes no other address than one of Neon's poolers or `localhost`.
+    const connectionString = url.replace("127.0.0.1", "localhost");
+    const pool = createPool({ connectionString });
+    return { store: postgresStore({ pool }), close: () => pool.end() };
+  },
 };
 
-/** The table in docs/stores.md: the option for each client. */
-const table =
-  readFileSync(join(import.meta.dirname, "../../docs/stores.md"), "utf8")
-    .split("<!-- clients: ")[1]
-    ?.split("\n\n")[0] ?? "";
-const rows = new Map([...table.matchAll(/^\| (.+?) \| `(.+?)` \|/gm)].map(([, client = "", option = ""]) => [client, option]));
-
-/** A client, and a store made of it with the option of docs/stores.md. */
-async function storeOf(name: string, url: string) {
-  const { names, rollBack, close } = await (clients[name] as (typeof clients)[string])(url);
-  const options = new Function(...Object.keys(names), `return { ${rows.get(name)} };`)(...Object.values(names)) as PostgresStoreOptions;
-  return { store: postgresStore(options), rollBack, close: close ?? (() => (options.pool as neon.Pool).end()) };
-}
-
-it("docs/stores.md has a tested option for each client", () => {
-  expect([...rows.keys()]).toEqual([...Object.keys(clients), "Bun", "Deno"]);
+it("docs/stores.md has the options that are tested here, and those of Bun and Deno", () => {
+  const read = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8");
+  const table = read("../../docs/stores.md").split("<!-- clients: ")[1]?.split("\n\n")[0] ?? "";
+  const rows = [...table.matchAll(/^\| (.+?) \| `(query|pool): (.+?)` \|/gm)];
+  expect(rows.map(([, client]) => client)).toEqual([...Object.keys(clients), "Bun", "Deno"]);
+  const here = read("postgres-clients.test.ts");
+  const there = read("../package/runtimes/contract-postgres.js");
+  for (const [, client = "", option, value] of rows) {
+    const isMade = [`postgresStore({ ${option}: ${value} })`, `const ${option} = ${value};`].some((line) => (client in clients ? here : there).includes(line));
+    expect({ client, isMade }).toEqual({ client, isMade: true });
+  }
 });
 
 describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
-  describe.each(Object.keys(clients))("%s", (name) => {
+  describe.each(Object.entries(clients))("%s", (name, connected) => {
     let url: string;
-    let first: Awaited<ReturnType<typeof storeOf>>;
-    let second: typeof first;
+    let first: Connected;
+    let second: Connected;
     beforeAll(async () => {
       url = await newDatabase(server);
-      [first, second] = [await storeOf(name, url), await storeOf(name, url)];
+      [first, second] = [await connected(url), await connected(url)];
       await first.store.ensureSchema();
     });
     afterAll(() => Promise.all([first?.close(), second?.close()]));
@@ -142,7 +147,7 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
 
     it("says what is wrong with a server that is read-only, and with one that is not there", async () => {
       const put = async (at: string) => {
-        const { store, close } = await storeOf(name, at);
+        const { store, close } = await connected(at);
         const error = await store.put("key", "value", { now: 0, keepUntil: 60_000 }).catch((error: Error) => error);
         await close();
         return String(error);

@@ -3,21 +3,21 @@ import { postgresStore } from "phoneproof/postgres";
 import { storeContract } from "phoneproof/testing";
 
 /** Tries each sentence of the store contract on two clients of a runtime, and what becomes of statements that fail; prints both. Its arguments: the client, and the database's address. */
-const [, , client, url] = process.argv;
+const [, , client, connectionString] = process.argv;
 const clients = {
   async "Bun.sql"() {
     const { SQL } = await import("bun");
-    const pool = new SQL(url);
+    const pool = new SQL(connectionString);
     return { pool, close: () => pool.close() };
   },
   async pg() {
     const { Pool } = await import("pg");
-    const pool = new Pool({ connectionString: url });
+    const pool = new Pool({ connectionString });
     return { pool, close: () => pool.end() };
   },
   async postgres() {
     const { default: postgres } = await import("postgres");
-    const pool = postgres(url, { onnotice() {} });
+    const pool = postgres(connectionString, { onnotice() {} });
     return { pool, close: () => pool.end() };
   },
 };
