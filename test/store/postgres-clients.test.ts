@@ -90,6 +90,7 @@ const clients: Readonly<Record<string, (url: string) => Connected | Promise<Conn
   "`@neondatabase/serverless`"(connectionString) {
     const { Pool } = neon;
     const pool = new Pool({ connectionString });
+    pool.on("error", () => {});
     return { store: postgresStore({ pool }), close: () => pool.end() };
   },
   "`@vercel/postgres`"(url) {
@@ -97,6 +98,7 @@ const clients: Readonly<Record<string, (url: string) => Connected | Promise<Conn
     // It takes no other address than one of Neon's poolers or `localhost`.
     const connectionString = url.replace("127.0.0.1", "localhost");
     const pool = createPool({ connectionString });
+    pool.on("error", () => {});
     return { store: postgresStore({ pool }), close: () => pool.end() };
   },
 };
