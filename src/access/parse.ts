@@ -27,7 +27,15 @@ export const parseCreate = (input: unknown, settings: Settings) => requireConsis
 export const parseStart = (input: unknown, settings: Settings) => requireConsistent(parse(StartRequest, input), settings);
 
 export const parseConfirm = (input: unknown) => parse(ConfirmRequest, input);
-export const parseDeliver = (input: unknown, settings: Settings) => requireConsistent(parse(DeliverRequest, input), settings);
+
+/** Every error is `bad_request` (docs/contract.md#deliver-answers). */
+export function parseDeliver(input: unknown, settings: Settings): DeliverRequest {
+  try {
+    return requireConsistent(parse(DeliverRequest, input), settings);
+  } catch (fault) {
+    throw fault instanceof VerifierError ? new VerifierError("bad_request", fault.message) : fault;
+  }
+}
 
 type WithDevice = Pick<CreateAuthenticationRequest, "app_realm" | "device_type" | "callback_url">;
 

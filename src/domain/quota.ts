@@ -169,6 +169,18 @@ export function listedClaims(
   return [{ window: `${customer}:h:${pseudonym(number)}`, member: `${id}/${base36(createdAt)}`, now, since: now, keepUntil: until }];
 }
 
+/**
+ * Lists an ended verification under its number, so that its history and erasure find it. `number`: its keyed hash. The
+ * member has another time than the one before: an erasure in progress, which removes that one, does not remove this one.
+ */
+export function keptApartClaim(
+  { customer, id, keepUntil }: { readonly customer: string; readonly id: string; readonly keepUntil: number },
+  number: string,
+  now: number,
+): Claim {
+  return { window: `${customer}:h:${number}`, member: `${id}/${base36(now)}`, now, since: now, keepUntil };
+}
+
 /** The largest limit that a window can have; it never rejects anything here. */
 export const largestLimit = 1_000;
 

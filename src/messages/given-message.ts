@@ -6,6 +6,6 @@ export interface GivenMessage {
   readonly text?: string | undefined;
   /** Distinguishes it from other messages to the number. Stored only as a digest. */
   readonly identity: string;
-  /** When the caller must have a response, in milliseconds since the epoch. */
+  /** When the caller must have a response, in milliseconds since the epoch. Infinite: it waits for the carrier. */
   readonly answerBy: number;
 }

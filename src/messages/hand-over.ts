@@ -12,6 +12,7 @@ import { parsePrice, spendCorrection } from "../domain/spend.js";
 import type { TestNumber } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
 import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
+import type { GivenMessage } from "./given-message.js";
 import { cellsOf, type MessageCommit } from "./message-commit.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./message-ids.js";
 import type { Messages } from "./messages.js";
@@ -48,18 +49,18 @@ export async function handOver(messages: Messages, account: Account, deadline: S
 }
 
 /**
- * The same, but returns at `answerBy` even without the carrier's outcome, which then counts as `unknown`; the hand-over
- * goes on in the background. A repeat in this process finds it in `underWay`.
+ * The same for a message that another server made: returns when its caller needs a response, even without the carrier's
+ * outcome, which then counts as `unknown`; the hand-over goes on in the background. A repeat finds it in `underWay`.
  */
-export async function handOverBy(
+export async function handOverInTime(
   messages: Messages,
   account: Account,
   deadline: StoreDeadline,
   commit: MessageCommit,
-  answerBy: number | undefined,
+  given: GivenMessage | undefined,
 ): Promise<HandedOver> {
   const working = handOver(messages, account, deadline, commit);
-  if (answerBy === undefined) return working;
+  if (given === undefined) return working;
   const { clock, inBackground, underWay } = messages;
   const { next } = commit.message;
   const key = `${next.id}/${next.attempts}`;
@@ -69,8 +70,9 @@ export async function handOverBy(
   );
   underWay.set(key, settled);
   void settled.then(() => underWay.delete(key));
+  if (given.answerBy === Number.POSITIVE_INFINITY) return working;
   try {
-    return await withTimeout(clock, Math.max(0, answerBy - clock.now()), () => working);
+    return await withTimeout(clock, Math.max(0, given.answerBy - clock.now()), () => working);
   } catch (fault) {
     if (!(fault instanceof TimedOut)) throw fault;
     inBackground(settled);
@@ -293,6 +295,8 @@ function outcomeOf(answer: unknown): SendResult | undefined {
 function reasonOf(answer: unknown, message: SmsMessage): string {
   const { reason, message: text } = (typeof answer === "object" && answer !== null ? answer : {}) as { reason?: unknown; message?: unknown };
   const said = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
-  const coded = message.code === "" ? said : said.replaceAll(message.code, "******");
+  // In a text without a code of its own, any number may be one.
+  const codes = message.code === "" ? (message.text.match(/\d{4,}/g) ?? []) : [message.code];
+  const coded = codes.reduce((text, code) => text.replaceAll(code, "******"), said);
   return coded.slice(0, 500).replaceAll(message.to.slice(1), maskNumber(message.to).slice(1));
 }

@@ -23,7 +23,8 @@ export interface Past {
   usualDay(deadline: StoreDeadline, cell: string): Promise<number>;
   /**
    * How the rules treat a delivery. Reported confirmations that stop coming count as unknown, if there is a past
-   * (docs/contract.md#no-conversion). Rejects with `unavailable`.
+   * (docs/contract.md#no-conversion). If the counts cannot be read, confirmations
+   * count as usual, and with an unknown conversion it rejects with `unavailable`.
    */
   weighing(deadline: StoreDeadline, account: Account, conversion: Conversion): Promise<Weighing>;
   /** Writes pending counts to the store. */
@@ -86,7 +87,12 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
   /** This process's counts that the store does not have yet. */
   const pending = (name: string, parts: Parts) => partsOf(name, parts, clock.now()).reduce((sum, counter) => sum + (adds.get(counter)?.by ?? 0), 0);
 
-  const read = async (deadline: StoreDeadline, names: readonly string[]): Promise<readonly number[]> => deadline.call(() => store.tally([], names));
+  const read = (deadline: StoreDeadline, names: readonly string[]): Promise<readonly number[]> => deadline.call(() => store.tally([], names));
+
+  const uncounted = (err: unknown): Lately => {
+    monitor.throttledLog.warn({ err }, "confirmations could not be counted; whether they have stopped is not known");
+    return { days: 0, requested: 0, confirmed: 0 };
+  };
 
   const latelyOf = async (deadline: StoreDeadline, customer: string): Promise<Lately> => {
     const known = lately.get(customer);
@@ -129,7 +135,8 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     },
 
     async weighing(deadline, { customer }, conversion) {
-      const { days, requested, confirmed } = await latelyOf(deadline, customer);
+      const read = latelyOf(deadline, customer);
+      const { days, requested, confirmed } = await (conversion === "unknown" ? read : read.catch(uncounted));
       const hasPast = days >= growth.enoughDays;
       if (conversion === "unknown") return hasPast ? "growing" : "observing";
       const all = requested + pending(requestedOf(customer), hourly);

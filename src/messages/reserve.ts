@@ -6,9 +6,10 @@ import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Policy } from "../domain/policy.js";
 import { type Charge, capCharges, listedClaims, refusalOf } from "../domain/quota.js";
-import { type Exemptions, isSpamCharge, noExemptions, pastOf, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
+import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { isTestNumber } from "../options/options.js";
+import type { GivenMessage } from "./given-message.js";
 import { claimsOf, type MessageCommit } from "./message-commit.js";
 import type { MessageRequest, Outside, Reserved } from "./message-request.js";
 import type { Messages } from "./messages.js";
@@ -39,8 +40,12 @@ export async function reserve<Status extends string>(
     const reserved = await commitOrLookAgain(messages, account, deadline, request);
     if (!("commit" in reserved)) return reserved;
     const { commit } = reserved;
-    if (clock.now() - commit.message.next.lastSendAt <= settings.storeTimeout) return reserved;
     const token = keyring.newToken();
+    if (isTooLate(clock.now(), request)) {
+      rollBack(messages, commit, token);
+      throw tooLate();
+    }
+    if (clock.now() - commit.message.next.lastSendAt <= settings.storeTimeout) return reserved;
     try {
       await takeBack(messages, commit, token);
     } catch (fault) {
@@ -50,6 +55,13 @@ export async function reserve<Status extends string>(
   }
   throw unavailable(new Error(`a message could not be handed over within ${settings.storeTimeout} ms of the decision to send it`));
 }
+
+/** Whether the caller of `deliver` has had its response (docs/contract.md#deliver-time). */
+function isTooLate(now: number, { given }: { readonly given?: GivenMessage | undefined }): boolean {
+  return given !== undefined && now > given.answerBy;
+}
+
+const tooLate = () => unavailable(new Error("a message could not be stored within the time that its caller gave"));
 
 /**
  * A message blocked by a spam rule is reviewed: if the rule does not apply, the commit is made without its limit
@@ -95,6 +107,7 @@ async function commitMessage<Status extends string>(
   const decideHeld = (held: Held | undefined): Decided<Reserved<Status>> => {
     tried = undefined;
     const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
+    if (isTooLate(moment.now, { given })) throw tooLate();
     const decision = decide(held?.auth, moment.now);
     if (!("send" in decision)) return { result: decision, next: decision.next };
     const before = decision.send;
@@ -168,12 +181,10 @@ async function granted(
   commit: MessageCommit,
   counts: Outcome<unknown>["counts"],
 ): Promise<MessageCommit> {
-  const { alarms, countries, keyring, monitor, past, records } = messages;
+  const { alarms, countries, monitor, records } = messages;
   const { message, charges } = commit;
-  const { country, customer, origin, purpose } = message.next;
-  const isCounted = !outside.safe && origin?.s !== 1;
-  if (country !== undefined && isCounted && origin?.g !== 1) countries.sent(account, country);
-  if (purpose !== undefined) past.sent(customer, isCounted && outside.known !== true ? pastOf(message.next, keyring.pseudonym) : []);
+  const { country, customer, origin } = message.next;
+  if (country !== undefined && !outside.safe && origin?.s !== 1 && origin?.g !== 1) countries.sent(account, country);
   for (const [at, charge] of charges.entries()) warnOfCap(messages, customer, charge, counts[at]);
   const fired = await shadowDecisions(messages, account, deadline, outside, commit, counts);
   if (charges.some(isSpamCharge)) alarms.watched(customer, fired);

@@ -10,7 +10,7 @@ import { isEnforced } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import type { SendResult } from "../domain/send.js";
 import type { GivenMessage } from "../messages/given-message.js";
-import { handOverBy } from "../messages/hand-over.js";
+import { handOverInTime } from "../messages/hand-over.js";
 import { reserve } from "../messages/reserve.js";
 import { toAuthenticationAnswer } from "./answers.js";
 import type { Context } from "./context.js";
@@ -103,7 +103,7 @@ export async function begin(
   const reserved = await reserve(context, account, deadline, { id: at, isNew: true, outside, given: delivery?.given, decide });
   if ("commit" in reserved) {
     context.monitor.created(reserved.commit.message.next);
-    return handOverBy(context, account, deadline, reserved.commit, delivery?.given.answerBy);
+    return handOverInTime(context, account, deadline, reserved.commit, delivery?.given);
   }
   if (!("refusal" in reserved)) return { auth: reserved.auth };
   const { status, decision } = reserved.refusal;

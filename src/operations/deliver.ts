@@ -1,16 +1,17 @@
 import { readDestination, readNumber } from "../access/destination.js";
 import type { Conversion } from "../contract/conversion.js";
 import type { ConfirmAnswer, ConfirmRequest, DeliverAnswer, DeliverRequest } from "../contract/delivery.js";
+import { TimedOut, unavailable, withTimeout } from "../core/deadline.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, countedAt, hasNumber, isErased } from "../domain/authentication.js";
-import type { Moment } from "../domain/claim.js";
+import type { Claim, Moment } from "../domain/claim.js";
 import { type Confirming, decideConfirm, deliveryPolicy, isDeliveryOver, prolonged, repeatedWithin } from "../domain/deliver.js";
 import { textFault } from "../domain/message.js";
 import { growthClaims } from "../domain/quota.js";
 import { type NotSent, sentence } from "../domain/sentences.js";
 import { isSlot } from "../domain/slot.js";
-import { creditClaims } from "../domain/spam-rules.js";
+import { creditClaims, pastOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { sendFeedback } from "../messages/feedback.js";
 import { isTestNumber } from "../options/options.js";
@@ -29,14 +30,34 @@ export async function deliver(context: Context, account: Account, request: Deliv
   const conversion = request.conversion ?? context.settings.conversion ?? "unknown";
   requireCeiling(account, conversion);
   try {
-    return await countedDelivery(context, account, request, conversion);
+    return await inTime(context, request, countedDelivery(context, account, request, conversion));
   } catch (fault) {
     if (!(fault instanceof VerifierError)) throw fault;
     const { code } = fault;
-    if (code === "unavailable") return { status: "unavailable", message: sentence("failed", locale) };
+    if (code === "unavailable") return unavailableDelivery(locale);
     if (code === "invalid_phone_number" || code === "unsupported_region" || code === "invalid_line" || code === "blocked_number")
       return { status: "invalid", reason: code, message: sentence("number", locale) };
     throw fault;
+  }
+}
+
+/** Nothing was sent. */
+export function unavailableDelivery(locale?: string): DeliverAnswer {
+  return { status: "unavailable", message: sentence("failed", locale) };
+}
+
+/** How long after its time a call that has stored its message may return. Milliseconds. */
+const grace = 20;
+
+/** "`unavailable` if nothing was stored by then" (docs/contract.md#deliver-time): what is stored later is taken back. */
+async function inTime<T>({ clock, inBackground }: Context, { within }: DeliverRequest, working: Promise<T>): Promise<T> {
+  if (within === undefined) return working;
+  try {
+    return await withTimeout(clock, within + grace, () => working);
+  } catch (fault) {
+    if (!(fault instanceof TimedOut)) throw fault;
+    inBackground(working.catch(() => undefined));
+    throw unavailable(fault);
   }
 }
 
@@ -53,8 +74,8 @@ const countedDelivery = countingRefusals(sendDelivery);
 
 async function sendDelivery(context: Context, account: Account, request: DeliverRequest, conversion: Conversion): Promise<DeliverAnswer> {
   const { clock, keyring, past, settings } = context;
-  const { code, text, purpose, known, expires_in, within = settings.sendTimeout } = request;
-  const answerBy = clock.now() + within;
+  const { code, text, purpose, known, expires_in, within } = request;
+  const answerBy = within === undefined ? Number.POSITIVE_INFINITY : clock.now() + within;
   const phone = readDestination(context, request.phone_number);
   requireText(context, request);
   const deadline = context.newDeadline(within);
@@ -87,8 +108,13 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
       delivery: { given: { code, text, identity, answerBy }, known, grows: weighing !== "confirmed" },
     },
   );
-  if (placed.as !== "repeated") past.requested(account.customer);
-  const { why, ...outcome } = await outcomeOf(context, placed, phone.number, policy);
+  if (placed.as !== "repeated" && !isTestNumber(settings, phone.number)) {
+    past.requested(account.customer);
+    const { auth, result = "rejected" } = placed;
+    const isCounted = !known && auth.origin?.s !== 1;
+    if (result !== "rejected") past.sent(account.customer, isCounted ? pastOf({ ...auth, number: phone.number }, keyring.pseudonym) : []);
+  }
+  const { why, ...outcome } = await outcomeOf(context, placed, answerBy, phone.number, policy);
   const answer = { ...outcome, delivery_uuid: placed.auth.id, phone_number: phone.number };
   return why === undefined ? answer : { ...answer, message: sentence(why, locale) };
 }
@@ -111,7 +137,7 @@ interface Outcome extends Pick<DeliverAnswer, "status" | "retry_after"> {
   readonly why?: NotSent;
 }
 
-async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, number: string, policy: Account["policy"]): Promise<Outcome> {
+async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, answerBy: number, number: string, policy: Account["policy"]): Promise<Outcome> {
   const notSent: Outcome = { status: "no_route", why: "failed" };
   const blocked = (status: "rate_limited" | "spam_detected", seconds: number | undefined): Outcome => ({
     status,
@@ -133,7 +159,9 @@ async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, 
     }
     case "repeated": {
       // "A repeat waits for the message that this process is handing over" (docs/contract.md#deliver-repeats).
-      await underWay.get(`${auth.id}/${placed.attempt}`);
+      const handing = underWay.get(`${auth.id}/${placed.attempt}`);
+      if (answerBy === Number.POSITIVE_INFINITY) await handing;
+      else await withTimeout(clock, Math.max(0, answerBy - clock.now()), () => handing).catch(() => undefined);
       const after = records.recall(auth.customer, auth.id)?.auth ?? auth;
       return isRejected(after, placed.attempt) ? notSent : { status: "repeated" };
     }
@@ -156,10 +184,11 @@ export async function confirm(context: Context, account: Account, request: Confi
     const attempt = (earns: boolean) =>
       transact(records, deadline, customer, id, (held): Decided<Confirmed> => {
         if (held === undefined || isErased(held.auth)) return { result: { status: "not_found" } };
-        const { status, next, proved } = decideConfirm(held.auth, request.at ?? clock.now(), settings.clockSkew, clock.now());
+        const at = request.at ?? clock.now();
+        const { status, next, proved } = decideConfirm(held.auth, at, settings.clockSkew, clock.now());
         const auth = number === undefined ? held.auth : { ...held.auth, number };
         const result: Confirmed = { status, auth, proved };
-        return next === undefined ? { result } : { result, next, claims: earned(context, account, auth, earns), looksAgain: true };
+        return next === undefined ? { result } : { result, next, claims: earned(context, account, auth, at, earns), looksAgain: true };
       });
     const first = await attempt(true);
     // A number earns for its cells once a day.
@@ -176,12 +205,16 @@ interface Confirmed extends Pick<Confirming, "status"> {
   readonly proved?: Confirming["proved"] | undefined;
 }
 
-/** What a confirmation gives back: as a right code does. */
-function earned({ clock, keyring, settings }: Context, { customer, policy }: Account, auth: Authentication, earns: boolean) {
+/**
+ * What a confirmation gives back: as a right code does, for the messages sent by then. If its cells hold none, because
+ * the user was vouched for, only trust is earned.
+ */
+function earned({ clock, keyring, settings }: Context, { customer, policy }: Account, auth: Authentication, at: number, earns: boolean): Claim[] {
   if (!hasNumber(auth) || isTestNumber(settings, auth.number)) return [];
   const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
-  const credits = creditClaims(auth, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
-  return [...credits, ...growthClaims(customer, policy, moment)];
+  const sentAt = countedAt(auth).filter((sent) => sent <= at + 2 * settings.clockSkew);
+  const credits = creditClaims(auth, policy.spam, settings.ownCells, sentAt, earns, moment, keyring.pseudonym);
+  return [...credits.filter((claim) => sentAt.length > 0 || "member" in claim), ...growthClaims(customer, policy, moment)];
 }
 
 function report(context: Context, account: Account, auth: Authentication, proved: Confirming["proved"]): void {

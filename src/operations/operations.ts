@@ -27,7 +27,7 @@ import type { Settings } from "../options/options.js";
 import { check } from "./check.js";
 import type { Context } from "./context.js";
 import { create } from "./create.js";
-import { confirm, deliver } from "./deliver.js";
+import { confirm, deliver, unavailableDelivery } from "./deliver.js";
 import { type Erasure, eraseNumber } from "./erase.js";
 import { type Explanation, explain } from "./explain.js";
 import { type HistoryEntry, historyOf } from "./history.js";
@@ -133,7 +133,12 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
       cancel: (input, options = {}) => byNumber(undefined, input, parseTarget, cancel, options),
       get: (input, options = {}) => byNumber(undefined, input, parseTarget, get, options),
     },
-    deliver: (input) => run("deliver", input, parseDeliver, undefined, deliver),
+    deliver: (input) =>
+      run("deliver", input, parseDeliver, undefined, deliver).catch((fault: unknown) => {
+        // The source of customers may fail too.
+        if (fault instanceof VerifierError && fault.code === "unavailable") return unavailableDelivery();
+        throw fault;
+      }),
     confirm: (input) => run("confirm", input, parseConfirm, undefined, confirm),
     explain: (input) => run(undefined, input, parseRetry, undefined, explain),
     history: (input) => run(undefined, input, parseHistory, undefined, historyOf),

@@ -8,7 +8,7 @@ import { retryAfter } from "../domain/quota.js";
 import { decideRetry, retryStatus } from "../domain/retry.js";
 import type { SendResult } from "../domain/send.js";
 import { unknownAuthentication } from "../errors.js";
-import { handOverBy } from "../messages/hand-over.js";
+import { handOverInTime } from "../messages/hand-over.js";
 import { reserve } from "../messages/reserve.js";
 import { toRetryAnswer } from "./answers.js";
 import type { Context } from "./context.js";
@@ -73,7 +73,7 @@ export async function resend(context: Context, account: Account, id: string, aga
     },
   });
   if ("commit" in reserved) {
-    const { result, auth: after } = await handOverBy(context, account, deadline, reserved.commit, again?.delivery?.given.answerBy);
+    const { result, auth: after } = await handOverInTime(context, account, deadline, reserved.commit, again?.delivery?.given);
     if (result === "rejected") return { status: "denied", auth: after, result, fate: { carrier_refused: true } };
     return { status: "approved", auth: after, attempt: reserved.commit.message.next.attempts, result, fate: {} };
   }

@@ -1,6 +1,7 @@
 import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
+import { keptApartClaim } from "../../domain/quota.js";
 import { slotOf } from "../../domain/slot.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
@@ -166,7 +167,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     const data = encodeRecord(auth);
     // One that is taken back makes room for the one before.
     const replaced = before !== undefined && !isIt(before, auth.id) && revoke === undefined && !isVoid(before.auth) ? before.auth : undefined;
-    if (replaced !== undefined && replaced.outbox.length > 0) await keepApart(deadline, replaced);
+    if (replaced !== undefined && replaced.outbox.length > 0) await keepApart(deadline, replaced, auth.number);
     let over = before?.tokens ?? [];
     for (let round = 0; ; round++) {
       const tokens = [token, ...over].slice(0, keptTokens);
@@ -175,7 +176,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
       const result = await deadline.call(() => store.commit(change));
       if (result.done) {
         remembered.set(at, { auth, tokens, at });
-        if (replaced !== undefined && replaced.outbox.length === 0) keepLater(replaced);
+        if (replaced !== undefined && replaced.outbox.length === 0) keepLater(replaced, auth.number);
         return result;
       }
       if (result.refusedBy !== undefined) return result;
@@ -190,14 +191,19 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     }
   };
 
-  /** Stores an ended verification under its own id, before or after another one takes its slot. */
-  const keepApart = async (deadline: StoreDeadline, auth: Authentication): Promise<void> => {
-    const stored = await commit(deadline, { id: auth.id, next: auth });
-    if (!stored.done && stored.refusedBy === undefined && stored.held !== undefined) await commit(deadline, { id: auth.id, next: auth, before: stored.held });
+  /**
+   * Stores an ended verification under its own id, before or after another one takes its slot. It is listed under its
+   * `number`, which it may no longer hold: an erasure at that moment must be able to find it afterwards.
+   */
+  const keepApart = async (deadline: StoreDeadline, auth: Authentication, number: string): Promise<void> => {
+    const claims = [keptApartClaim(auth, keyring.pseudonym(number), now() + 1)];
+    const stored = await commit(deadline, { id: auth.id, next: auth, claims });
+    if (!stored.done && stored.refusedBy === undefined && stored.held !== undefined)
+      await commit(deadline, { id: auth.id, next: auth, before: stored.held, claims });
   };
 
-  const keepLater = (auth: Authentication): void => {
-    const keep = () => keepApart(newDeadline(), auth);
+  const keepLater = (auth: Authentication, number: string): void => {
+    const keep = () => keepApart(newDeadline(), auth, number);
     const kept = keep();
     records.pending(auth.id, kept);
     const failed = (err: unknown) =>

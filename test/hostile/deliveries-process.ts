@@ -1,0 +1,60 @@
+import { Redis } from "ioredis";
+import { redisStore } from "../../adapters/store/redis/index.js";
+import { createVerifier } from "../../src/create-verifier.js";
+import type { Store } from "../../src/ports/store.js";
+
+/** Where the process ends: after the write and before the message, after the message, before or after the write that settles it. */
+export type End = "written" | "sent" | "unsettled" | "settled";
+
+export interface Setup {
+  readonly url: string;
+  readonly customer: string;
+  readonly secret: string;
+  readonly number: string;
+  readonly code: string;
+  readonly callbackUrl: string;
+  readonly end: End;
+}
+
+/** The timings of the process and of the one that lives on. */
+export const brief = { sendTimeout: 1, clockSkew: 0, conversion: "reported" as const };
+
+const end = (): never => {
+  process.kill(process.pid, "SIGKILL");
+  throw new Error("gone");
+};
+const tell = (message: unknown) => new Promise<void>((done) => void process.send?.(message, () => done()));
+
+async function run({ url, customer, secret, number, code, callbackUrl, end: at }: Setup): Promise<void> {
+  const inner = redisStore({ client: new Redis(url) });
+  let commits = 0;
+  const store: Store = {
+    ...inner,
+    async commit(change) {
+      commits++;
+      if (commits === 2 && at === "unsettled") end();
+      const result = await inner.commit(change);
+      if ((commits === 1 && at === "written") || (commits === 2 && at === "settled")) end();
+      return result;
+    },
+  };
+  const verifier = createVerifier({
+    store,
+    secret,
+    countries: "all",
+    customers: [{ customer_uuid: customer, keys: ["k".repeat(40)] }],
+    ...brief,
+    callbacks: { worker: false },
+    sender: {
+      plan: () => ({ route: "planned" }),
+      async send({ authentication_uuid, attempt }) {
+        await tell({ id: authentication_uuid, attempt });
+        if (at === "sent") end();
+        return { outcome: "accepted", route: "another", messageId: "m1" };
+      },
+    },
+  });
+  await verifier.deliver({ customer_uuid: customer, phone_number: number, code, callback_url: callbackUrl, idempotency_key: "k" });
+}
+
+if (process.argv[2]?.startsWith("{")) await run(JSON.parse(process.argv[2]) as Setup);
