@@ -250,12 +250,18 @@ describe("refusals reach the client", () => {
     expect(await verify(box.code())).toMatchObject({ status: 200 });
   });
 
-  it("every carrier rejects the message | 502, for the first message and the next", async () => {
+  it("every carrier rejects the message | 502, for the first message and for a later one", async () => {
     const { send, box, clock } = setting();
     box.answer = async () => ({ outcome: "rejected", reason: "no route" });
     expect(await send()).toMatchObject({ status: 502, code: "MESSAGE_NOT_SENT" });
+    // No code is on its way, so there is no cool-down.
+    box.answer = async () => ({ outcome: "accepted" });
+    expect(await send()).toMatchObject({ status: 200 });
     clock.advance(31_000);
+    box.answer = async () => ({ outcome: "rejected", reason: "no route" });
     expect(await send()).toMatchObject({ status: 502, code: "MESSAGE_NOT_SENT" });
+    // The first code is still valid.
+    expect(await send()).toMatchObject({ status: 429, code: "CODE_ALREADY_SENT" });
   });
 
   it("a code that is no code | 400", async () => {
@@ -357,6 +363,15 @@ describe("passwords", () => {
       expect({ ...known, headers: undefined }).toEqual({ ...unknown, headers: undefined });
     }
     expect(await reset(box.code())).toMatchObject({ status: 400, code: "INVALID_OTP" });
+  });
+
+  it("reset | an account whose number gets no messages: nothing is sent, and nothing is wrong", async () => {
+    const { signUp, requestReset, box, logged, database } = setting();
+    await signUp();
+    for (const user of database.user) user.phoneNumber = "+33142278186";
+    expect(await requestReset("+33142278186")).toMatchObject({ status: 200 });
+    expect(box.messages.length).toBe(1);
+    expect(logged).toEqual([]);
   });
 
   it("reset | the store is down: the client gets 200 and the log says so; no code is right or wrong", async () => {
