@@ -9,6 +9,7 @@ import { createLists } from "./access/lists.js";
 import { createNumberFacts } from "./access/number-facts.js";
 import { guardedSender } from "./callbacks/guarded-sender.js";
 import { createOutbox, type Outbox } from "./callbacks/outbox.js";
+import type { Conversion } from "./contract/conversion.js";
 import { agedCache } from "./core/aged-cache.js";
 import { consoleLogger } from "./core/console-logger.js";
 import type { Core } from "./core/core.js";
@@ -35,6 +36,7 @@ import type { Observed } from "./observability/observed.js";
 import { createStatistics } from "./observability/statistics.js";
 import { tracedSender, tracedStore } from "./observability/tracing.js";
 import type { Context } from "./operations/context.js";
+import { neededCeiling } from "./operations/deliver.js";
 import { type DiagnoseOptions, diagnose, type Finding } from "./operations/diagnose.js";
 import { createOperations, type Operations } from "./operations/operations.js";
 import { type Ping, type PingOptions, ping } from "./operations/ping.js";
@@ -63,6 +65,8 @@ export interface Composed {
   readonly ping: (options?: PingOptions) => Promise<Ping>;
   readonly diagnose: (options: DiagnoseOptions) => Promise<readonly Finding[]>;
   readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
+  /** Why deliveries of this conversion would be rejected, under the policy of the options. */
+  readonly deliveryFault: (conversion?: Conversion) => string | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
 }
@@ -207,6 +211,7 @@ export function compose(options: VerifierOptions): Composed {
       await records.written();
       await Promise.all([countries.close(), past.close(), statistics.close()]);
     },
+    deliveryFault: (conversion = settings.conversion ?? "unknown") => neededCeiling(settings.policy, conversion),
     logger,
     clock,
   };

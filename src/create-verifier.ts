@@ -2,6 +2,7 @@ import { noApiKeys } from "./access/accounts.js";
 import type { CustomersOfStore } from "./access/customers/customers.js";
 import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 import { compose } from "./composition.js";
+import type { Conversion } from "./contract/conversion.js";
 import type { ConfirmAnswer, DeliverAnswer } from "./contract/delivery.js";
 import type {
   AuthenticationAnswer,
@@ -64,6 +65,11 @@ export interface Verifier {
    * Rejects with `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`.
    */
   confirm(request: ConfirmRequest): Promise<ConfirmAnswer>;
+  /**
+   * Returns why `deliver` would reject every message with this conversion, or `undefined`: for programs that want to know
+   * before the first one. Default: the option `conversion`. Absent if the verifier has `customers` or is lazy.
+   */
+  deliveryFault?(conversion?: Conversion): string | undefined;
   /** Returns what the numbering plan and the lookup provider, if any, know about a number. */
   lookup(request: LookupRequest): Promise<LookupResponse>;
   /**
@@ -165,8 +171,23 @@ const noOptions: CallOptions = {};
  * its fix.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { operations, accounts, customers, handle, handleReceipt, handleMetrics, metrics, ping, diagnose, settleReceipts, outbox, settle, logger, clock } =
-    compose(options);
+  const {
+    operations,
+    accounts,
+    customers,
+    handle,
+    handleReceipt,
+    handleMetrics,
+    metrics,
+    ping,
+    diagnose,
+    settleReceipts,
+    outbox,
+    settle,
+    logger,
+    clock,
+    deliveryFault,
+  } = compose(options);
   const handler = (root: string, answer: HttpHandler["handle"]): HttpHandler => ({
     root,
     handle: answer,
@@ -182,6 +203,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     check: (request, call = noOptions) => operations.check(request, call),
     deliver: (request) => operations.deliver(request),
     confirm: (request) => operations.confirm(request),
+    ...(options.customers === undefined && { deliveryFault }),
     lookup: (request) => operations.lookup(request, {}),
     explain: (request) => operations.explain(request),
     history: (request) => operations.history(request),

@@ -19,9 +19,10 @@ const fallback = "The message could not be sent. Try again later.";
 /**
  * Makes the handler of identity servers that ask for their one-time codes to be sent: `app.use(expressHandlers([verifier,
  * hooks(verifier, [supabaseHook({ secrets })])]))` serves `POST /hooks/supabase`, and `/hooks/supabase/confirmed` if
- * the hook reads confirmations. Only the identity servers must reach it. Throws `TypeError` for two hooks of one name.
+ * the hook reads confirmations. Only the identity servers must reach it. Throws `TypeError` for two hooks of one name, and if
+ * a hook needs a spend ceiling that the verifier does not have.
  */
-export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "http">, list: readonly Hook[]): HttpHandler {
+export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "deliveryFault" | "http">, list: readonly Hook[]): HttpHandler {
   const { http } = verifier ?? {};
   if (http === undefined) throw new TypeError("hooks: the first argument must be the verifier that createVerifier returned");
   if (!Array.isArray(list) || list.length === 0)
@@ -31,6 +32,11 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "http">, 
   const byName = new Map(list.map((hook) => [hook.settings.name, hook]));
   const twice = list.find((hook) => byName.get(hook.settings.name) !== hook)?.settings.name;
   if (twice !== undefined) throw new TypeError(`hooks: two hooks have the name ${twice}. Give one of them another with its option name`);
+
+  for (const { settings } of list) {
+    const fault = settings.customer_uuid === undefined ? verifier.deliveryFault?.(settings.conversion) : undefined;
+    if (fault !== undefined) throw new TypeError(`hooks: ${settings.name}: ${fault}`);
+  }
 
   const warned = new Map<string, number>();
   /** Logs what an operator should fix. Strangers and outages cause the same line often. */
@@ -64,7 +70,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "http">, 
     const refused = await authenticate({ header: request.header, now: http.clock.now(), bytes, pathSecret: found.pathSecret });
     if (refused !== undefined) {
       warn(`a request to ${template} was rejected: ${refused}`);
-      return plain(401, "Unauthorized.");
+      return json(401, { status: "unauthorized", message: "Unauthorized." });
     }
     if (found.confirmed !== undefined) {
       const { status } = await attempt(template, async () => confirm(hook, found.confirmed, await body()));
@@ -89,7 +95,11 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "http">, 
     if (found === "nobody") return { status: "ignored" };
     const request = found && toConfirm(found, hook.settings);
     if (request === undefined) throw new VerifierError("bad_request", "it has no phone number");
-    return verifier.confirm(request);
+    return verifier.confirm(request).catch((error: unknown) => {
+      // A user of the server may have any number, and no message was sent to one like this.
+      if (error instanceof VerifierError && error.code === "invalid_phone_number") return { status: "ignored" };
+      throw error;
+    });
   };
 
   /** Turns the errors of an authentic request into statuses. */
@@ -100,7 +110,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "http">, 
       const { code, message = "" } = error instanceof VerifierError ? error : {};
       if (code === "payload_too_large" || code === "request_timeout") throw error;
       if (code === "unavailable") return { status: "unavailable" };
-      if (code === "bad_request" || code === "invalid_phone_number") {
+      if (code === "bad_request") {
         warn(`a request to ${template} was malformed: ${message}`);
         return { status: "malformed", detail: message };
       }

@@ -28,7 +28,8 @@ import { isRejected, type Placed, sendInSlot, slotsOf } from "./slots.js";
 export async function deliver(context: Context, account: Account, request: DeliverRequest): Promise<DeliverAnswer> {
   const { locale } = request;
   const conversion = request.conversion ?? context.settings.conversion ?? "unknown";
-  requireCeiling(account, conversion);
+  const needed = neededCeiling(account.policy, conversion);
+  if (needed !== undefined) throw new VerifierError("invalid_options", needed);
   try {
     return await inTime(context, request, countedDelivery(context, account, request, conversion));
   } catch (fault) {
@@ -62,12 +63,9 @@ async function inTime<T>({ clock, inBackground }: Context, { within }: DeliverRe
 }
 
 /** "a spend ceiling is required" (docs/contract.md#unknown-conversion). */
-function requireCeiling({ policy }: Account, conversion: Conversion): void {
-  if (conversion !== "unknown" || policy.limits.spend.length > 0) return;
-  throw new VerifierError(
-    "invalid_options",
-    'deliver needs a spend ceiling while conversion is "unknown": set policy.limits.spend, for example [{ amount: 50, per: "day" }], and a sender with prices; or call confirm when users get in, and set conversion to "reported" or "late"',
-  );
+export function neededCeiling({ limits }: Pick<Account["policy"], "limits">, conversion: Conversion): string | undefined {
+  if (conversion !== "unknown" || limits.spend.length > 0) return undefined;
+  return 'deliver needs a spend ceiling while conversion is "unknown": set policy.limits.spend, for example [{ amount: 50, per: "day" }], and a sender with prices; or call confirm when users get in, and set conversion to "reported" or "late"';
 }
 
 const countedDelivery = countingRefusals(sendDelivery);

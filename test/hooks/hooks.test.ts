@@ -18,6 +18,7 @@ const options = () =>
     sender: { send: async () => ({ outcome: "accepted" as const }) },
     secret: generateApiKey().key,
     countries: ["FR"],
+    conversion: "reported",
     callbacks: { worker: false },
     logger: { info() {}, warn() {}, error() {} },
   }) as const;
@@ -52,7 +53,7 @@ describe("hooks", () => {
   test("says nothing to a stranger, and warns the operator once a minute, without anything of the request", async () => {
     const { send, warned, clock } = served(logtoHook({ token }));
     const refuse = () => send("logto", body, { authorization: "Bearer 482913" });
-    expect(await refuse()).toMatchObject({ status: 401, body: "Unauthorized." });
+    expect(await refuse()).toMatchObject({ status: 401, body: '{"status":"unauthorized","message":"Unauthorized."}' });
     await refuse();
     clock.advance(60_000);
     await refuse();

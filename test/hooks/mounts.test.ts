@@ -62,7 +62,10 @@ describe.each(mountings)("$name", ({ name, start }) => {
     const before = calls.delivered.length;
     const refused = leavesValues.test(name) ? 500 : 401;
     expect((await post("supabase", payload, { ...signed(payload), "webhook-signature": "v1,AAAA" })).status).toBe(refused);
-    expect(await post("supabase", payload, signed(payload, new Date(now - 301_000)))).toMatchObject({ status: 401, text: "Unauthorized." });
+    expect(await post("supabase", payload, signed(payload, new Date(now - 301_000)))).toMatchObject({
+      status: 401,
+      text: '{"status":"unauthorized","message":"Unauthorized."}',
+    });
     expect((await post("logto", logto("482913"), { ...json, authorization: "Bearer x" })).status).toBe(401);
     const large = JSON.stringify({ to: "33612345678", payload: { code: "482913", note: "x".repeat(65_536) } });
     expect((await post("logto", large, json)).status).toBe(413);

@@ -105,7 +105,7 @@ describe("supabaseHook", () => {
     ["a signature of no version", { "webhook-id": "1", "webhook-timestamp": seconds, "webhook-signature": "AAAA" }, "its signature does not match"],
   ])("rejects %s", async (_, headers, reason) => {
     const { send, delivered, warned } = served(supabaseHook({ secrets: secret }));
-    expect(await send("supabase", body, headers)).toMatchObject({ status: 401, body: "Unauthorized." });
+    expect(await send("supabase", body, headers)).toMatchObject({ status: 401, body: '{"status":"unauthorized","message":"Unauthorized."}' });
     await send("supabase", body, headers);
     expect(delivered).toEqual([]);
     expect(warned).toEqual([`a request to /hooks/supabase was rejected: ${reason}`]);
