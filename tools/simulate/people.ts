@@ -141,7 +141,8 @@ export function peopleOf(street: Street): People {
       const visit = ledger.visit(country.code);
       const own = addressOf(person, random);
       const address = ip ?? own;
-      const common = { ...person.device, ...(address !== undefined && { ip: address }), ...(person.verified && { is_returning_user: true }) };
+      const common = { ...person.device, ...(address !== undefined && { ip: address }) };
+      const returns = person.verified;
       const types = random() < conditions.conversion(country);
       const needs = lucky(random);
       let asksAgain = 0;
@@ -153,7 +154,8 @@ export function peopleOf(street: Street): People {
         asksAgain = patience(random);
         asksInDespair = despair(random);
         const wrong = slips && turn === 0;
-        const answer = await service.create("honest", { ...common, phone_number: wrong ? nextDoor(person.number) : person.number });
+        const request = wrong ? { phone_number: nextDoor(person.number) } : { phone_number: person.number, ...(returns && { is_returning_user: true }) };
+        const answer = await service.create("honest", { ...common, ...request });
         if (answer.sent) {
           if (wrong) agenda.in(45 * second + 45 * second * random(), () => ask(1));
           else wait(answer.id, answer.code, turn, 0);

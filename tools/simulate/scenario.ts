@@ -1,3 +1,5 @@
+import type { Conversion } from "../../src/contract/delivery.js";
+
 /**
  * Unusual behaviour of the honest world, from the start of the counting. Countries are ISO 3166-1 alpha-2 codes of the
  * simulated world.
@@ -14,7 +16,9 @@ export type Strain =
   /** `share` of the visits come in classes of 30, within ten minutes from one address. */
   | { readonly kind: "classes"; readonly share: number }
   /** Messages are accepted and never arrive: no one verifies, and people request more. */
-  | { readonly kind: "outage"; readonly hours: number };
+  | { readonly kind: "outage"; readonly hours: number }
+  /** Of deliveries: the codes are entered, and no confirmation comes. */
+  | { readonly kind: "no confirmations"; readonly hours: number };
 
 /** The numbers that an attack targets. */
 export type AttackNumbers =
@@ -57,6 +61,17 @@ export interface Attack {
   readonly otherCustomer?: boolean;
 }
 
+/**
+ * The codes are those of another server, sent by `deliver`, which needs no cool-down between them. When one is entered,
+ * the server calls `confirm`: at once if conversion is `reported`, 1 to 20 hours later if it is `late`, never if it is
+ * `unknown`.
+ */
+export interface Deliveries {
+  readonly conversion: Conversion;
+  /** Whether the server states which users are `known`: those who got in on another day. Default true. */
+  readonly vouches?: boolean;
+}
+
 /** The goal of a scenario. */
 export interface Goal {
   /** Maximum share of the honest visits that are rejected. */
@@ -76,6 +91,8 @@ export interface Scenario {
   readonly warmUpDays: number;
   /** Hours that are counted. */
   readonly hours: number;
+  /** Absent: codes of `createAuthentication`. */
+  readonly deliveries?: Deliveries;
   readonly strain?: Strain;
   readonly attack?: Attack;
   /** Absent: the figures are reported without a goal. */
@@ -119,6 +136,16 @@ function attacked(
 const strangers: Goal = { out: 100, refused: 0.01 };
 const manyStrangers: Goal = { out: 250, refused: 0.01 };
 const crowded: Goal = { out: 1_200, refused: 0.01 };
+
+/** Eight days give an unknown conversion its past. */
+const delivered = (conversion: Conversion): Partial<Scenario> => ({ deliveries: { conversion }, warmUpDays: 8 });
+const reported = delivered("reported");
+const late = delivered("late");
+const unknown = delivered("unknown");
+
+const calm: Goal = { refused: 0.005 };
+const pumped: Goal = { out: 300 };
+const pumpedBusy: Goal = { out: 2_400 };
 
 /**
  * The scenarios that the defaults are tested against. Change one by spreading it: `{ ...scenarios.tvAd, visitsPerDay:
@@ -258,6 +285,102 @@ export const scenarios = {
       numbers: { kind: "ranges", country: unused, ranges: 200 },
       typed: 0.6,
     },
+  ),
+
+  reportedPeace: story("deliveries, confirmed", "Codes of another server, which confirms them at once.", { ...reported, hours: 4 * day, goal: calm }),
+  reportedOutage: story("confirmations stop", "Codes of another server, whose confirmations stop for two days.", {
+    ...reported,
+    strain: { kind: "no confirmations", hours: 2 * day },
+    hours: 3 * day,
+    goal: calm,
+  }),
+
+  latePeace500: story("late, 500 a day", "Confirmations come 1 to 20 hours after the code was entered.", {
+    ...late,
+    visitsPerDay: 500,
+    hours: 14 * day,
+    goal: calm,
+  }),
+  latePeace5000: story("late, 5,000 a day", "Confirmations come 1 to 20 hours after the code was entered.", { ...late, hours: 4 * day, goal: calm }),
+  latePeace50000: story("late, 50,000 a day", "Confirmations come 1 to 20 hours after the code was entered.", { ...late, visitsPerDay: 50_000, goal: calm }),
+  lateColdStart: story("late, cold start", "The first two days, with late confirmations.", { ...late, warmUpDays: 0 }),
+  lateTvAd: story("late, TV ad", "Thirty times the usual visits of one country, within an hour.", {
+    ...late,
+    strain: { kind: "rush", country: busy, factor: 30, hours: 1 },
+    hours: day,
+    goal: strained,
+  }),
+  lateUnused: attacked("late, unused country", "Any number of an unused country.", pumped, { numbers: { kind: "country", country: unused } }, late),
+  lateTyped: attacked(
+    "late, 60 % typed",
+    "The attacker types six of ten codes, of ten ranges of an unused country.",
+    pumped,
+    { numbers: { kind: "ranges", country: unused, ranges: 10 }, typed: 0.6 },
+    late,
+  ),
+  lateBusy: attacked("late, busy country", "200 ranges of a busy country.", pumpedBusy, { numbers: { kind: "ranges", country: busy, ranges: 200 } }, late),
+
+  unknownPeace500: story("unknown, 500 a day", "No confirmation ever comes.", { ...unknown, visitsPerDay: 500, hours: 14 * day, goal: calm }),
+  unknownPeace5000: story("unknown, 5,000 a day", "No confirmation ever comes.", { ...unknown, hours: 4 * day, goal: calm }),
+  unknownPeace50000: story("unknown, 50,000 a day", "No confirmation ever comes.", { ...unknown, visitsPerDay: 50_000, goal: calm }),
+  unknownStrangers: story("unknown, none known", "No confirmation ever comes, and the other server does not state who is known.", {
+    ...unknown,
+    deliveries: { conversion: "unknown", vouches: false },
+    hours: 4 * day,
+    goal: calm,
+  }),
+  unknownColdStart: story("unknown, cold start", "The first eight days of an installation.", { ...unknown, warmUpDays: 0, hours: 8 * day, goal: calm }),
+  unknownTvAd: story("unknown, TV ad", "Thirty times the usual visits of one country, within an hour.", {
+    ...unknown,
+    strain: { kind: "rush", country: busy, factor: 30, hours: 1 },
+    hours: day,
+    goal: strained,
+  }),
+  unknownLaunch: story("unknown, launch", "A new country brings 10 % more visits.", {
+    ...unknown,
+    strain: { kind: "launch", country: next, share: 0.1 },
+    hours: 7 * day,
+  }),
+  unknownNat: story("unknown, carrier NAT", "All mobile people of the busiest country come from one address, 350 a day.", {
+    ...unknown,
+    strain: { kind: "carrier NAT", country: "IN", addresses: 1 },
+    hours: 4 * day,
+  }),
+  unknownUnused: attacked("unknown, unused country", "Any number of an unused country.", pumped, { numbers: { kind: "country", country: unused } }, unknown),
+  unknownRanges: attacked(
+    "unknown, 200 ranges",
+    "200 ranges of an unused country.",
+    pumped,
+    { numbers: { kind: "ranges", country: unused, ranges: 200 } },
+    unknown,
+  ),
+  unknownCountries: attacked(
+    "unknown, forty countries",
+    "Any number of forty unused countries at once.",
+    pumped,
+    { numbers: { kind: "countries", countries: 40 } },
+    unknown,
+  ),
+  unknownBusy: attacked(
+    "unknown, busy country",
+    "Any number of a busy country, from its own networks.",
+    pumpedBusy,
+    { numbers: { kind: "country", country: busy } },
+    unknown,
+  ),
+  unknownRangesBusy: attacked(
+    "unknown, 200 ranges, busy",
+    "200 ranges of a busy country.",
+    pumpedBusy,
+    { numbers: { kind: "ranges", country: busy, ranges: 200 } },
+    unknown,
+  ),
+  unknownRamp: attacked(
+    "unknown, slow ramp",
+    "Forty unused countries, all that the rules allow, for ten days: known to get through.",
+    undefined,
+    { numbers: { kind: "countries", countries: 40 }, messages: 24_000, perHour: 100 },
+    unknown,
   ),
 } as const satisfies Readonly<Record<string, Scenario>>;
 

@@ -2,7 +2,10 @@ import type { CreateAuthenticationRequest } from "../../src/contract/authenticat
 import type { Verifier } from "../../src/create-verifier.js";
 import type { Clock } from "../../src/ports/clock.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
+import type { Agenda } from "./agenda.js";
 import type { Ledger, Party } from "./ledger.js";
+import { digits, type Random } from "./random.js";
+import type { Deliveries } from "./scenario.js";
 
 /**
  * The result of a request for a message. `nextAt`: the earliest time of the next retry, in milliseconds since the
@@ -66,60 +69,69 @@ export interface ServiceParts {
   readonly fault: (error: unknown) => void;
 }
 
-export function serviceOf({ verifier, post, clock, customers, background, fault }: ServiceParts): Service {
-  /** The rule that rejected the latest request, as `explain` names it. */
-  const ruleOf = async (customer_uuid: string, authentication_uuid: string, since: number): Promise<string> => {
-    try {
-      const { decisions } = await verifier.explain({ customer_uuid, authentication_uuid });
-      return decisions.find(({ mode, at }) => mode === "enforce" && Date.parse(at) >= since)?.rule ?? "no rule";
-    } catch {
-      return "not kept";
-    }
-  };
-
+/** What both services do alike. */
+function toolsOf({ verifier, clock, background, fault }: ServiceParts) {
   const codeOf = (error: unknown): string => {
     const { code = "error", status = 500 } = (typeof error === "object" && error !== null ? error : {}) as { code?: string; status?: number };
     // The cause of a 503 is reported to the logger.
     if (status >= 500 && code !== "unavailable") fault(error);
     return code;
   };
-
-  /** Finishes background work before the clock moves, so that runs are reproducible. */
-  const settled = async () => {
-    await Promise.all(background);
-    await new Promise((resolve) => setImmediate(resolve));
-  };
-
   return {
-    async create(party, request) {
+    codeOf,
+    /** Sends, and finds the rule that rejected the request, as `explain` names it. */
+    async ask(customer_uuid: string, send: (ruleOf: (authentication_uuid: string) => Promise<string>) => Promise<Answer>): Promise<Answer> {
       const since = clock.now();
-      const customer_uuid = customers[party];
-      post.party = party;
+      const ruleOf = async (authentication_uuid: string): Promise<string> => {
+        try {
+          const { decisions } = await verifier.explain({ customer_uuid, authentication_uuid });
+          return decisions.find(({ mode, at }) => mode === "enforce" && Date.parse(at) >= since)?.rule ?? "no rule";
+        } catch {
+          return "not kept";
+        }
+      };
       try {
-        const { authentication_uuid: id, status } = await verifier.createAuthentication({ ...request, customer_uuid });
-        if (status === "pending") return { sent: true, id, code: post.take(id) ?? "" };
-        return { sent: false, refusedBy: await ruleOf(customer_uuid, id, since) };
+        return await send(ruleOf);
       } catch (error) {
         return { sent: false, refusedBy: codeOf(error) };
       }
     },
-    async retry(party, authentication_uuid) {
-      const since = clock.now();
+    /** Finishes background work before the clock moves, so that runs are reproducible. */
+    async settled(): Promise<void> {
+      await Promise.all(background);
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+/** Authentications: create, retry and check. */
+export function serviceOf(parts: ServiceParts): Service {
+  const { verifier, post, customers } = parts;
+  const { ask, codeOf, settled } = toolsOf(parts);
+  return {
+    create(party, request) {
       const customer_uuid = customers[party];
       post.party = party;
-      try {
+      return ask(customer_uuid, async (ruleOf) => {
+        const { authentication_uuid: id, status } = await verifier.createAuthentication({ ...request, customer_uuid });
+        if (status === "pending") return { sent: true, id, code: post.take(id) ?? "" };
+        return { sent: false, refusedBy: await ruleOf(id) };
+      });
+    },
+    retry(party, authentication_uuid) {
+      const customer_uuid = customers[party];
+      post.party = party;
+      return ask(customer_uuid, async (ruleOf) => {
         const { status, next_retry_at, remaining_retry } = await verifier.retry({ customer_uuid, authentication_uuid });
         const nextAt = remaining_retry > 0 ? Date.parse(next_retry_at) : undefined;
         if (status === "approved")
           return { sent: true, id: authentication_uuid, code: post.take(authentication_uuid) ?? "", ...(nextAt !== undefined && { nextAt }) };
         if (status === "rate_limited") {
-          const rule = await ruleOf(customer_uuid, authentication_uuid, since);
+          const rule = await ruleOf(authentication_uuid);
           return rule === "no rule" ? { sent: false } : { sent: false, refusedBy: rule };
         }
         return { sent: false, ...(status === "denied" && nextAt !== undefined && { nextAt }) };
-      } catch (error) {
-        return { sent: false, refusedBy: codeOf(error) };
-      }
+      });
     },
     async check(party, authentication_uuid, check_code) {
       post.party = party;
@@ -131,6 +143,74 @@ export function serviceOf({ verifier, post, clock, customers, background, fault 
         codeOf(error);
         return false;
       }
+    },
+  };
+}
+
+export interface DeliveryParts extends ServiceParts {
+  readonly agenda: Agenda;
+  readonly deliveries: Deliveries;
+  /** Whether confirmations arrive now. */
+  readonly confirms: () => boolean;
+  readonly random: Random;
+}
+
+const hour = 3_600_000;
+
+/** Another server's codes: it sends them by `deliver`, checks them itself, and calls `confirm`. */
+export function deliveryServiceOf(parts: DeliveryParts): Service {
+  const { verifier, post, clock, customers, agenda, deliveries, confirms, random } = parts;
+  const { conversion, vouches = true } = deliveries;
+  const { ask, codeOf, settled } = toolsOf(parts);
+  type Request = Parameters<Service["create"]>[1];
+  /** The sign-ins that wait for a code, by their own ids. */
+  const open = new Map<string, { readonly request: Request; code: string }>();
+  let ids = 0;
+
+  const deliver = (party: Party, id: string, request: Request): Promise<Answer> => {
+    const customer_uuid = customers[party];
+    const { phone_number, ip, device_id, device_type, is_returning_user = false } = request;
+    const code = digits(random, 6);
+    post.party = party;
+    return ask(customer_uuid, async (ruleOf) => {
+      const known = vouches && party === "honest" && is_returning_user;
+      const { status, delivery_uuid = "" } = await verifier.deliver({ customer_uuid, phone_number, ip, device_id, device_type, known, conversion, code });
+      if (status === "sent") {
+        post.take(delivery_uuid);
+        open.set(id, { request, code });
+        return { sent: true, id, code };
+      }
+      const isRejected = status === "rate_limited" || status === "spam_detected";
+      return { sent: false, refusedBy: isRejected ? await ruleOf(delivery_uuid) : status };
+    });
+  };
+
+  const confirm = async (party: Party, phone_number: string, at: number): Promise<void> => {
+    try {
+      await verifier.confirm({ customer_uuid: customers[party], phone_number, at });
+      await settled();
+    } catch (error) {
+      codeOf(error);
+    }
+  };
+
+  return {
+    create: (party, request) => deliver(party, String(ids++), request),
+    retry(party, id) {
+      const { request } = open.get(id) as { readonly request: Request };
+      return deliver(party, id, request);
+    },
+    async check(party, id, code) {
+      const sent = open.get(id);
+      if (sent?.code !== code) return false;
+      open.delete(id);
+      const at = clock.now();
+      const { phone_number } = sent.request;
+      await settled();
+      if (!confirms()) return true;
+      if (conversion === "reported") await confirm(party, phone_number, at);
+      if (conversion === "late") agenda.in(hour * (1 + 19 * random()), () => confirm(party, phone_number, at));
+      return true;
     },
   };
 }

@@ -8,8 +8,9 @@ import { agendaOn } from "./agenda.js";
 import { startAttack, targetsOf } from "./attacker.js";
 import { type AttackFigures, type HonestFigures, ledgerOf, type Series } from "./ledger.js";
 import { type Conditions, peopleOf } from "./people.js";
+import { stream } from "./random.js";
 import { attackHours, type Scenario } from "./scenario.js";
-import { postOf, serviceOf } from "./service.js";
+import { deliveryServiceOf, postOf, serviceOf } from "./service.js";
 import { startTraffic } from "./traffic.js";
 import { worldOf } from "./world.js";
 
@@ -86,7 +87,7 @@ export async function simulate(
   const clock = fixedClock(begin);
   const from = begin + scenario.warmUpDays * 24 * hour;
   const end = from + scenario.hours * hour;
-  const { strain, attack } = scenario;
+  const { strain, attack, deliveries } = scenario;
   const ends = attack !== undefined || (strain !== undefined && "hours" in strain);
   const lasts = attack !== undefined ? attackHours(attack) : strain === undefined ? 0 : "hours" in strain ? strain.hours : scenario.hours;
   const until = from + lasts * hour;
@@ -119,6 +120,7 @@ export async function simulate(
   const [{ createVerifier }, store] = await Promise.all([import("../../src/index.js"), storeFor(options.store, clock)]);
   const verifier = createVerifier({
     ...options,
+    ...(deliveries?.conversion === "unknown" && { policy: withCeiling(options.policy) }),
     secret: options.secret ?? "a secret of the simulation, long enough to be one",
     countries: options.countries ?? "all",
     logger: loggerOf(options.logger, fault),
@@ -128,9 +130,11 @@ export async function simulate(
     customers: [...new Set(Object.values(customers))].map((customer_uuid) => ({ customer_uuid, keys: [`pp_simulation-${customer_uuid}`] })),
     callbacks: { ...options.callbacks, worker: false, waitUntil },
   });
-  const service = serviceOf({ verifier, post, clock, customers, background, fault });
-
   const { agenda, play } = agendaOn(clock);
+  const parts = { verifier, post, clock, customers, background, fault };
+  const confirms = () => strain?.kind !== "no confirmations" || clock.now() < from || clock.now() >= until;
+  const service =
+    deliveries === undefined ? serviceOf(parts) : deliveryServiceOf({ ...parts, agenda, deliveries, confirms, random: stream(seed, "deliveries") });
   const conditions: Conditions = {
     conversion: ({ conversion }) => (strain?.kind === "low conversion" && clock.now() >= from ? strain.factor : 1) * conversion,
     arrives: (at) => strain?.kind !== "outage" || at < from || at >= until,
@@ -164,6 +168,11 @@ export async function simulate(
     reached: goals.every(({ reached }) => reached),
     series,
   };
+}
+
+/** With an unknown conversion a ceiling is required. The default is never reached, so that the figures are those of the rules. */
+function withCeiling(policy: SimulationOptions["policy"] = {}): SimulationOptions["policy"] {
+  return { ...policy, limits: { spend: [{ amount: 1_000_000, per: "day" }], ...policy.limits } };
 }
 
 async function storeFor(given: SimulationOptions["store"], clock: Clock): Promise<Store> {
