@@ -1,6 +1,7 @@
 import { type Authentication, isVoid, nothingSent, type Send } from "./authentication.js";
 import { milliseconds, type Policy } from "./policy.js";
 import { retryStatus } from "./retry.js";
+import { growth } from "./spam-policy.js";
 import { day, second } from "./time.js";
 
 /** Without an idempotency key, the same code to the same number within this time is a repeat. Milliseconds. */
@@ -9,35 +10,56 @@ export const repeatedWithin = 30 * second;
 /** "up to 24 hours after its last message" (docs/contract.md#confirm). Milliseconds. */
 const confirmedWithin = day;
 
-/** How the spam rules treat deliveries: by confirmations, or by growth, which only observes until there is a past. */
-export type Weighing = "confirmed" | "growing" | "observing";
+/** How the spam rules treat deliveries. */
+export interface Weighing {
+  /** By growth instead of credit (docs/contract.md#growth-rules). */
+  readonly grows: boolean;
+  /** Rules that need a past only observe, because there is none yet (docs/contract.md#unknown-conversion). */
+  readonly observes: boolean;
+  /** The customer's messages of a usual day. */
+  readonly usualDay: number;
+}
 
-const derived = new WeakMap<Policy, Map<Weighing, Policy>>();
+const derived = new WeakMap<Policy, Map<string, Policy>>();
 
-/**
- * The policy of deliveries: "without a cool-down, which is the other server's" (docs/contract.md#deliver). Made once per
- * policy.
- */
+/** The policy of deliveries: "without a cool-down, which is the other server's" (docs/contract.md#deliver). */
 export function deliveryPolicy(policy: Policy, weighing: Weighing): Policy {
+  const key = `${weighing.grows} ${weighing.observes}`;
   let byWeighing = derived.get(policy);
   if (byWeighing === undefined) derived.set(policy, (byWeighing = new Map()));
-  let made = byWeighing.get(weighing);
+  let made = byWeighing.get(key);
   if (made === undefined) {
     // A confirmation may come a day later.
     const tombstone = Math.max(policy.tombstone, confirmedWithin / 1000);
     made = { ...policy, tombstone, retryCooldowns: policy.retryCooldowns.map(() => 0), spam: spamOf(policy, weighing) };
-    byWeighing.set(weighing, made);
+    byWeighing.set(key, made);
   }
-  return made;
+  return weighing.grows ? withGrownCaps(made, weighing.usualDay) : made;
 }
 
-function spamOf({ spam }: Policy, weighing: Weighing): Policy["spam"] {
-  if (weighing === "confirmed") return spam;
+/** "the customer's cap grows with its usual day" (docs/contract.md#growth-rules). */
+function withGrownCaps(policy: Policy, usualDay: number): Policy {
+  const { limits } = policy;
+  const perCustomer = limits.perCustomer.map((cap) =>
+    cap.perVerified ? { ...cap, limit: cap.limit + Math.ceil((growth.factor * usualDay * milliseconds(cap.window)) / day) } : cap,
+  );
+  return { ...policy, limits: { ...limits, perCustomer } };
+}
+
+function spamOf({ spam }: Policy, { grows, observes }: Weighing): Policy["spam"] {
+  if (!grows && !observes) return spam;
   const watch = <Rule extends { readonly mode: Policy["spam"]["range"]["mode"] }>(rule: Rule): Rule =>
-    weighing === "observing" && rule.mode === "enforce" ? { ...rule, mode: "shadow" } : rule;
-  const { range, country, newCountries, strangeNetwork } = spam;
-  // Without confirmations, the alarm of a country would always be on.
-  return { ...spam, range: watch(range), country: watch(country), newCountries: watch(newCountries), strangeNetwork: { ...strangeNetwork, mode: "off" } };
+    observes && rule.mode === "enforce" ? { ...rule, mode: "shadow" } : rule;
+  const { range, country, newCountries, address, strangeNetwork } = spam;
+  return {
+    ...spam,
+    range: watch(range),
+    country: watch(country),
+    newCountries: watch(newCountries),
+    address: watch(address),
+    // Without confirmations, the alarm of a country would always be on.
+    strangeNetwork: grows ? { ...strangeNetwork, mode: "off" } : watch(strangeNetwork),
+  };
 }
 
 /**

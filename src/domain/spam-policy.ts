@@ -58,13 +58,17 @@ export interface SpamPolicy {
  */
 export const growth = {
   factor: 3,
+  /** The same for all new countries together. */
+  newCountriesFactor: 2,
   /** Days of the past. */
   days: 7,
-  /** The rules only observe until messages were sent on so many of those days. */
+  /** The built-in cells but the crowd only observe until messages were sent on so many of those days. */
   enoughDays: 5,
+  /** The same with late confirmations, whose credits take their places a day later. */
+  enoughLateDays: 2,
   /** A country is new with fewer messages in those days. */
   newCountry: 21,
-  /** Addresses have no past: their seed is so many times the usual one. */
+  /** The seed of an address is so many times the usual one. */
   addressSeed: 5,
 } as const;
 

@@ -78,8 +78,8 @@ interface Cell {
   readonly least?: number;
   /** Earns once a day per number; other cells earn with each verification. */
   readonly oncePerNumber?: true;
-  /** The limit grows with the cell's own past. */
-  readonly grows?: true;
+  /** The limit grows with the cell's own past: by so many of its usual days. */
+  readonly grows?: number;
 }
 
 /** A cell counts over 24 hours, and for up to 12 hours longer: three parts, summed whole. */
@@ -128,17 +128,17 @@ function growingCells({ customer, number, country, origin = {} }: CellSubject, p
   const { range, crowd, newCountries, address } = policy;
   const [ten, hundred, million] = rangesOf(number, pseudonym);
   const cells: Cell[] = [];
-  const add = (name: string, rule: string, { mode }: Switched, seed: number, grows: boolean) => {
-    if (mode !== "off") cells.push({ sum: `${customer}:x:${name}`, rule, mode, seed, perVerified: undefined, ...(grows && { grows }) });
+  const add = (name: string, rule: string, { mode }: Switched, seed: number, grows: number = growth.factor) => {
+    if (mode !== "off") cells.push({ sum: `${customer}:x:${name}`, rule, mode, seed, perVerified: undefined, grows });
   };
-  add(ten, "range 4", range, range.seeds[0], true);
-  add(hundred, "range 5", range, range.seeds[1], true);
-  add(million, "range 6", range, range.seeds[2], true);
+  add(ten, "range 4", range, range.seeds[0]);
+  add(hundred, "range 5", range, range.seeds[1]);
+  add(million, "range 6", range, range.seeds[2]);
   if (crowd.mode !== "off") cells.push({ sum: `${customer}:m:${ten}`, rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
-  if (country !== undefined) add(`c:${country}`, "country", policy.country, policy.country.seed, true);
-  if (origin.p === 1) add("p", "newCountries", newCountries, newCountries.seed, true);
-  if (origin.a !== undefined) add(`a:${origin.a}`, "address", address, growth.addressSeed * address.seed, false);
-  for (const cell of own) if (origin.u?.[cell.name] !== undefined) add(`u:${cell.name}:${origin.u[cell.name]}`, cell.name, cell, cell.seed, true);
+  if (country !== undefined) add(`c:${country}`, "country", policy.country, policy.country.seed);
+  if (origin.p === 1) add("p", "newCountries", newCountries, newCountries.seed, growth.newCountriesFactor);
+  if (origin.a !== undefined) add(`a:${origin.a}`, "address", address, growth.addressSeed * address.seed);
+  for (const cell of own) if (origin.u?.[cell.name] !== undefined) add(`u:${cell.name}:${origin.u[cell.name]}`, cell.name, cell, cell.seed);
   return cells;
 }
 
@@ -148,6 +148,7 @@ function growingCells({ customer, number, country, origin = {} }: CellSubject, p
  */
 export function pastOf({ customer, number, country, origin = {} }: CellSubject, pseudonym: Pseudonym): string[] {
   const names = [...rangesOf(number, pseudonym), ...(country === undefined ? [] : [`c:${country}`]), ...(origin.p === 1 ? ["p"] : [])];
+  if (origin.a !== undefined) names.push(`a:${origin.a}`);
   for (const [name, value] of Object.entries(origin.u ?? {})) names.push(`u:${name}:${value}`);
   return names.map((name) => `${customer}:x:${name}`);
 }
@@ -159,8 +160,8 @@ export const pastOfCountry = (customer: string, country: string): string => `${c
 export const pastOfMillion = (customer: string, number: string, pseudonym: Pseudonym): string => `${customer}:x:${rangesOf(number, pseudonym)[2]}`;
 
 /** The limit of a growing cell, given the messages of a usual day. */
-export function grownLimit({ seed }: SpamCharge, usual: number): number {
-  return Math.ceil(seed + growth.factor * usual);
+export function grownLimit({ seed, grows = 0 }: SpamCharge, usual: number): number {
+  return Math.ceil(seed + grows * usual);
 }
 
 /** The ranges of 10,000, 100,000 and a million numbers that contain a number: their first digits as a keyed hash. */
@@ -196,8 +197,8 @@ export interface SpamCharge extends Charge {
   readonly provenAt?: number | undefined;
   /** The cell's own limit, before any growth. */
   readonly seed: number;
-  /** The limit grows with the cell's own past. */
-  readonly grows?: true | undefined;
+  /** The limit grows with the cell's own past: by so many of its usual days. */
+  readonly grows?: number | undefined;
   /** The decision, if it was made before the commit: the claim is then never granted. */
   readonly decided?: Decision;
 }

@@ -43,8 +43,8 @@ const most = 20_000;
 /** Counters in one call. */
 const atATime = 500;
 
-/** "50 messages are requested within 24 hours, and none is confirmed" (docs/contract.md#no-conversion). */
-const silentAfter = 50;
+/** "50 messages are requested and none is confirmed for two hours (`late`: 24)" (docs/contract.md#no-conversion). */
+const silentAfter = { messages: 50, hours: { reported: 2, late: 24 } };
 
 const daily: Parts = { long: day, parts: growth.days + 1, keptFor: (growth.days + 1) * day };
 const hourly: Parts = { long: hour, parts: 25, keptFor: 26 * hour };
@@ -53,12 +53,17 @@ const wholeOf = (customer: string) => `${customer}:x:all:`;
 const requestedOf = (customer: string) => `${customer}:x:req:`;
 const confirmedOf = (customer: string) => `${customer}:x:ok:`;
 
-/** A customer's deliveries: days of the last week with messages, and the counts of the last 24 hours. */
+/** A customer's deliveries: days of the last week with messages, and those requested after the last confirmation. */
 interface Lately {
   readonly days: number;
+  /** Messages of a usual day. */
+  readonly usualDay: number;
   readonly requested: number;
-  readonly confirmed: number;
+  /** Whole hours since the first of them. */
+  silentHours: number;
 }
+
+const meanOf = (days: readonly number[]) => days.reduce((sum, one) => sum + one, 0) / growth.days;
 
 export function createPast({ store, clock, monitor, alarms, settings, inBackground }: Observed): Past {
   let adds = new Map<string, Tally>();
@@ -91,7 +96,7 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
 
   const uncounted = (err: unknown): Lately => {
     monitor.throttledLog.warn({ err }, "confirmations could not be counted; whether they have stopped is not known");
-    return { days: 0, requested: 0, confirmed: 0 };
+    return { days: growth.days, usualDay: 0, requested: 0, silentHours: 0 };
   };
 
   const latelyOf = async (deadline: StoreDeadline, customer: string): Promise<Lately> => {
@@ -101,11 +106,14 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     const days = partsOf(wholeOf(customer), daily, now).slice(1);
     const hours = [requestedOf(customer), confirmedOf(customer)].flatMap((name) => partsOf(name, hourly, now));
     const counts = await read(deadline, [...days, ...hours]);
-    const sum = (from: number) => counts.slice(from, from + hourly.parts).reduce((all, one) => all + one, 0);
-    const found = {
-      days: counts.slice(0, days.length).filter((one) => one > 0).length,
-      requested: sum(days.length),
-      confirmed: sum(days.length + hourly.parts),
+    const confirmed = counts.slice(days.length + hourly.parts).findIndex((one) => one > 0);
+    const unconfirmed = counts.slice(days.length, days.length + (confirmed < 0 ? hourly.parts : confirmed));
+    const past = counts.slice(0, days.length);
+    const found: Lately = {
+      days: past.filter((one) => one > 0).length,
+      usualDay: meanOf(past),
+      requested: unconfirmed.reduce((all, one) => all + one, 0),
+      silentHours: unconfirmed.findLastIndex((one) => one > 0),
     };
     lately.set(customer, found);
     return found;
@@ -122,27 +130,28 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     confirmed(customer) {
       count(confirmedOf(customer), hourly);
       const known = lately.get(customer);
-      if (known !== undefined) lately.set(customer, { ...known, confirmed: known.confirmed + 1 });
+      // In place: the other counts must age.
+      if (known !== undefined) known.silentHours = 0;
     },
 
     async usualDay(deadline, cell) {
       const known = usual.get(cell);
       if (known !== undefined) return known;
       const counts = await read(deadline, partsOf(`${cell}:`, daily, clock.now()).slice(1));
-      const mean = counts.reduce((sum, one) => sum + one, 0) / growth.days;
+      const mean = meanOf(counts);
       usual.set(cell, mean);
       return mean;
     },
 
     async weighing(deadline, { customer }, conversion) {
       const read = latelyOf(deadline, customer);
-      const { days, requested, confirmed } = await (conversion === "unknown" ? read : read.catch(uncounted));
-      const hasPast = days >= growth.enoughDays;
-      if (conversion === "unknown") return hasPast ? "growing" : "observing";
+      const { days, usualDay, silentHours, requested } = await (conversion === "unknown" ? read : read.catch(uncounted));
+      if (conversion === "unknown") return { grows: true, observes: days < growth.enoughDays, usualDay };
       const all = requested + pending(requestedOf(customer), hourly);
-      const isSilent = confirmed === 0 && all >= silentAfter;
-      if (isSilent) alarms.raise(customer, { alarm: "no_conversion" }, all, silentAfter);
-      return isSilent && hasPast ? "growing" : "confirmed";
+      const isSilent = silentHours >= silentAfter.hours[conversion] && all >= silentAfter.messages;
+      if (isSilent) alarms.raise(customer, { alarm: "no_conversion" }, all, silentAfter.messages);
+      if (isSilent && days >= growth.enoughDays) return { grows: true, observes: false, usualDay };
+      return { grows: false, observes: conversion === "late" && days < growth.enoughLateDays, usualDay };
     },
 
     close: () => flush().catch(failed),

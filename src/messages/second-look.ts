@@ -45,7 +45,7 @@ export async function lookAgain(
     if ("sum" in claim) learned.set(claim.sum, Number.POSITIVE_INFINITY);
     return { ...exempt, rules: new Set([...exempt.rules, rule]) };
   }
-  if (charge.grows && "sum" in claim) {
+  if (charge.grows !== undefined && "sum" in claim) {
     const limit = grownLimit(charge, await past.usualDay(deadline, claim.sum));
     if (limit > held && limit > charge.threshold) {
       learned.set(claim.sum, limit);

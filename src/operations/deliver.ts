@@ -103,7 +103,7 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
         correlationId: correlation_id ?? auth.correlationId,
         ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
       }),
-      delivery: { given: { code, text, identity, answerBy }, known, grows: weighing !== "confirmed" },
+      delivery: { given: { code, text, identity, answerBy }, known, grows: weighing.grows },
     },
   );
   if (placed.as !== "repeated" && !isTestNumber(settings, phone.number)) {

@@ -373,12 +373,12 @@ describe("known and conversion", () => {
   });
 
   /** Sends so many messages a day to numbers of one range of 10,000. */
-  async function days(set: ReturnType<typeof deliveries>, perDay: readonly number[]) {
+  async function days(set: ReturnType<typeof deliveries>, perDay: readonly number[], fields: Partial<DeliverRequest> = {}) {
     const sent: number[] = [];
     let index = 0;
     for (const count of perDay) {
       let passed = 0;
-      for (let one = 0; one < count; one++) if ((await set.deliver({ phone_number: numberOf(index++) })).status === "sent") passed++;
+      for (let one = 0; one < count; one++) if ((await set.deliver({ ...fields, phone_number: numberOf(index++) })).status === "sent") passed++;
       sent.push(passed);
       set.clock.advance(day);
       await Promise.resolve();
@@ -394,6 +394,50 @@ describe("known and conversion", () => {
     // The last day's messages still count for half a day.
     set.clock.advance(day);
     expect(await days(set, [60])).toEqual([5 + 3 * 6]);
+  });
+
+  it("growth: addresses have a past too, and new countries grow by 2 × their usual day (docs/contract.md#growth-rules)", async () => {
+    const { sender } = priced();
+    const off = { mode: "off" as const };
+    const spam = { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, ...off }, range: { ...defaultSpamPolicy.range, ...off } };
+    const ofAddress = { ...spam, country: { ...spam.country, ...off }, newCountries: { ...spam.newCountries, ...off } };
+    const set = deliveries({ conversion: "unknown", sender, policy: { ...ceiling, spam: ofAddress } });
+    expect(await days(set, Array(7).fill(70), { ip: "203.0.113.7" })).toEqual(Array(7).fill(70));
+    set.clock.advance(day);
+    expect(await days(set, [300], { ip: "203.0.113.7" })).toEqual([40 + 3 * 60]);
+    expect(await days(set, [100], { ip: "203.0.113.8" }), "without a past").toEqual([40]);
+
+    const ofPot = deliveries({ conversion: "unknown", sender, policy: { ...ceiling, spam } });
+    // Four new countries, of five messages a week each.
+    const prefixes = ["+9989012", "+9945012", "+9929012", "+9965512"];
+    const pot = async (count: number) => {
+      let passed = 0;
+      for (let one = 0; one < count; one++)
+        if ((await ofPot.deliver({ phone_number: `${prefixes[one % 4]}${String(10_000 + potIndex++)}` })).status === "sent") passed++;
+      return passed;
+    };
+    let potIndex = 0;
+    for (let turn = 0; turn < 7; turn++) {
+      expect(await pot(turn < 5 ? 4 : 0)).toBe(turn < 5 ? 4 : 0);
+      ofPot.clock.advance(day);
+    }
+    expect(await pot(60)).toBe(Math.ceil(30 + (2 * 20) / 7));
+  });
+
+  it("growth: the customer's cap grows with its usual day (docs/contract.md#growth-rules)", async () => {
+    const { sender } = priced();
+    const perCustomer = [{ limit: 20, window: 86_400, perVerified: 3 }];
+    const set = deliveries({ conversion: "unknown", sender, policy: { limits: { ...ceiling.limits, perCustomer } } });
+    expect(await days(set, [100])).toEqual([20]);
+    set.clock.advance(day);
+    expect(await days(set, [100])).toEqual([20 + Math.ceil((3 * 20) / 7)]);
+  });
+
+  it("late: rules that need a past observe until the third day (docs/contract.md#unknown-conversion)", async () => {
+    const spam = { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, mode: "off" as const } };
+    const set = deliveries({ conversion: "late", policy: { spam } });
+    // Those of the second day are still open.
+    expect(await days(set, [20, 20, 20])).toEqual([20, 20, 0]);
   });
 
   it("no conversion: 50 messages without a confirmation raise an alarm, and growth takes over (docs/contract.md#no-conversion)", async () => {
@@ -422,6 +466,9 @@ describe("known and conversion", () => {
     set.clock.advance(day);
     const silent = index;
     expect(await send(50, false), "the seed").toBe(30);
+    set.clock.advance(hour);
+    expect(await send(50, false), "nothing for an hour").toBe(0);
+    set.clock.advance(hour);
     // Six days of sixty, and one without.
     expect(await send(300, false), "the seed and three times the usual day").toBe(Math.ceil(30 + (3 * 6 * 60) / 7));
     expect(set.events.filter((event) => event.type === "alarm" && event.alarm === "no_conversion")).toHaveLength(1);
