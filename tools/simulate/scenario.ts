@@ -11,8 +11,8 @@ export type Strain =
   | { readonly kind: "launch"; readonly country: string; readonly share: number }
   /** Fewer visits end verified, in all countries. `factor`: applied to each country's share. */
   | { readonly kind: "low conversion"; readonly factor: number }
-  /** A country's mobile operators put all their users behind `addresses` addresses. */
-  | { readonly kind: "carrier NAT"; readonly country: string; readonly addresses: number }
+  /** A country's mobile operators put all their users behind `addresses` addresses; `always`: since before the counting. */
+  | { readonly kind: "carrier NAT"; readonly country: string; readonly addresses: number; readonly always?: boolean }
   /** `share` of the visits come in classes of 30, within ten minutes from one address. */
   | { readonly kind: "classes"; readonly share: number }
   /** Messages are accepted and never arrive: no one verifies, and people request more. */
@@ -303,12 +303,17 @@ export const scenarios = {
   }),
   latePeace5000: story("late, 5,000 a day", "Confirmations come 1 to 20 hours after the code was entered.", { ...late, hours: 4 * day, goal: calm }),
   latePeace50000: story("late, 50,000 a day", "Confirmations come 1 to 20 hours after the code was entered.", { ...late, visitsPerDay: 50_000, goal: calm }),
-  lateColdStart: story("late, cold start", "The first two days, with late confirmations.", { ...late, warmUpDays: 0 }),
+  lateColdStart: story("late, cold start", "The first four days, with late confirmations.", { ...late, warmUpDays: 0, hours: 4 * day, goal: calm }),
   lateTvAd: story("late, TV ad", "Thirty times the usual visits of one country, within an hour.", {
     ...late,
     strain: { kind: "rush", country: busy, factor: 30, hours: 1 },
     hours: day,
     goal: strained,
+  }),
+  lateLaunch: story("late, launch", "A new country brings 10 % more visits, with late confirmations.", {
+    ...late,
+    strain: { kind: "launch", country: next, share: 0.1 },
+    hours: 4 * day,
   }),
   lateUnused: attacked("late, unused country", "Any number of an unused country.", pumped, { numbers: { kind: "country", country: unused } }, late),
   lateTyped: attacked(
@@ -341,10 +346,14 @@ export const scenarios = {
     strain: { kind: "launch", country: next, share: 0.1 },
     hours: 7 * day,
   }),
-  unknownNat: story("unknown, carrier NAT", "All mobile people of the busiest country come from one address, 350 a day.", {
+  unknownNat: story("unknown, carrier NAT", "All mobile people of the busiest country have always come from one address, 350 a day.", {
+    ...unknown,
+    strain: { kind: "carrier NAT", country: "IN", addresses: 1, always: true },
+    goal: strained,
+  }),
+  unknownNewNat: story("unknown, new carrier NAT", "All mobile people of the busiest country come from one address, 350 a day, from one moment to the next.", {
     ...unknown,
     strain: { kind: "carrier NAT", country: "IN", addresses: 1 },
-    hours: 4 * day,
   }),
   unknownUnused: attacked("unknown, unused country", "Any number of an unused country.", pumped, { numbers: { kind: "country", country: unused } }, unknown),
   unknownRanges: attacked(

@@ -174,14 +174,18 @@ export function deliveryServiceOf(parts: DeliveryParts): Service {
     post.party = party;
     return ask(customer_uuid, async (ruleOf) => {
       const known = vouches && party === "honest" && is_returning_user;
-      const { status, delivery_uuid = "" } = await verifier.deliver({ customer_uuid, phone_number, ip, device_id, device_type, known, conversion, code });
+      const {
+        status,
+        reason,
+        delivery_uuid = "",
+      } = await verifier.deliver({ customer_uuid, phone_number, ip, device_id, device_type, known, conversion, code });
       if (status === "sent") {
         post.take(delivery_uuid);
         open.set(id, { request, code });
         return { sent: true, id, code };
       }
       const isRejected = status === "rate_limited" || status === "spam_detected";
-      return { sent: false, refusedBy: isRejected ? await ruleOf(delivery_uuid) : status };
+      return { sent: false, refusedBy: isRejected ? await ruleOf(delivery_uuid) : (reason ?? status) };
     });
   };
 

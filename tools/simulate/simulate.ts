@@ -139,7 +139,8 @@ export async function simulate(
     conversion: ({ conversion }) => (strain?.kind === "low conversion" && clock.now() >= from ? strain.factor : 1) * conversion,
     arrives: (at) => strain?.kind !== "outage" || at < from || at >= until,
     mobile: (country, random) => {
-      if (strain?.kind === "carrier NAT" && strain.country === country.code && clock.now() >= from) return country.carrier(random, strain.addresses);
+      if (strain?.kind === "carrier NAT" && strain.country === country.code && (strain.always || clock.now() >= from))
+        return country.carrier(random, strain.addresses);
       return random() < 0.5 ? country.carrier(random) : country.line(random);
     },
   };
@@ -170,9 +171,12 @@ export async function simulate(
   };
 }
 
-/** With an unknown conversion a ceiling is required. The default is never reached, so that the figures are those of the rules. */
+/**
+ * With an unknown conversion, a ceiling is required, and the customer's cap does not grow with verifications. By default
+ * both are never reached, so that the figures are those of the rules.
+ */
 function withCeiling(policy: SimulationOptions["policy"] = {}): SimulationOptions["policy"] {
-  return { ...policy, limits: { spend: [{ amount: 1_000_000, per: "day" }], ...policy.limits } };
+  return { ...policy, limits: { spend: [{ amount: 1_000_000, per: "day" }], perCustomer: [], ...policy.limits } };
 }
 
 async function storeFor(given: SimulationOptions["store"], clock: Clock): Promise<Store> {
