@@ -82,7 +82,7 @@ describe("the quick form", () => {
   test("is a part of the scenario", () => {
     for (const scenario of Object.values(scenarios) as Scenario[]) {
       const quick = quickForm(scenario);
-      expect(quick.warmUpDays).toBeLessThanOrEqual(2);
+      expect(quick.warmUpDays * quick.visitsPerDay).toBeLessThanOrEqual(scenario.deliveries?.conversion === "unknown" ? 8 * 500 : 2 * scenario.visitsPerDay);
       expect(quick.hours).toBeLessThanOrEqual(12);
       expect(quick.attack?.messages).toBe(scenario.attack && scenario.attack.messages / 12);
       expect(quick.goal?.out).toBe(scenario.goal?.out);

@@ -14,18 +14,25 @@ export const quickIds: readonly ScenarioName[] = [
   "worldProxies",
   "hostileTenant",
   "bombing",
+  "lateUnused",
+  "unknownUnused",
 ];
 
 /**
  * A scenario in its quick form: up to two days of warm-up, half a day that is counted, a twelfth of the attack. Few
  * visits are counted, so the share that may be rejected has a margin for chance; the messages of an attack have none.
+ * An unknown conversion needs all days of its past, so it has fewer visits instead.
  */
 export function quickForm(scenario: Scenario): Scenario {
-  const { attack, goal, warmUpDays, visitsPerDay } = scenario;
+  const { attack, goal, deliveries } = scenario;
+  const needsPast = deliveries?.conversion === "unknown";
+  const warmUpDays = needsPast ? scenario.warmUpDays : Math.min(scenario.warmUpDays, 2);
+  const visitsPerDay = needsPast ? Math.min(scenario.visitsPerDay, 500) : scenario.visitsPerDay;
   const hours = Math.min(scenario.hours, 12);
   return {
     ...scenario,
-    warmUpDays: Math.min(warmUpDays, 2),
+    warmUpDays,
+    visitsPerDay,
     hours,
     ...(attack !== undefined && { attack: { ...attack, messages: attack.messages / 12 } }),
     ...(goal?.refused !== undefined && { goal: { ...goal, refused: withMargin(goal.refused, (visitsPerDay * hours) / 24) } }),

@@ -54,7 +54,7 @@ Rules: ${rules.join(", ")}
 
 Scenarios:
 ${Object.entries(all)
-  .map(([id, { about }]) => `  ${id.padEnd(16)}  ${about}`)
+  .map(([id, { about }]) => `  ${id.padEnd(17)}  ${about}`)
   .join("\n")}
 `;
 

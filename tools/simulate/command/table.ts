@@ -20,7 +20,7 @@ export interface TableRow {
 }
 
 const columns = [
-  ["scenario", "scenario", 16],
+  ["scenario", "scenario", 17],
   ["out", "messages out", 18],
   ["cost", "cost $", 8],
   ["visits", "honest visits", 13],
