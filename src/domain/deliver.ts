@@ -1,5 +1,5 @@
 import { type Authentication, isVoid, nothingSent, type Send } from "./authentication.js";
-import { milliseconds, type Policy } from "./policy.js";
+import { type GrowingCap, milliseconds, type Policy } from "./policy.js";
 import { retryStatus } from "./retry.js";
 import { growth } from "./spam-policy.js";
 import { day, second } from "./time.js";
@@ -24,26 +24,24 @@ const derived = new WeakMap<Policy, Map<string, Policy>>();
 
 /** The policy of deliveries: "without a cool-down, which is the other server's" (docs/contract.md#deliver). */
 export function deliveryPolicy(policy: Policy, weighing: Weighing): Policy {
-  const key = `${weighing.grows} ${weighing.observes}`;
+  const { grows, observes, usualDay } = weighing;
+  const key = `${grows} ${observes} ${grows ? Math.ceil(usualDay) : ""}`;
   let byWeighing = derived.get(policy);
   if (byWeighing === undefined) derived.set(policy, (byWeighing = new Map()));
   let made = byWeighing.get(key);
   if (made === undefined) {
     // A confirmation may come a day later.
     const tombstone = Math.max(policy.tombstone, confirmedWithin / 1000);
-    made = { ...policy, tombstone, retryCooldowns: policy.retryCooldowns.map(() => 0), spam: spamOf(policy, weighing) };
+    const limits = grows ? { ...policy.limits, perCustomer: policy.limits.perCustomer.map((cap) => grownCap(cap, Math.ceil(usualDay))) } : policy.limits;
+    made = { ...policy, tombstone, limits, retryCooldowns: policy.retryCooldowns.map(() => 0), spam: spamOf(policy, weighing) };
     byWeighing.set(key, made);
   }
-  return weighing.grows ? withGrownCaps(made, weighing.usualDay) : made;
+  return made;
 }
 
 /** "the customer's cap grows with its usual day" (docs/contract.md#growth-rules). */
-function withGrownCaps(policy: Policy, usualDay: number): Policy {
-  const { limits } = policy;
-  const perCustomer = limits.perCustomer.map((cap) =>
-    cap.perVerified ? { ...cap, limit: cap.limit + Math.ceil((growth.factor * usualDay * milliseconds(cap.window)) / day) } : cap,
-  );
-  return { ...policy, limits: { ...limits, perCustomer } };
+function grownCap(cap: GrowingCap, usualDay: number): GrowingCap {
+  return cap.perVerified ? { ...cap, limit: cap.limit + Math.ceil((growth.factor * usualDay * milliseconds(cap.window)) / day) } : cap;
 }
 
 function spamOf({ spam }: Policy, { grows, observes }: Weighing): Policy["spam"] {

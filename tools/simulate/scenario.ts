@@ -1,4 +1,4 @@
-import type { Conversion } from "../../src/contract/delivery.js";
+import type { Conversion } from "../../src/contract/conversion.js";
 
 /**
  * Unusual behaviour of the honest world, from the start of the counting. Countries are ISO 3166-1 alpha-2 codes of the
