@@ -736,6 +736,8 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     await watched.deliver(number, code);
     await watched.confirm(number);
     for (let i = 0; i < 51; i++) await watched.deliver(numberAt(i), code);
+    watched.clock.advance(3 * hour);
+    await watched.deliver(numberAt(51), code);
     await settled();
     expect(alarmsOf([watched])).toEqual(["no_conversion"]);
   });
@@ -817,10 +819,10 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
   const later = (to: (i: number) => string) => (i: number) => to(2_000 + i);
 
   it.each([
-    ["range", 5, french],
-    ["country", 30, spread],
-    ["newCountries", 30, (i: number) => (abroad[i % 40] as (index: number) => string)(Math.floor(i / 40) * 100)],
-  ] as const)("%s: seed + 3 × the mean of seven days, enforced from five days on, whatever the statistics keep", async (rule, seed, to) => {
+    ["range", 5, 3, french],
+    ["country", 30, 3, spread],
+    ["newCountries", 30, 2, (i: number) => (abroad[i % 40] as (index: number) => string)(Math.floor(i / 40) * 100)],
+  ] as const)("%s: seed %i + %i × the mean of seven days, enforced from five days on, whatever the statistics keep", async (rule, seed, factor, to) => {
     for (const [count, of] of [
       [7, 7],
       [1, 5],
@@ -829,7 +831,7 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
     ] as const) {
       const set = parties(2, new PlainStore(), { ...unknown(rule), statistics: of === 7 ? {} : false });
       await days(of, at(set, 0), () => some(set, count, to));
-      const limit = of < 5 ? 300 : Math.ceil(seed + (3 * count * of) / 7);
+      const limit = of < 5 ? 300 : Math.ceil(seed + (factor * count * of) / 7);
       expect(await room(at(set, 0), later(to)), `${count} on ${of} days`).toBe(limit);
     }
   });
@@ -874,11 +876,9 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
     expect(await room(at(set, 1), (i) => french(5_000 + i))).toBe(26);
   });
 
-  it("an attack in the first days meets the crowd rule and the address, from the first message on", async () => {
+  it("an attack in the first days meets the crowd rule, from the first message on", async () => {
     const set = parties(2, new PlainStore(), unknown("range", "country", "newCountries", "crowd", "address", "strangeNetwork"));
     expect(await room(at(set, 0), french)).toBe(25);
-    expect(await room(at(set, 1), later(spread), { ip: "2001:db8:1:2::1" })).toBe(40);
-    expect(await ending(at(set, 0).deliver(spread(7), code, { ip: "2001:db8:1:2::2" }))).toBe("spam_detected");
     for (let i = 0; i < 9; i++) await at(set, 0).confirm(french(i));
     expect(await room(at(set, 0), (i) => french(3_000 + i))).toBe(0);
   });
@@ -933,14 +933,18 @@ describe("confirmations that stop (docs/contract.md#no-conversion)", () => {
     await settled();
   };
 
-  it.each(["reported", "late", "unknown"] as const)("%s: the alarm comes with the 50th message, once an hour", async (conversion) => {
-    const { one } = pair({ ...reported, conversion });
-    await unconfirmed([one], 49);
-    expect(alarmsOf([one])).toEqual([]);
-    for (let i = 0; i < 30; i++) await one.deliver(spread(1_000 + i), code);
-    await settled();
-    expect(alarmsOf([one])).toEqual(conversion === "unknown" ? [] : ["no_conversion"]);
-  });
+  it.each(["reported", "late", "unknown"] as const)(
+    "%s: the alarm comes with the 50th message that is silent for long enough, once an hour",
+    async (conversion) => {
+      const { one } = pair({ ...reported, conversion });
+      await unconfirmed([one], 49);
+      expect(alarmsOf([one])).toEqual([]);
+      one.clock.advance((conversion === "late" ? 24 : 3) * hour);
+      for (let i = 0; i < 30; i++) await one.deliver(spread(1_000 + i), code);
+      await settled();
+      expect(alarmsOf([one])).toEqual(conversion === "unknown" ? [] : ["no_conversion"]);
+    },
+  );
 
   it.each([
     [7, 23],
@@ -949,14 +953,14 @@ describe("confirmations that stop (docs/contract.md#no-conversion)", () => {
   ])("with %i days of messages, the range allows %i instead of 5, and credit returns within ten minutes of a confirmation", async (count, limit) => {
     const set = await withPast(count);
     await unconfirmed(set, 60);
-    at(set, 0).clock.advance(10 * minute);
+    at(set, 0).clock.advance(3 * hour);
     for (const one of set) await one.deliver(spread(500), codeAt(500));
     await settled();
     expect(alarmsOf(set).length).toBeGreaterThan(0);
     expect(await room(at(set, 0), (i) => french(2_000 + i))).toBe(limit);
     const again = await withPast(count);
     await unconfirmed(again, 60);
-    at(again, 0).clock.advance(10 * minute);
+    at(again, 0).clock.advance(3 * hour);
     for (const one of again) await one.deliver(spread(500), codeAt(500));
     await at(again, 0).confirm(spread(59));
     await settled();
@@ -964,7 +968,7 @@ describe("confirmations that stop (docs/contract.md#no-conversion)", () => {
     expect(await room(at(again, 1), (i) => french(2_000 + i))).toBe(5);
   });
 
-  it.each([6, 12, 23.9])("an attacker causes neither alarm nor growth while one user in %s hours confirms", async (gap) => {
+  it.each([0.5, 1, 1.5])("an attacker causes neither alarm nor growth while one user in %s hours confirms", async (gap) => {
     const set = await withPast(7);
     const honest = async (i: number) => {
       expect(await ending(at(set, i).deliver(spread(5_000 + i), code))).toBe("sent");
