@@ -5,6 +5,7 @@ import { genericHook, logtoHook } from "../../src/hooks/index.js";
 
 /** A module for `phoneproof serve`: hooks, and a verifier without customers. */
 export const sender = inboxSender();
+/** @public The command imports it. */
 export const verifier = createVerifier({
   store: memoryStore(),
   sender,
@@ -12,4 +13,5 @@ export const verifier = createVerifier({
   countries: ["FR"],
   conversion: "reported",
 });
+/** @public The command imports it. */
 export const hooks = [logtoHook({ token: "the token of Logto" }), genericHook({ token: "another token" })];

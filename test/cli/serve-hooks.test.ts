@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { runServe } from "../../src/cli/serve/run.js";
 import { readServeSettings } from "../../src/cli/serve/settings.js";
-import { sender } from "./hooks-verifier.js";
+import * as served from "./hooks-verifier.js";
 
 test("a module's hooks are served, and need no customers: /v1 is then not served", async () => {
   const lines: Record<string, unknown>[] = [];
@@ -21,7 +21,7 @@ test("a module's hooks are served, and need no customers: /v1 is then not served
     });
   const asked = { to: "+33612345678", type: "SignIn", payload: { code: "482913" } };
   expect((await post("/hooks/logto", "the token of Logto", asked)).status).toBe(200);
-  expect(sender.messages.map(({ to, code }) => [to, code])).toEqual([["+33612345678", "482913"]]);
+  expect(served.sender.messages.map(({ to, code }) => [to, code])).toEqual([["+33612345678", "482913"]]);
   expect((await post("/hooks/generic", "wrong", asked)).status).toBe(401);
   expect((await post("/v1/authentication", "none", {})).status).toBe(404);
   expect((await fetch(`${started()?.["url"]}/healthz`)).status).toBe(200);

@@ -5,7 +5,7 @@ import { expect, onTestFinished } from "vitest";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { hooks } from "../../src/hooks/index.js";
-import { createVerifier, type SmsMessage, type Verifier, type VerifierEvent, type VerifierOptions } from "../../src/index.js";
+import { createVerifier, type Verifier, type VerifierEvent, type VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
@@ -166,5 +166,4 @@ export async function answerWithin<T>(served: Served, limit: number, call: Promi
 
 export const landline = "+33140205050";
 export const foreign = "+4915123456789";
-export type { SmsMessage };
 export { losingProxy };

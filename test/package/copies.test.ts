@@ -22,7 +22,7 @@ test("the ESM and the CommonJS copy share the memory stores that have a name", a
 });
 
 /** They export no VerifierError, and know those of others by their mark. */
-const wires = ["./dist/better-auth.cjs", "./dist/prelude-v2.cjs", "./dist/twilio-verify.cjs"];
+const wires = ["./dist/better-auth.cjs", "./dist/hooks.cjs", "./dist/prelude-v2.cjs", "./dist/twilio-verify.cjs"];
 
 test("VerifierError is one class, whichever CommonJS subpath it comes from: chunks are shared in ESM alone", () => {
   const files = modules.map((subpath) => (manifest.exports[subpath] as { readonly require: { readonly default: string } }).require.default);

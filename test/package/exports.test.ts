@@ -52,7 +52,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
       "timeOf",
       "toNumber",
     ],
-    loads: ["zod"],
+    loads: [],
   },
   "./prelude-v2": { exports: ["authenticationUuidOf", "preludeV2"], loads: ["zod"] },
   "./twilio-verify": { exports: ["authenticationUuidOf", "twilioVerify"], loads: ["libphonenumber-js/max", "zod"] },

@@ -3,6 +3,8 @@ import hcaptcha = require("phoneproof/challenge/hcaptcha");
 import recaptcha = require("phoneproof/challenge/recaptcha");
 import turnstile = require("phoneproof/challenge/turnstile");
 import betterAuth = require("phoneproof/better-auth");
+import hooks = require("phoneproof/hooks");
+import hooksKit = require("phoneproof/hooks/kit");
 import client = require("phoneproof/client");
 import express = require("phoneproof/express");
 import fastify = require("phoneproof/fastify");
@@ -97,3 +99,5 @@ export const stores: readonly [typeof redis.redisStore, typeof mongo.mongoStore,
   postgres.postgresStore,
   sqlite.sqliteStore,
 ];
+hooks.hooks(verifier, [hooks.genericHook({ token: "t" })]);
+hooksKit.json(200, {});
