@@ -18,7 +18,7 @@ const packaged = /^(package|docs|examples|cli|otp-input|client)\//;
 
 /** What a unit test does not use, nor the helpers it imports: processes, sockets, servers, clients of servers, the build. */
 const outside =
-  /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|@upstash|@valkey|express|fastify|ioredis|libsql|mongodb|next|pg$|phoneproof|playwright|postgres$|redis)/;
+  /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|@upstash|@valkey|express|better-auth|fastify|ioredis|libsql|mongodb|next|pg$|phoneproof|playwright|postgres$|redis)/;
 
 const imported = /(?:\bfrom\s+|\bimport\s+|\bimport\()\s*"([^"]+)"/g;
 

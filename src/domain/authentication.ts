@@ -157,8 +157,13 @@ export type SendDecision<Status extends string> =
       readonly next?: Authentication;
     };
 
-/** The record "keeps its last three codes with the outcome of their sends" (docs/contract.md#live-codes). */
-export const keptSends = 3;
+/**
+ * The record "keeps its last three codes with the outcome of their sends" (docs/contract.md#live-codes). A delivery,
+ * whose messages may overtake each other because it has no cool-down, keeps all five.
+ */
+export function keptSends({ purpose }: Pick<Authentication, "purpose">): number {
+  return purpose === undefined ? 3 : 5;
+}
 
 /** How many decisions a record keeps. */
 const keptDecisions = 20;
@@ -181,7 +186,7 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
     sent: auth.sent + 1,
     retries: auth.attempts === 0 ? 0 : auth.retries + 1,
     lastSendAt: now,
-    sends: auth.sends.slice(1 - keptSends).concat({ attempt, digest, state: "undecided", at: now, route }),
+    sends: auth.sends.slice(1 - keptSends(auth)).concat({ attempt, digest, state: "undecided", at: now, route }),
     settleBy: auth.callbackUrl === undefined ? undefined : settleBy,
   };
 }
@@ -192,7 +197,7 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
  */
 export function withoutTriedSend(auth: Authentication, attempt: number, before: Authentication): Authentication {
   if (!auth.sends.some((send) => send.attempt === attempt)) return auth;
-  const pushedOut = holdsCodes(auth) ? before.sends.slice(0, Math.max(0, before.sends.length + 1 - keptSends)) : [];
+  const pushedOut = holdsCodes(auth) ? before.sends.slice(0, Math.max(0, before.sends.length + 1 - keptSends(auth))) : [];
   const newest = auth.attempts === attempt;
   return {
     ...auth,

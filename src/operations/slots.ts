@@ -110,10 +110,11 @@ export async function openAmong(
   return undefined;
 }
 
-/** Whether a message was rejected: it is not among those kept, nor older than three of them. */
-export function isRejected({ sends }: Authentication, attempt: number): boolean {
+/** Whether a message was rejected: it is not among those kept, nor older than all of them. */
+export function isRejected(auth: Authentication, attempt: number): boolean {
+  const { sends } = auth;
   const isKept = sends.some((send) => send.attempt === attempt);
-  return !isKept && !(sends.length === keptSends && attempt < (sends[0]?.attempt ?? 0));
+  return !isKept && !(sends.length === keptSends(auth) && attempt < (sends[0]?.attempt ?? 0));
 }
 
 /** An unknown authentication is `undefined`. */

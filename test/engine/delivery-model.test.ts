@@ -47,7 +47,7 @@ class Model {
   /** Whether the latest delivery already has this message. */
   repeats(code: string, key: string | undefined): "yes" | "no" | "other body" {
     const arrived = this.latest?.sends.filter((send) => send.arrived) ?? [];
-    if (key === undefined) return arrived.slice(-3).some((send) => send.code === code && this.now < send.at + 30_000) ? "yes" : "no";
+    if (key === undefined) return arrived.some((send) => send.code === code && this.now < send.at + 30_000) ? "yes" : "no";
     const before = arrived.findLast((send) => send.key === key);
     if (before === undefined) return "no";
     return before.code === code ? "yes" : "other body";

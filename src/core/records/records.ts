@@ -167,7 +167,9 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     const data = encodeRecord(auth);
     // One that is taken back makes room for the one before.
     const replaced = before !== undefined && !isIt(before, auth.id) && revoke === undefined && !isVoid(before.auth) ? before.auth : undefined;
-    if (replaced !== undefined && replaced.outbox.length > 0) await keepApart(deadline, replaced, auth.number);
+    // What must not be lost, or not be missing for a moment, is stored first: events, and a delivery that may be confirmed.
+    const isKeptFirst = replaced !== undefined && (replaced.outbox.length > 0 || (replaced.purpose !== undefined && !replaced.validated));
+    if (isKeptFirst) await keepApart(deadline, replaced, auth.number);
     let over = before?.tokens ?? [];
     for (let round = 0; ; round++) {
       const tokens = [token, ...over].slice(0, keptTokens);
@@ -176,7 +178,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
       const result = await deadline.call(() => store.commit(change));
       if (result.done) {
         remembered.set(at, { auth, tokens, at });
-        if (replaced !== undefined && replaced.outbox.length === 0) keepLater(replaced, auth.number);
+        if (replaced !== undefined && !isKeptFirst) keepLater(replaced, auth.number);
         return result;
       }
       if (result.refusedBy !== undefined) return result;
