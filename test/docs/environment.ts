@@ -14,6 +14,7 @@ const standIns: Readonly<Record<string, string>> = {
   SUPERTOKENS_URL: "http://127.0.0.1:3567",
   TWILIO_FROM: "+15005550006",
   UPSTASH_REDIS_REST_URL: "https://stand-in.upstash.example",
+  SUPABASE_HOOK_SECRET: `v1,whsec_${randomBytes(32).toString("base64")}`,
   WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
 };
 
