@@ -92,6 +92,7 @@ export type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRe
 export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
 export type {
   Channel,
+  CodeMessage,
   CredentialCheck,
   Destination,
   Feedback,
@@ -101,7 +102,6 @@ export type {
   RouteStep,
   SendContext,
   SendOutcome,
-  SmsMessage,
   SmsSender,
 } from "./ports/sms-sender.js";
 export type {

@@ -1,4 +1,4 @@
-import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, SendContext, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { errorToken, failureOf, withCode } from "../kit/error-code.js";
 import { isRecord, pick } from "../kit/json.js";
 import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
@@ -119,7 +119,7 @@ function isOfClient(options: AwsSignedOptions | AwsClientOptions): options is Aw
 
 const frame = { provider: "aws", fromElse: true, fromAnyForm: true } as const;
 
-function inputOf(message: SmsMessage, { from, extra, ttl }: Made, configurationSet: string | undefined): AwsTextMessage {
+function inputOf(message: CodeMessage, { from, extra, ttl }: Made, configurationSet: string | undefined): AwsTextMessage {
   const { registered, receipt_reference: reference } = message;
   const more = extra["Context"];
   return {

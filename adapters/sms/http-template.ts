@@ -1,5 +1,5 @@
 import { isGsm7 } from "../../src/domain/gsm.js";
-import type { SmsMessage } from "../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../src/ports/sms-sender.js";
 import { digits } from "../kit/spelling.js";
 
 /**
@@ -27,7 +27,7 @@ export const placeholders = [
 export type Placeholder = (typeof placeholders)[number];
 
 /** Returns the value of each placeholder for one message. */
-export function valuesOf(message: SmsMessage, from: string | undefined): Record<Placeholder, string> {
+export function valuesOf(message: CodeMessage, from: string | undefined): Record<Placeholder, string> {
   const unicode = !isGsm7(message.text);
   return {
     to: message.to,

@@ -1,5 +1,5 @@
 import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
-import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
@@ -21,7 +21,7 @@ export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "ext
   /** As in `httpReceipts`. Default: `"http"`. */
   readonly provider?: string;
   /** A template, or a function of the message, which must do its own escaping. */
-  readonly url: Template | ((message: SmsMessage, from: string | undefined) => string);
+  readonly url: Template | ((message: CodeMessage, from: string | undefined) => string);
   /** Default: POST, or GET without `form`, `json` and `body`. */
   readonly method?: "POST" | "PUT" | "GET";
   readonly headers?: Readonly<Record<string, Template>>;
@@ -29,7 +29,7 @@ export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "ext
   readonly form?: Readonly<Record<string, Template>>;
   readonly json?: JsonTemplate;
   /** Any other body; the function must do its own escaping. Set its `content-type` in `headers`. */
-  readonly body?: (message: SmsMessage, from: string | undefined) => string;
+  readonly body?: (message: CodeMessage, from: string | undefined) => string;
   /**
    * Test for acceptance: a response of 200 to 299 counts as accepted if it matches, otherwise as unknown. Default: all
    * of them count as accepted.

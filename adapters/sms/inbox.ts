@@ -1,12 +1,12 @@
-import type { SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { onlyOptions } from "../kit/option-fault.js";
 
 /** A sender that keeps its messages for inspection by tests. */
 export interface Inbox extends SmsSender {
   /** Messages sent, oldest first. Includes messages of unknown outcome, but not rejected ones. */
-  readonly messages: readonly SmsMessage[];
+  readonly messages: readonly CodeMessage[];
   /** The newest message to a number, given as `+` and digits. */
-  last(to: string): SmsMessage | undefined;
+  last(to: string): CodeMessage | undefined;
   /** Removes all messages. */
   clear(): void;
 }
@@ -19,12 +19,12 @@ export interface Inbox extends SmsSender {
  * @throws TypeError if `limit` is not a whole number above 0, and for an unknown option.
  */
 export function inboxSender(
-  options: { readonly outcome?: SendOutcome | ((message: SmsMessage) => SendOutcome | Promise<SendOutcome>); readonly limit?: number } = {},
+  options: { readonly outcome?: SendOutcome | ((message: CodeMessage) => SendOutcome | Promise<SendOutcome>); readonly limit?: number } = {},
 ): Inbox {
   onlyOptions("inboxSender", options, { outcome: true, limit: true });
   const limit = options.limit ?? 1000;
   if (!(Number.isSafeInteger(limit) && limit > 0)) throw new TypeError("inboxSender: option limit must be a whole number above 0. Leave it out for 1000.");
-  const messages: SmsMessage[] = [];
+  const messages: CodeMessage[] = [];
   let taken = 0;
   return {
     messages,

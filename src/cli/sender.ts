@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import type { CodeMessage, SendContext, SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import type { CarrierSettings } from "./carriers.js";
 
 /** What `--fail` does to every message: rejected; sent with an unclear response; or sent without a response in time. */
@@ -33,7 +33,7 @@ export function carrierIdOf({ authentication_uuid, attempt }: { readonly authent
  */
 export function devSender(
   { carrier, latency, fail }: SendSettings,
-  show: (message: SmsMessage, outcome: "accepted" | "unknown", context: SendContext) => Promise<void>,
+  show: (message: CodeMessage, outcome: "accepted" | "unknown", context: SendContext) => Promise<void>,
   note: (line: string) => void,
 ): SmsSender {
   const closing = new AbortController();

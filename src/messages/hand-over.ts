@@ -11,7 +11,7 @@ import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend 
 import { parsePrice, spendCorrection } from "../domain/spend.js";
 import type { TestNumber } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
-import type { RouteStep, SmsMessage } from "../ports/sms-sender.js";
+import type { CodeMessage, RouteStep } from "../ports/sms-sender.js";
 import type { GivenMessage } from "./given-message.js";
 import { cellsOf, type MessageCommit } from "./message-commit.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./message-ids.js";
@@ -227,7 +227,7 @@ async function pretend({ clock, settings }: Messages, { outcome = "accepted" }: 
  * "accepted, rejected (known not to have been sent), unknown (timeout, crash; a sender that throws or returns an
  * invalid result, unless it reports a rejection)" (docs/contract.md#send-outcome).
  */
-async function send(parts: Messages, message: SmsMessage, now: number): Promise<SentReport> {
+async function send(parts: Messages, message: CodeMessage, now: number): Promise<SentReport> {
   const { sender, clock, monitor, settings } = parts;
   const timeout = new AbortController();
   const context = { signal: timeout.signal, deadline: now + settings.sendTimeout, timeLeft: settings.sendTimeout };
@@ -246,7 +246,7 @@ async function send(parts: Messages, message: SmsMessage, now: number): Promise<
 }
 
 /** Adds the reason and logs it. It is stored if the sender returns no steps of its own. */
-function notAccepted({ monitor, clock }: Messages, message: SmsMessage, answer: unknown, report: SentReport): SentReport {
+function notAccepted({ monitor, clock }: Messages, message: CodeMessage, answer: unknown, report: SentReport): SentReport {
   const { result, route, decisions } = report;
   const reason = reasonOf(answer, message);
   const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), reason };
@@ -258,7 +258,7 @@ function notAccepted({ monitor, clock }: Messages, message: SmsMessage, answer: 
 }
 
 function routeDecision(
-  { attempt }: SmsMessage,
+  { attempt }: CodeMessage,
   clock: Clock,
   { rule, outcome, reason, answer }: { readonly rule: string; readonly outcome: SendResult; readonly reason: string; readonly answer: string | undefined },
 ): Decision {
@@ -267,7 +267,7 @@ function routeDecision(
 }
 
 /** The route, price and id from a sender's result, and a router's steps as decisions. */
-function reportOf(result: SendResult, answer: unknown, message: SmsMessage, clock: Clock): SentReport {
+function reportOf(result: SendResult, answer: unknown, message: CodeMessage, clock: Clock): SentReport {
   if (typeof answer !== "object" || answer === null) return { result };
   const { messageId, idSpace, keepId, route, price, steps } = answer as Readonly<Record<string, unknown>>;
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
@@ -292,7 +292,7 @@ function outcomeOf(answer: unknown): SendResult | undefined {
 }
 
 /** A reason for the log, without the code or the whole number, which a carrier's response may repeat. */
-function reasonOf(answer: unknown, message: SmsMessage): string {
+function reasonOf(answer: unknown, message: CodeMessage): string {
   const { reason, message: text } = (typeof answer === "object" && answer !== null ? answer : {}) as { reason?: unknown; message?: unknown };
   const said = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
   // In a text without a code of its own, any number may be one.

@@ -7,7 +7,7 @@ import type { Charge } from "../domain/quota.js";
 import { type Cost, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
 import { base36 } from "../domain/time.js";
 import { defaultText } from "../options/schema.js";
-import type { Network, Plan, RegisteredIds, SmsMessage } from "../ports/sms-sender.js";
+import type { CodeMessage, Network, Plan, RegisteredIds } from "../ports/sms-sender.js";
 import type { GivenMessage } from "./given-message.js";
 import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
@@ -86,7 +86,7 @@ function planRoute({ sender, logger }: Messages, auth: Authentication, network: 
 }
 
 /** The message of a send, as passed to the sender. */
-export function toMessage(messages: Messages, { next: auth, code, text, maxPrice, network }: PlannedMessage): SmsMessage {
+export function toMessage(messages: Messages, { next: auth, code, text, maxPrice, network }: PlannedMessage): CodeMessage {
   const { settings, keyring } = messages;
   const { receiptBase } = settings;
   const reference = receiptBase === undefined ? undefined : referenceOf(keyring, { customer: auth.customer, id: auth.id, attempt: auth.attempts });

@@ -26,7 +26,7 @@ export interface Destination {
 }
 
 /** One message for a carrier. */
-export interface SmsMessage extends Destination {
+export interface CodeMessage extends Destination {
   /**
    * Unique to this send, and unchanged when the sender tries again; for carriers that accept one. At most 64
    * characters.
@@ -166,7 +166,7 @@ export interface CredentialCheck {
 export interface SmsSender {
   /** Default: `"sms"`. */
   readonly channel?: Channel;
-  send(message: SmsMessage, context: SendContext): Promise<SendOutcome>;
+  send(message: CodeMessage, context: SendContext): Promise<SendOutcome>;
   /**
    * Chooses the route before the message is recorded, so that the record and the spend ceiling know it. Uses data in
    * memory only: no I/O, and it must not throw.

@@ -1,4 +1,4 @@
-import type { CredentialCheck, Destination, Plan, RouteStep, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import type { CodeMessage, CredentialCheck, Destination, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
 import { createCounts } from "./counts.js";
 import { createExchange, exchangeEvery } from "./exchange.js";
@@ -170,7 +170,7 @@ function isFirst({ attempt, routes_tried }: Destination): boolean {
 }
 
 /** Whether the message got this route at random. */
-function isChosen(message: SmsMessage, route: string): boolean {
+function isChosen(message: CodeMessage, route: string): boolean {
   return isFirst(message) && (message.planned_route ?? route) === route;
 }
 

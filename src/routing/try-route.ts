@@ -1,7 +1,7 @@
 import { afterTurn } from "../core/deadline.js";
 import { noOutcome } from "../domain/send.js";
 import type { Clock } from "../ports/clock.js";
-import type { SendContext, SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import type { CodeMessage, SendContext, SendOutcome, SmsSender } from "../ports/sms-sender.js";
 
 /** The outcome of a hand-over to one route. */
 export interface TryResult {
@@ -19,7 +19,7 @@ export interface TryResult {
  * A sender that throws, or returns anything but a `SendOutcome`, counts as `unknown`. An error with the property
  * `outcome: "rejected"` counts as rejected (the port).
  */
-export function tryRoute(sender: SmsSender, message: SmsMessage, { signal, deadline, timeLeft }: SendContext, clock: Clock): Promise<TryResult> {
+export function tryRoute(sender: SmsSender, message: CodeMessage, { signal, deadline, timeLeft }: SendContext, clock: Clock): Promise<TryResult> {
   return new Promise((resolve) => {
     const abort = new AbortController();
     const finish = (result: TryResult) => {
@@ -78,6 +78,6 @@ function words(value: unknown): string {
 }
 
 /** Removes the code and the number from the reason. */
-function discreet(result: TryResult, { code, to }: SmsMessage): TryResult {
+function discreet(result: TryResult, { code, to }: CodeMessage): TryResult {
   return result.reason === undefined ? result : { ...result, reason: result.reason.replaceAll(code, "******").replaceAll(to.replace("+", ""), "…") };
 }

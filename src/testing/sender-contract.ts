@@ -1,6 +1,6 @@
 import { AssertionError } from "node:assert/strict";
 import { randomInt, randomUUID } from "node:crypto";
-import type { SendOutcome, SmsMessage, SmsSender } from "../ports/sms-sender.js";
+import type { CodeMessage, SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import type { ContractCase } from "./contract-case.js";
 
 /** How a carrier handles every message of one case. */
@@ -191,12 +191,12 @@ async function onBench(subject: SenderSubject, behaviour: CarrierBehaviour, run:
   }
 }
 
-function send(sender: SmsSender, message: SmsMessage): Promise<SendOutcome> {
+function send(sender: SmsSender, message: CodeMessage): Promise<SendOutcome> {
   return sender.send(message, { signal: new AbortController().signal, deadline: Date.now() + 10_000, timeLeft: 10_000 });
 }
 
 /** What the carrier shows or says: senders of other channels than SMS write their own text. */
-function shownBy({ channel = "sms" }: SmsSender, { text, code }: SmsMessage): string {
+function shownBy({ channel = "sms" }: SmsSender, { text, code }: CodeMessage): string {
   return channel === "sms" ? text : code;
 }
 
@@ -207,7 +207,7 @@ function newCode(): string {
   return String(randomInt(100_000, 1_000_000));
 }
 
-function newMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
+function newMessage(fields: Partial<CodeMessage> = {}): CodeMessage {
   const code = newCode();
   return {
     to: `+1415555${randomInt(3000, 10_000)}`,
@@ -226,7 +226,7 @@ function newMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
 }
 
 /** Fails unless the outcome has a valid form and its reason contains neither the code nor the number. */
-function ensureOutcome(outcome: SendOutcome, message: SmsMessage): void {
+function ensureOutcome(outcome: SendOutcome, message: CodeMessage): void {
   const words: unknown[] = ["accepted", "rejected", "unknown"];
   ensure(
     typeof outcome === "object" && outcome !== null && words.includes(outcome.outcome),

@@ -10,7 +10,7 @@ import { canonicalNumber, e164 } from "../domain/phone-number.js";
 import { createVerifier, generateApiKey, VerifierError } from "../index.js";
 import type { CustomerConfig, VerifierOptions } from "../options/types.js";
 import type { DeliveryStatus } from "../ports/receipts.js";
-import type { SmsMessage } from "../ports/sms-sender.js";
+import type { CodeMessage } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
 import { type FixedClock, fixedClock, runningClock } from "./fixed-clock.js";
 import { keptCallbacks, type TestCallback } from "./verifier/kept-callbacks.js";
@@ -43,14 +43,14 @@ export interface TestVerifierOptions extends Optional<Omit<VerifierOptions, "clo
 /** Messages that reached the carrier. */
 export interface TestInbox {
   /** All messages except those that the sender rejected, oldest first. */
-  readonly messages: readonly SmsMessage[];
+  readonly messages: readonly CodeMessage[];
   /**
    * The code of the newest message to a number. Throws an `Error` if the number is invalid or has no message; the error
    * lists the numbers that have one.
    */
   codeFor(number: string): string;
   /** The newest message, of all or to a number. Throws an `Error` if the number is invalid. */
-  lastMessage(number?: string): SmsMessage | undefined;
+  lastMessage(number?: string): CodeMessage | undefined;
   /** Removes all messages. */
   clear(): void;
 }
@@ -72,7 +72,7 @@ export interface TestVerifier {
    * Posts a receipt for a message, or for the newest one to a number, to the route for real receipts. Rejects if there
    * is no such message or the status is invalid.
    */
-  receipt(of: string | SmsMessage, status: DeliveryStatus, details?: ReceiptDetails): Promise<void>;
+  receipt(of: string | CodeMessage, status: DeliveryStatus, details?: ReceiptDetails): Promise<void>;
   /** Waits for work in the background and delivers all due callbacks. */
   flush(): Promise<FlushReport>;
   /** Closes the verifier, its store and its sender. */
@@ -129,13 +129,13 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   };
   const verifier = createVerifier(withTestOverrides(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
 
-  const lastTo = (number: string): SmsMessage | undefined => {
+  const lastTo = (number: string): CodeMessage | undefined => {
     if (typeof number !== "string")
       throw new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
     return inbox.last(number.replace(/[^\d+]/g, ""));
   };
   const lastMessage = (number?: string) => (number === undefined ? inbox.messages.at(-1) : lastTo(number));
-  const newest = (number: string): SmsMessage => {
+  const newest = (number: string): CodeMessage => {
     const message = lastTo(number);
     if (message !== undefined) return message;
     const others = [...new Set(inbox.messages.map(({ to }) => to))];

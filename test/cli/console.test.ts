@@ -1,9 +1,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { consoleSender } from "../../adapters/sms/console.js";
-import type { SmsMessage } from "../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../src/ports/sms-sender.js";
 
 const context = { signal: new AbortController().signal, deadline: 0, timeLeft: 0 };
-const message = (text: string): SmsMessage => ({
+const message = (text: string): CodeMessage => ({
   to: "+14155552671",
   text,
   code: "123456",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SmsMessage } from "../../src/index.js";
+import type { CodeMessage } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { onePerTenMinutes, setUp } from "../support/verifier.js";
 
@@ -50,7 +50,7 @@ describe("explain: failed sends without a router, wrong codes, what is left", ()
   });
 
   it("failover: the carrier that rejected, in its words without the code or the number, and the one that accepted", async () => {
-    const rejects = { send: async ({ code, to }: SmsMessage) => ({ outcome: "rejected" as const, reason: `HTTP 400, code 21211 ${code} ${to}` }) };
+    const rejects = { send: async ({ code, to }: CodeMessage) => ({ outcome: "rejected" as const, reason: `HTTP 400, code 21211 ${code} ${to}` }) };
     const accepts = { send: async () => ({ outcome: "accepted" as const }) };
     const set = setUp({
       sender: router({

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { SmsMessage, StartAnswer, StartRequest, VerificationCheckAnswer, VerificationOptions } from "../../src/index.js";
+import type { CodeMessage, StartAnswer, StartRequest, VerificationCheckAnswer, VerificationOptions } from "../../src/index.js";
 import type { Clock } from "../../src/ports/clock.js";
 import type { Store } from "../../src/ports/store.js";
 import { type FixedClock, fixedClock } from "../../src/testing/index.js";
@@ -101,7 +101,7 @@ export interface Call {
 }
 
 export interface Sent {
-  readonly message: SmsMessage;
+  readonly message: CodeMessage;
   readonly order: number;
   readonly at: number;
   readonly by: Call | undefined;

@@ -8,7 +8,7 @@ import { sinchSender } from "../../adapters/sms/sinch.js";
 import { telnyxSender } from "../../adapters/sms/telnyx.js";
 import { twilioSender } from "../../adapters/sms/twilio.js";
 import { vonageSender } from "../../adapters/sms/vonage.js";
-import type { SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { africasTalkingOptions } from "../support/carriers/africastalking.js";
 import { carriers } from "../support/carriers/all.js";
 import { awsOptions } from "../support/carriers/aws.js";
@@ -59,6 +59,6 @@ export const at = (fields: unknown, path: string): unknown =>
   path.split(".").reduce((here, key) => (here as Record<string, unknown> | undefined)?.[key], fields);
 
 /** All that could give somebody the code or the number away. */
-export function leaks(text: string, { code, to }: Pick<SmsMessage, "code" | "to">): boolean {
+export function leaks(text: string, { code, to }: Pick<CodeMessage, "code" | "to">): boolean {
   return text.includes(code) || text.includes(to.slice(1)) || text.replace(/[^\d]+/g, " ").includes(` ${code} `);
 }

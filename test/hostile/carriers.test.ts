@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { httpSender } from "../../adapters/sms/http.js";
-import type { SmsMessage } from "../../src/index.js";
+import type { CodeMessage } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { aMessage, inTime } from "../support/carriers/messages.js";
@@ -172,7 +172,7 @@ describe("credentials that no header can carry, as a file with a line break give
 });
 
 describe("nothing that is logged holds a code, a key or a whole number", () => {
-  const spilling = (message: Pick<SmsMessage, "to" | "code">, url: string): readonly (readonly [string, () => unknown])[] => {
+  const spilling = (message: Pick<CodeMessage, "to" | "code">, url: string): readonly (readonly [string, () => unknown])[] => {
     const words = `${message.to} ${message.code} ${url}`;
     return [
       ["an error that repeats it", () => Promise.reject(new TypeError(words))],
@@ -204,7 +204,7 @@ describe("nothing that is logged holds a code, a key or a whole number", () => {
     let count = 0;
     const wrapped = {
       ...sender,
-      async send(message: SmsMessage, context: never) {
+      async send(message: CodeMessage, context: never) {
         const [what, spill] = spilling(message, "https://user:pass-word@carrier.example")[count++ % 8] as readonly [string, () => unknown];
         answer = spill;
         const outcome = await sender.send(message, context);
@@ -213,7 +213,7 @@ describe("nothing that is logged holds a code, a key or a whole number", () => {
         return outcome;
       },
     };
-    const sentMessages: SmsMessage[] = [];
+    const sentMessages: CodeMessage[] = [];
     const one = service({ sender: wrapped as never, policy: { limits: wide } });
     for (let i = 0; i < 8; i++) await one.create(i).catch(() => undefined);
     expect(sentMessages).toHaveLength(8);

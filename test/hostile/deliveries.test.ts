@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { type ConfirmRequest, type DeliverRequest, lazyVerifier, type SendOutcome, type SmsMessage } from "../../src/index.js";
+import { type CodeMessage, type ConfirmRequest, type DeliverRequest, lazyVerifier, type SendOutcome } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { createTestVerifier } from "../../src/testing/index.js";
 import { PlainStore, TwoStepStore } from "../store/plain-store.js";
@@ -288,7 +288,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
 });
 
 describe("carriers", () => {
-  const answers: Readonly<Record<string, readonly [string, (message: SmsMessage) => unknown]>> = {
+  const answers: Readonly<Record<string, readonly [string, (message: CodeMessage) => unknown]>> = {
     hangs: ["pending", never],
     throws: ["pending", () => Promise.reject(new Error("x"))],
     "throws at once": [
@@ -315,7 +315,7 @@ describe("carriers", () => {
     "one that %s: the result is honest, and a repeat sends again only what was rejected (docs/contract.md#send-outcome)",
     async (_, [status, answer]) => {
       const { one, two } = pair({ price: 1, policy: { limits: { ...wide, spend: [{ amount: 3, per: "day" }] } } });
-      one.sender.answer = answer as (message: SmsMessage) => Promise<SendOutcome>;
+      one.sender.answer = answer as (message: CodeMessage) => Promise<SendOutcome>;
       const first = await drive(one.clock, one.deliver(number, code, { idempotency_key: "k" }));
       expect(first.status).toBe(status);
       await settled();
@@ -461,7 +461,7 @@ describe("secrets that are rotated (docs/contract.md#secret-rotation)", () => {
 
 describe("privacy (docs/contract.md#logs)", () => {
   it("no code, text or whole number is stored, logged, reported, measured or explained, whatever fails", async () => {
-    const outcomes: readonly ((message: SmsMessage) => Promise<SendOutcome>)[] = [
+    const outcomes: readonly ((message: CodeMessage) => Promise<SendOutcome>)[] = [
       async () => ({ outcome: "accepted" }),
       async ({ text, to, code: sent }) => ({ outcome: "rejected", reason: `bad text ${text} code ${sent} to ${to}` }),
       async ({ text, to, code: sent }) => Promise.reject(new Error(`bad text ${text} code ${sent} to ${to}`)),
@@ -1242,11 +1242,11 @@ describe("options, as users write them", () => {
   it("receipts and callbacks are those of a create: by attempt, in order, also after the confirmation (docs/contract.md#callback-order)", async () => {
     const { one, two } = pair({ receipts, policy: roomy });
     const { delivery_uuid: id = "" } = await one.deliver(number, code, { callback_url: callbackUrl });
-    const [first] = one.sender.messages as [SmsMessage];
+    const [first] = one.sender.messages as [CodeMessage];
     for (const status of ["delivered", "undeliverable", "delivered"] as const) expect(await postReceipt(two.verifier, first, status)).toBe(200);
     await two.deliver(number, "222222", { callback_url: callbackUrl });
     await one.confirm(number);
-    expect(await postReceipt(one.verifier, one.sender.messages[1] as SmsMessage, "delivered")).toBe(200);
+    expect(await postReceipt(one.verifier, one.sender.messages[1] as CodeMessage, "delivered")).toBe(200);
     for (let i = 0; i < 3; i++) await one.verifier.flush();
     expect(one.hook.story(id)).toEqual(["1:submitted", "1:delivered", "2:submitted", "2:delivered"]);
   });

@@ -5,11 +5,11 @@ import {
   type CallbackAnswer,
   type CallbackRequest,
   type CallOptions,
+  type CodeMessage,
   createVerifier,
   type DeliveryStatusEvent,
   type SendContext,
   type SendOutcome,
-  type SmsMessage,
   type SmsSender,
   type Verifier,
   type VerifierOptions,
@@ -157,15 +157,15 @@ export function tallied(endings: readonly string[]): Record<string, number> {
 }
 
 export interface Sender extends SmsSender {
-  readonly messages: SmsMessage[];
+  readonly messages: CodeMessage[];
   /** `accepted` unless set. */
-  answer: (message: SmsMessage, context: SendContext) => Promise<SendOutcome>;
+  answer: (message: CodeMessage, context: SendContext) => Promise<SendOutcome>;
   codeOf(id: string, attempt?: number): string;
 }
 
 /** @param price What each message costs. Absent: not known. */
 export function sender(price?: number): Sender {
-  const messages: SmsMessage[] = [];
+  const messages: CodeMessage[] = [];
   return {
     messages,
     answer: async () => ({ outcome: "accepted" }),
@@ -304,7 +304,7 @@ export const receipts: NonNullable<VerifierOptions["receipts"]> = {
 };
 
 /** Posts a receipt as the carrier does, which took `message`; answers the HTTP status. */
-export async function postReceipt(verifier: Verifier, message: SmsMessage, status: DeliveryStatusEvent["data"]["status"]): Promise<number> {
+export async function postReceipt(verifier: Verifier, message: CodeMessage, status: DeliveryStatusEvent["data"]["status"]): Promise<number> {
   const { pathname, search } = new URL((message.receipt_url ?? "").replace("{provider}", "mine"));
   const answer = await verifier.receipts.handle({
     method: "POST",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SendOutcome, SmsMessage } from "../../src/index.js";
+import type { CodeMessage, SendOutcome } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { BoundedStore, type PlainStore, TwoStepStore } from "../store/plain-store.js";
@@ -60,7 +60,7 @@ async function spendTheRest(group: ReturnType<typeof under>, step: number, from 
 }
 
 /** What carriers do, and what that costs where the plan said 1. */
-const outcomes: readonly [(message: SmsMessage) => Promise<SendOutcome>, number][] = [
+const outcomes: readonly [(message: CodeMessage) => Promise<SendOutcome>, number][] = [
   [async () => ({ outcome: "accepted" }), 1],
   [async () => ({ outcome: "accepted", price: 0.25 }), 0.25],
   [async () => ({ outcome: "accepted", price: 0 }), 0],

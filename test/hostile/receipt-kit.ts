@@ -13,7 +13,7 @@ import { vonageReceipts } from "../../adapters/sms/vonage.js";
 import { vonageVoiceReceipts } from "../../adapters/sms/vonage-voice.js";
 import { whatsappReceipts } from "../../adapters/sms/whatsapp.js";
 import type { HttpResponse } from "../../src/http/message.js";
-import type { ReceiptSource, SmsMessage, Verifier, VerifierOptions } from "../../src/index.js";
+import type { CodeMessage, ReceiptSource, Verifier, VerifierOptions } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { PlainStore } from "../store/plain-store.js";
@@ -283,14 +283,14 @@ export function listening(options: Parameters<typeof service>[0] = {}): Service 
 }
 
 /** The newest message of an authentication. */
-export function messageOf(one: Service, id: string): SmsMessage {
+export function messageOf(one: Service, id: string): CodeMessage {
   const message = one.sender.messages.filter(({ authentication_uuid }) => authentication_uuid === id).at(-1);
   if (message === undefined) throw new Error("no message was sent");
   return message;
 }
 
 /** Where the carrier was told to post receipts of a message. */
-export const urlOf = (message: SmsMessage, provider: string): string => (message.receipt_url ?? "").replace("{provider}", provider);
+export const urlOf = (message: CodeMessage, provider: string): string => (message.receipt_url ?? "").replace("{provider}", provider);
 
 /** Creates an authentication with callbacks. */
 export const begin = async (one: Service, index = 1): Promise<string> => (await one.create(index, { callback_url: callbackUrl })).authentication_uuid;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SmsMessage } from "../../src/index.js";
+import type { CodeMessage } from "../../src/index.js";
 import { type Router, router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { PlainStore } from "../store/plain-store.js";
@@ -19,7 +19,7 @@ interface World {
   readonly clock: ReturnType<typeof fixedClock>;
   readonly store: ReturnType<typeof rigged>;
   readonly all: readonly (Service & { readonly router: Router })[];
-  readonly messages: SmsMessage[];
+  readonly messages: CodeMessage[];
   readonly draw: () => number;
 }
 
@@ -28,7 +28,7 @@ function world(processes: number, names: readonly string[], options: { readonly 
   const clock = fixedClock(start);
   const store = rigged(new PlainStore());
   const draw = chance(processes);
-  const messages: SmsMessage[] = [];
+  const messages: CodeMessage[] = [];
   const quiet = { info() {}, warn() {}, error() {} };
   const makeRouter = () => {
     const out = (name: string) => {
@@ -110,7 +110,7 @@ async function traffic(
       for (let i = 0; i < each; i++) {
         const before = made.messages.length;
         const { authentication_uuid: id } = await one.create(number++);
-        const message = made.messages[before] as SmsMessage;
+        const message = made.messages[before] as CodeMessage;
         const other = made.all[Math.floor(made.draw() * made.all.length)] as Service;
         if (made.draw() < converts(message.planned_route ?? ""))
           made.clock.after(2_000 + made.draw() * 25_000, () => void ending(other.check(id, message.code)));
@@ -195,7 +195,7 @@ describe("health over many processes", () => {
     for (let i = 0; i < 30; i++) {
       const one = made.all[i % 3] as Service;
       const { authentication_uuid: id } = await one.create(i);
-      const message = made.messages.at(-1) as SmsMessage;
+      const message = made.messages.at(-1) as CodeMessage;
       for (const other of made.all) for (let n = 0; n < 3; n++) await ending(other.check(id, message.code, { idempotencyKey: "c" }));
       for (const other of made.all) for (let n = 0; n < 2; n++) await postReceipt(other.verifier, message, "delivered");
     }
@@ -214,7 +214,7 @@ describe("health over many processes", () => {
       const { authentication_uuid: id } = await one.create(i);
       made.clock.advance(31_000);
       await one.retry(id);
-      expect(await ending(one.check(id, (made.messages.at(-1) as SmsMessage).code))).toBe("valid");
+      expect(await ending(one.check(id, (made.messages.at(-1) as CodeMessage).code))).toBe("valid");
     }
     await settle(made);
     const { a } = told(made);
@@ -240,7 +240,7 @@ describe("health over many processes", () => {
   it("of processes whose clocks are some seconds apart still counts all", async () => {
     const clock = fixedClock(start);
     const store = new PlainStore();
-    const messages: SmsMessage[] = [];
+    const messages: CodeMessage[] = [];
     const quiet = { info() {}, warn() {}, error() {} };
     const at = (skew: number, customer?: string) => {
       const own = { ...clock, now: () => clock.now() + skew };
@@ -259,7 +259,7 @@ describe("health over many processes", () => {
     const second = at(4_000, first.customer);
     for (let i = 0; i < 60; i++) {
       const { authentication_uuid: id } = await (i % 2 ? first : second).create(i);
-      await (i % 2 ? second : first).check(id, (messages.at(-1) as SmsMessage).code);
+      await (i % 2 ? second : first).check(id, (messages.at(-1) as CodeMessage).code);
       clock.advance(1_000);
       await turns(3);
     }
@@ -274,7 +274,7 @@ describe("without a store", () => {
     for (let i = 0; i < 30; i++) {
       const one = made.all[0] as Service;
       const { authentication_uuid: id } = await one.create(i);
-      await one.check(id, (made.messages.at(-1) as SmsMessage).code);
+      await one.check(id, (made.messages.at(-1) as CodeMessage).code);
     }
     await pass(made.clock, 100_000, 1_000);
     expect(made.all[0]?.router.health()[0]).toMatchObject({ conversion: { good: 30, all: 30 } });

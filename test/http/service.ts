@@ -4,7 +4,7 @@ import { generateApiKey } from "../../src/access/accounts.js";
 import { createVerifier, type Verifier } from "../../src/create-verifier.js";
 import type { HttpHandler } from "../../src/http/message.js";
 import type { Logger } from "../../src/ports/logger.js";
-import type { SmsMessage } from "../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
@@ -19,7 +19,7 @@ export interface Service {
   readonly customer: Caller;
   readonly other: Caller;
   /** Every message that went to the carrier. */
-  sent(): Promise<readonly SmsMessage[]>;
+  sent(): Promise<readonly CodeMessage[]>;
   /** What the verifier told the operator. */
   logged(): Promise<readonly string[]>;
   /** The status of every request that was answered, whether the answer reached anyone or not. */
@@ -36,7 +36,7 @@ export interface Service {
 export function createService(logger?: Logger): Service & { readonly verifier: Verifier } {
   const customer = caller();
   const other = caller();
-  const sent: SmsMessage[] = [];
+  const sent: CodeMessage[] = [];
   const logged: string[] = [];
   const answers: number[] = [];
   const clock = watchedClock();

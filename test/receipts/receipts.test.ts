@@ -4,7 +4,7 @@ import { africasTalkingReceipts, africasTalkingSender } from "../../adapters/sms
 import { infobipReceipts } from "../../adapters/sms/infobip.js";
 import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
-import type { DeliveryStatusEvent, Feedback, Receipt, SmsMessage, Verifier } from "../../src/index.js";
+import type { CodeMessage, DeliveryStatusEvent, Feedback, Receipt, Verifier } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { mountings } from "../http/hosts.js";
 import { signTwilio } from "../support/carriers/receipts.js";
@@ -118,7 +118,7 @@ describe("receipts: normalised, idempotent, out of order tolerated, a final stat
   it("receipts that come on another way than HTTP find their message by its reference", async () => {
     const set = withReceipts();
     await set.create();
-    const { receipt_reference } = set.box.messages[0] as SmsMessage;
+    const { receipt_reference } = set.box.messages[0] as CodeMessage;
     await set.verifier.settleReceipts([
       { reference: `${receipt_reference?.slice(0, -1)}A`, status: "undeliverable" },
       { reference: receipt_reference as string, status: "delivered" },
@@ -158,7 +158,7 @@ describe("receipts: bad signatures refused, nothing settled", () => {
   it("carriers that sign nothing are covered by the reference, which nobody else can make", async () => {
     const set = withReceipts();
     await set.create();
-    const { receipt_reference: reference = "" } = set.box.messages[0] as SmsMessage;
+    const { receipt_reference: reference = "" } = set.box.messages[0] as CodeMessage;
     const result = (callbackData?: string) =>
       JSON.stringify({
         results: [{ messageId: "m1", status: { groupName: "DELIVERED", name: "DELIVERED_TO_HANDSET" }, ...(callbackData && { callbackData }) }],
@@ -329,7 +329,7 @@ describe("what a receipt says", () => {
   it("a receipt is told with its own time, never with one that is still to come", async () => {
     const set = withReceipts();
     await set.create();
-    const { receipt_reference: reference = "" } = set.box.messages[0] as SmsMessage;
+    const { receipt_reference: reference = "" } = set.box.messages[0] as CodeMessage;
     set.clock.advance(60_000);
     await set.verifier.settleReceipts([
       { reference, status: "in_transit", at: start + 2_000 },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import type { Feedback, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, Feedback, SendContext, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { router } from "../../src/routing/router.js";
 import { type RouteOptions, type RouterOptions, readRouterOptions } from "../../src/routing/router-options.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
@@ -8,18 +8,18 @@ import { senderContract } from "../../src/testing/sender-contract.js";
 import { aMessage } from "../support/carriers/messages.js";
 import { seeded } from "./simulation.js";
 
-type Answer = SendOutcome | Error | "never" | ((message: SmsMessage, context: SendContext) => unknown);
+type Answer = SendOutcome | Error | "never" | ((message: CodeMessage, context: SendContext) => unknown);
 
 /** A sender that answers as told and keeps what it got. */
 function double(
   answer: Answer = { outcome: "accepted", messageId: "id-1" },
-): SmsSender & { got: SmsMessage[]; contexts: SendContext[]; heard: Feedback[]; closed: number } {
+): SmsSender & { got: CodeMessage[]; contexts: SendContext[]; heard: Feedback[]; closed: number } {
   const self = {
-    got: [] as SmsMessage[],
+    got: [] as CodeMessage[],
     contexts: [] as SendContext[],
     heard: [] as Feedback[],
     closed: 0,
-    send(message: SmsMessage, context: SendContext): Promise<SendOutcome> {
+    send(message: CodeMessage, context: SendContext): Promise<SendOutcome> {
       self.got.push(message);
       self.contexts.push(context);
       if (answer === "never") return new Promise(() => {});
@@ -34,7 +34,7 @@ function double(
 
 const rejected = { outcome: "rejected", reason: "no credit" } as const;
 const clocked = (clock: FixedClock, ms = 5000): SendContext => ({ signal: new AbortController().signal, deadline: clock.now() + ms, timeLeft: ms });
-const first = (fields: Partial<SmsMessage> = {}) => aMessage({ attempt: 1, ...fields });
+const first = (fields: Partial<CodeMessage> = {}) => aMessage({ attempt: 1, ...fields });
 const route = (name: string, sender: SmsSender, fields: Partial<RouteOptions> = {}): RouteOptions => ({ name, sender, ...fields });
 const set = (routes: RouteOptions[], options: Partial<RouterOptions> = {}) => {
   const clock = fixedClock();
@@ -53,7 +53,7 @@ describe("which route", () => {
       ],
       { network: (to) => (to === "+33612345678" ? { mcc: "208", mnc: "01" } : undefined) },
     );
-    const taken = async (fields: Partial<SmsMessage>) => (await sms.send(first(fields), clocked(clock))).route;
+    const taken = async (fields: Partial<CodeMessage>) => (await sms.send(first(fields), clocked(clock))).route;
     expect(await taken({ to: "+14155552671", country: "US" })).toBe("us");
     expect(await taken({ to: "+12025550123", country: "US" })).toBe("rest");
     expect(await taken({ to: "+33612345678", country: "FR" })).toBe("orange");
@@ -354,7 +354,7 @@ describe("a retry", () => {
 describe("health", () => {
   it("opens the breaker of a route whose hand-overs fail, keeps failing ones apart by country, and still sends when all are open", async () => {
     const broken = new Set(["US"]);
-    const bad = double((message: SmsMessage) => (broken.has(message.country!) ? Promise.reject(new Error("cut")) : { outcome: "accepted" }));
+    const bad = double((message: CodeMessage) => (broken.has(message.country!) ? Promise.reject(new Error("cut")) : { outcome: "accepted" }));
     const good = double();
     const { sms, clock } = set([route("bad", bad), route("good", good, { priority: 2 })]);
     const send = (country: string, i: number) => sms.send(first({ country, authentication_uuid: `${country}${i}` }), clocked(clock));

@@ -9,7 +9,7 @@ import { sinchSender } from "../../adapters/sms/sinch.js";
 import { telnyxSender } from "../../adapters/sms/telnyx.js";
 import { twilioSender } from "../../adapters/sms/twilio.js";
 import { vonageSender } from "../../adapters/sms/vonage.js";
-import type { SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { africasTalkingOptions } from "../support/carriers/africastalking.js";
 import { carriers } from "../support/carriers/all.js";
 import { awsOptions } from "../support/carriers/aws.js";
@@ -50,7 +50,7 @@ const scriptOf = (name: string) =>
   ) as CarrierScript;
 
 /** Sends one message by a carrier that takes it; answers what was asked of the carrier, as one record. */
-async function asked(name: string, more: object = {}, message: SmsMessage = aMessage()) {
+async function asked(name: string, more: object = {}, message: CodeMessage = aMessage()) {
   const carrier = await startCarrier(scriptOf(name), "accepts");
   running.push(carrier);
   const outcome = await senders[name]!({ ...more, baseUrl: carrier.url }).send(message, inTime());
@@ -97,13 +97,13 @@ describe("a code must not arrive after its end: every carrier that knows a valid
 });
 
 describe("`extra` per country or message", () => {
-  it.each<[string, object | ((message: SmsMessage) => object | undefined), string | undefined, unknown]>([
+  it.each<[string, object | ((message: CodeMessage) => object | undefined), string | undefined, unknown]>([
     ["for all", { tag: "a" }, "FR", "a"],
     ["by country", { IN: { tag: "in" }, default: { tag: "rest" } }, "IN", "in"],
     ["by country, the rest", { IN: { tag: "in" }, default: { tag: "rest" } }, "FR", "rest"],
     ["by country, none", { IN: { tag: "in" } }, "FR", undefined],
     ["without a country", { IN: { tag: "in" }, default: { tag: "rest" } }, undefined, "rest"],
-    ["by a rule", ({ country }: SmsMessage) => ({ tag: country }), "FR", "FR"],
+    ["by a rule", ({ country }: CodeMessage) => ({ tag: country }), "FR", "FR"],
     ["by a rule that has nothing", () => undefined, "FR", undefined],
     ["no map: a field with another name", { IN: { tag: "in" }, kind: "otp" }, "IN", undefined],
   ])("%s", async (_, extra, country, tag) => {

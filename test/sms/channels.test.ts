@@ -3,7 +3,7 @@ import { telegramSender } from "../../adapters/sms/telegram.js";
 import { twilioWhatsappSender } from "../../adapters/sms/twilio.js";
 import { vonageWhatsappSender } from "../../adapters/sms/vonage.js";
 import { whatsappReceipts, whatsappSender } from "../../adapters/sms/whatsapp.js";
-import type { SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { createTestVerifier } from "../../src/testing/test-verifier.js";
 import { aMessage, inTime, reference } from "../support/carriers/messages.js";
 import { signWhatsapp, statusWebhook } from "../support/carriers/receipts.js";
@@ -32,7 +32,7 @@ async function start(script: CarrierScript, mood: Mood = "accepts"): Promise<Run
 const receipts = { receipt_reference: reference, receipt_url: `https://otp.example/receipts/{provider}?r=${reference}` };
 
 /** Sends a message with receipts to a carrier that takes it, or that has this mood. */
-async function send(script: CarrierScript, make: (baseUrl: string) => SmsSender, fields: Partial<SmsMessage> = {}, mood: Mood = "accepts") {
+async function send(script: CarrierScript, make: (baseUrl: string) => SmsSender, fields: Partial<CodeMessage> = {}, mood: Mood = "accepts") {
   const { url, requests, taken } = await start(script, mood);
   const outcome = await make(url).send(aMessage({ ...receipts, ...fields }), inTime());
   const body = requests[0]?.body ?? "{}";

@@ -5,7 +5,7 @@ import { escapeXml, speechFor, spokenCode } from "../../adapters/sms/kit/spoken.
 import { twilioVoiceReceipts, twilioVoiceSender } from "../../adapters/sms/twilio-voice.js";
 import { vonageVoiceReceipts, vonageVoiceSender } from "../../adapters/sms/vonage-voice.js";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
-import type { SmsMessage, SmsSender } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { createTestVerifier } from "../../src/testing/test-verifier.js";
 import { aMessage, aReceipt, inTime, reference } from "../support/carriers/messages.js";
 import { signTwilio, signVonage } from "../support/carriers/receipts.js";
@@ -37,7 +37,7 @@ const make = (name: Name, more: object = {}): SmsSender =>
   name === "twilio" ? twilioVoiceSender({ ...twilioVoiceOptions, ...more }) : vonageVoiceSender({ ...vonageVoiceOptions, ...more });
 
 /** Calls; answers the outcome and what was asked of the carrier. */
-async function call(name: Name, more: object = {}, fields: Partial<SmsMessage> = receipts) {
+async function call(name: Name, more: object = {}, fields: Partial<CodeMessage> = receipts) {
   const carrier = await startCarrier(carriers[name], "accepts");
   running.push(carrier);
   const outcome = await make(name, { ...more, baseUrl: carrier.url }).send(aMessage(fields), inTime());
@@ -287,7 +287,7 @@ describe.each(names)("%s: in a service", (name) => {
     const { authentication_uuid } = await create("+14155552671");
     const heard = await post(pressedUrl(name, asked(0)), key);
     expect(heard).toMatchObject({ status: 200, headers: { "content-type": name === "twilio" ? "text/xml" : "application/json" } });
-    const { code } = test.inbox.messages[0] as SmsMessage;
+    const { code } = test.inbox.messages[0] as CodeMessage;
     expect(digitsIn(String(heard.body))).toBe(code);
     expect(await post(eventsUrl(0), ended)).toMatchObject({ status: 200 });
     await create("+14155552672");

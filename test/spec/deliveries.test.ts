@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { defaultSpamPolicy } from "../../src/domain/spam-policy.js";
-import type { ConfirmRequest, DeliverRequest, SmsMessage, Store, VerifierEvent } from "../../src/index.js";
+import type { CodeMessage, ConfirmRequest, DeliverRequest, Store, VerifierEvent } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { inbox, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
 
@@ -234,7 +234,7 @@ describe("deliver", () => {
     const set = deliveries();
     let accept: (() => void) | undefined;
     const handed = new Promise<void>((seen) => {
-      set.box.answer = (_message: SmsMessage) => {
+      set.box.answer = (_message: CodeMessage) => {
         seen();
         return new Promise((resolve) => (accept = () => resolve({ outcome: "accepted" })));
       };

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import type { Logger, SmsMessage, VerifierOptions } from "../../src/index.js";
+import type { CodeMessage, Logger, VerifierOptions } from "../../src/index.js";
 
 /** What no log may hold, as far as this process has seen it: codes that were sent, digits of numbers they went to, keys and secrets. */
 const codes = new Set<string>();
@@ -53,7 +53,7 @@ export function watched(options: VerifierOptions, byDefault: Logger): VerifierOp
       // What the host's logger answers is part of it: one that rejects, for instance.
       return logger[level](fields, message);
     };
-  const noting = (message: SmsMessage) => {
+  const noting = (message: CodeMessage) => {
     if (message.code.length >= 6) codes.add(message.code);
     numbers.add(message.to.slice(1));
   };
@@ -72,7 +72,7 @@ export function watched(options: VerifierOptions, byDefault: Logger): VerifierOp
           const own: unknown = Reflect.get(target, name, target);
           if (typeof own !== "function") return own;
           return (...args: unknown[]) => {
-            if (name === "send") noting(args[0] as SmsMessage);
+            if (name === "send") noting(args[0] as CodeMessage);
             return own.apply(target, args);
           };
         },

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createVerifier } from "../../src/create-verifier.js";
 import type { VerifierOptions } from "../../src/options/types.js";
-import type { SmsMessage } from "../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 
@@ -16,7 +16,7 @@ export interface Answer {
 /** A service on a store, spoken to over the internal HTTP shape, and the messages it has sent. */
 export interface Service {
   readonly customer: string;
-  readonly sent: readonly SmsMessage[];
+  readonly sent: readonly CodeMessage[];
   create(number: string, fields?: Record<string, string>, idempotencyKey?: string): Promise<Answer>;
   retry(id: string): Promise<Answer>;
   check(id: string, code: string, idempotencyKey?: string): Promise<Answer>;
@@ -32,7 +32,7 @@ export interface Service {
 /** Builds one. Several may share `customer`, and so their authentications. */
 export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, customer: string = randomUUID()): Service {
   const key = "k".repeat(40);
-  const sent: SmsMessage[] = [];
+  const sent: CodeMessage[] = [];
   const verifier = createVerifier({
     store,
     sender: {

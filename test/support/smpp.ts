@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import smpp, { type PeerPdu, type PeerSession } from "smpp";
 import { vi } from "vitest";
-import type { SendContext, SmsMessage } from "../../src/ports/sms-sender.js";
+import type { CodeMessage, SendContext } from "../../src/ports/sms-sender.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
 
 export type { PeerPdu, PeerSession };
@@ -93,7 +93,7 @@ export function stoppedClock(): FixedClock & { context(ms?: number): SendContext
   };
 }
 
-export function aMessage(change: Partial<SmsMessage> = {}): SmsMessage {
+export function aMessage(change: Partial<CodeMessage> = {}): CodeMessage {
   return {
     to: "+14155552671",
     text: "Your code is 482913",

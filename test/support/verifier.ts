@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { createVerifier, type Logger, type SendOutcome, type SmsMessage, type VerifierOptions } from "../../src/index.js";
+import { type CodeMessage, createVerifier, type Logger, type SendOutcome, type VerifierOptions } from "../../src/index.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 
@@ -15,15 +15,15 @@ export interface LogLine {
 
 /** A sender that keeps its messages and answers as it is told. */
 export interface Inbox {
-  readonly messages: SmsMessage[];
+  readonly messages: CodeMessage[];
   /** What the next sends answer; `accepted` unless set. May throw or never settle. */
-  answer: (message: SmsMessage, signal: AbortSignal) => Promise<SendOutcome>;
+  answer: (message: CodeMessage, signal: AbortSignal) => Promise<SendOutcome>;
   /** Code of the newest message, or of the one at `index`. */
   code(index?: number): string;
 }
 
-export function inbox(): Inbox & { send(message: SmsMessage, context: { signal: AbortSignal }): Promise<SendOutcome> } {
-  const messages: SmsMessage[] = [];
+export function inbox(): Inbox & { send(message: CodeMessage, context: { signal: AbortSignal }): Promise<SendOutcome> } {
+  const messages: CodeMessage[] = [];
   return {
     messages,
     answer: async () => ({ outcome: "accepted" }),

@@ -1,5 +1,5 @@
 import { sameTag, spokenTags, wantedTags } from "../../../src/domain/languages.js";
-import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { optionFault, requireText } from "../../kit/option-fault.js";
 
 /** One text for all languages, or one per language by BCP 47 tag in any case, with `default` for the rest. */
@@ -9,13 +9,13 @@ export type ByLanguage = string | Readonly<Record<string, string>>;
  * The value for the message's language, chosen as for SMS texts: the language that the request asks for, or else the
  * one most spoken in the number's country. Keys of the map are in the form of `sameTag`.
  */
-export function forLanguage<T>(map: ReadonlyMap<string, T>, { locale, country }: Pick<SmsMessage, "locale" | "country">): T | undefined {
+export function forLanguage<T>(map: ReadonlyMap<string, T>, { locale, country }: Pick<CodeMessage, "locale" | "country">): T | undefined {
   const tag = [...wantedTags(locale), ...spokenTags(country)].map(sameTag).find((one) => map.has(one));
   return map.get(tag ?? "default");
 }
 
 /** @throws TypeError unless it is a text, or a map of texts by language with `default`. */
-export function openByLanguage(sender: string, option: string, value: ByLanguage | undefined, mend: string): (message: SmsMessage) => string {
+export function openByLanguage(sender: string, option: string, value: ByLanguage | undefined, mend: string): (message: CodeMessage) => string {
   if (typeof value !== "object" || value === null) {
     const one = requireText(sender, option, value, mend);
     return () => one;

@@ -1,4 +1,4 @@
-import type { CredentialCheck, Feedback, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage, CredentialCheck, Feedback, SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 import { errorToken, withCode } from "../../kit/error-code.js";
 import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
 import { ask, type CarrierAnswer, type CarrierRequest, type NoAnswer } from "../../kit/request.js";
@@ -32,7 +32,7 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   /** The carrier's public base URL, without an operation's path. */
   readonly url: string;
   /** Builds the request for one message. If it throws, the message is rejected. */
-  request(message: SmsMessage, made: Made<V> & { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
+  request(message: CodeMessage, made: Made<V> & { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
   /** Evaluates a response of any status before everything else; undefined: no decision. */
   judgeFirst?(answer: CarrierAnswer): SendOutcome | undefined;
   /** Evaluates a response of status 200 to 299. */

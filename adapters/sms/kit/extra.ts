@@ -1,5 +1,5 @@
 import { countryKeyFault } from "../../../src/domain/countries.js";
-import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { isRecord } from "../../kit/json.js";
 import { optionFault } from "../../kit/option-fault.js";
 import { type ByCountry, forCountry } from "./by-country.js";
@@ -10,12 +10,12 @@ export type Fields<V = unknown> = Readonly<Record<string, V>>;
  * Further fields of a carrier's request: the same for every message, per country with `default` for the rest, or a
  * function. They override our fields for validity and registration, but never text and number.
  */
-export type Extra<V = unknown> = Fields<V> | ByCountry<Fields<V>> | ((message: SmsMessage) => Fields<V> | undefined);
+export type Extra<V = unknown> = Fields<V> | ByCountry<Fields<V>> | ((message: CodeMessage) => Fields<V> | undefined);
 
 const mend = 'Pass for example { field: "value" }, { IN: { field: "value" } } or a function of the message.';
 
 /** @throws TypeError unless it is a record, a map of records by country, or a function. */
-export function openExtra<V>(sender: string, extra: Extra<V> | undefined): (message: SmsMessage) => Fields<V> {
+export function openExtra<V>(sender: string, extra: Extra<V> | undefined): (message: CodeMessage) => Fields<V> {
   if (extra === undefined) return () => ({});
   if (typeof extra === "function") return (message) => extra(message) ?? {};
   if (!isRecord(extra)) throw optionFault(sender, "extra", "is no record of fields", mend);

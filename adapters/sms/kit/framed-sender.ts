@@ -1,4 +1,4 @@
-import type { Channel, SendContext, SendOutcome, SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { Channel, CodeMessage, SendContext, SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
 import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
 import { type Extra, type Fields, openExtra } from "./extra.js";
@@ -44,7 +44,7 @@ export interface SenderFrame<V = unknown> {
   /** Whether messages request receipts that an HTTP source reads. Default: `true`. */
   readonly asksForReceipts?: boolean;
   /** Sends one message. An error thrown before the carrier can have received it has `outcome: "rejected"`. */
-  hand(message: SmsMessage, made: Made<V>, context: SendContext): Promise<SendOutcome>;
+  hand(message: CodeMessage, made: Made<V>, context: SendContext): Promise<SendOutcome>;
 }
 
 /**
@@ -64,7 +64,7 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
   const extraOf = openExtra(name, options.extra);
   const takes = requireFlag(name, "receipts", options.receipts) !== false;
 
-  const prepare = (sent: SmsMessage, { deadline, timeLeft }: SendContext): { message: SmsMessage; made: Made<V> } | SendOutcome => {
+  const prepare = (sent: CodeMessage, { deadline, timeLeft }: SendContext): { message: CodeMessage; made: Made<V> } | SendOutcome => {
     const now = deadline - timeLeft;
     if (sent.expires_at <= now) return notSent("its code has ended");
     const message = takes ? forProvider(sent, provider) : withoutReceipts(sent);
@@ -96,10 +96,10 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
 }
 
 /** Puts the provider into the message's receipt URL. */
-function forProvider(message: SmsMessage, provider: string): SmsMessage {
+function forProvider(message: CodeMessage, provider: string): CodeMessage {
   return message.receipt_url === undefined ? message : { ...message, receipt_url: message.receipt_url.replace("{provider}", provider) };
 }
 
-function withoutReceipts({ receipt_url, receipt_reference, ...message }: SmsMessage): SmsMessage {
+function withoutReceipts({ receipt_url, receipt_reference, ...message }: CodeMessage): CodeMessage {
   return message;
 }

@@ -1,4 +1,4 @@
-import type { SendOutcome, SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage, SendOutcome } from "../../../src/ports/sms-sender.js";
 import { errorToken, withCode } from "../../kit/error-code.js";
 
 /** Accepted under the carrier's id; unknown if the response lacks a valid id. */
@@ -24,7 +24,7 @@ export function idToken(value: unknown): string | undefined {
 }
 
 /** Removes the one-time code and phone numbers from a reason, whatever a carrier or function echoed. */
-export function discreet(outcome: SendOutcome, { code }: SmsMessage): SendOutcome {
+export function discreet(outcome: SendOutcome, { code }: CodeMessage): SendOutcome {
   if (outcome.outcome === "accepted" || outcome.reason === undefined) return outcome;
   return { ...outcome, reason: outcome.reason.replaceAll(code, "******").replace(/\d(?:[ .-]?\d){6,}/g, "…") };
 }

@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
-import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 
 /** What is needed to say a code once a key is pressed. */
-export type SealedMessage = Pick<SmsMessage, "code" | "locale" | "country" | "expires_at">;
+export type SealedMessage = Pick<CodeMessage, "code" | "locale" | "country" | "expires_at">;
 
 /**
  * Encrypts a message's code for the URL that the carrier requests when a key is pressed (AES-256-GCM), so that nothing
  * has to store it. It can only be decrypted together with the message's reference.
  */
-export function sealCode(secret: string, { code, locale, country, expires_at, receipt_reference = "" }: SmsMessage): string {
+export function sealCode(secret: string, { code, locale, country, expires_at, receipt_reference = "" }: CodeMessage): string {
   const iv = randomBytes(12);
   const cipher = createCipheriv("aes-256-gcm", keyOf(secret), iv).setAAD(Buffer.from(receipt_reference));
   const sealed = Buffer.concat([cipher.update(JSON.stringify({ code, locale, country, expires_at })), cipher.final()]);

@@ -1,5 +1,5 @@
 import { countryKeyFault } from "../../../src/domain/countries.js";
-import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { optionFault, requireText } from "../../kit/option-fault.js";
 import { type ByCountry, forCountry } from "./by-country.js";
 
@@ -7,12 +7,12 @@ import { type ByCountry, forCountry } from "./by-country.js";
  * The sender of a message: an id of up to 11 letters and digits, or a number; one per country, with `default` for the
  * rest; or a function. A message without a matching sender is rejected unsent.
  */
-export type SenderId = string | ByCountry<string> | ((message: SmsMessage) => string | undefined);
+export type SenderId = string | ByCountry<string> | ((message: CodeMessage) => string | undefined);
 
 /** The option `from`, checked. */
 export interface Senders {
   /** Returns the sender of a message; undefined if none matches. */
-  of(message: SmsMessage): string | undefined;
+  of(message: CodeMessage): string | undefined;
   /** Whether a country has a sender, as far as is known in advance. */
   has(country: string): boolean;
 }
@@ -32,7 +32,7 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
     return text;
   };
   if (typeof from === "function") {
-    const answered = (message: SmsMessage) => {
+    const answered = (message: CodeMessage) => {
       const text = from(message);
       return typeof text === "string" && text.trim() !== "" ? read("from", text) : undefined;
     };

@@ -1,4 +1,4 @@
-import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { forLanguage } from "./by-language.js";
 
 /** What calls say in one language. */
@@ -57,7 +57,7 @@ const speeches: ReadonlyMap<string, Speech> = new Map<string, Speech>([
 const english = speeches.get("en") as Speech;
 
 /** What a call for the message says: in its language, or else in English. */
-export function speechFor(message: Pick<SmsMessage, "locale" | "country">): Speech {
+export function speechFor(message: Pick<CodeMessage, "locale" | "country">): Speech {
   return forLanguage(speeches, message) ?? english;
 }
 

@@ -1,6 +1,6 @@
 import { type CountryCode, countryFault } from "../../../src/domain/countries.js";
 import type { ReceiptRequest } from "../../../src/ports/receipts.js";
-import type { SmsMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage, SmsSender } from "../../../src/ports/sms-sender.js";
 import { optionFault, requireFlag } from "../../kit/option-fault.js";
 import type { SilentOptions } from "./carrier-sender.js";
 import { notSent } from "./outcomes.js";
@@ -63,7 +63,7 @@ export function withinCountries(name: string, countries: readonly CountryCode[] 
 }
 
 /** The URLs of a call that asks for a key. @throws Error if the verifier takes no receipts. */
-export function keyUrls(message: SmsMessage, secret: string): { readonly events: string; readonly pressed: string } {
+export function keyUrls(message: CodeMessage, secret: string): { readonly events: string; readonly pressed: string } {
   const { receipt_url: url } = message;
   if (url === undefined) throw new Error("pressKey needs the verifier's option receipts; without it, pass pressKey: false");
   return { events: `${url}&press=1`, pressed: `${url}&sealed=${sealCode(secret, message)}` };

@@ -1,4 +1,4 @@
-import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
 import { openSenderId, type SenderId } from "../kit/sender-id.js";
 import type { Address } from "./pdu.js";
@@ -12,7 +12,7 @@ export interface AddressKind {
 /** The option `from`, checked. */
 export interface Sources {
   /** Returns the source address of a message, or a sentence that explains why there is none. */
-  of(message: SmsMessage): Address | string;
+  of(message: CodeMessage): Address | string;
   /** Whether a country has a source address, as far as is known in advance. */
   has(country: string): boolean;
 }

@@ -1,5 +1,5 @@
 import { countryKeyFault } from "../../../src/domain/countries.js";
-import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
 import { type ByCountry, forCountry } from "../kit/by-country.js";
 import { tags } from "./pdu.js";
@@ -16,10 +16,10 @@ export interface SmppParameter {
  * Parameters for every message, per country (ISO 3166-1 alpha-2, with `default` for the rest), or a function of the
  * message.
  */
-export type SmppParameters = readonly SmppParameter[] | ByCountry<readonly SmppParameter[]> | ((message: SmsMessage) => readonly SmppParameter[] | undefined);
+export type SmppParameters = readonly SmppParameter[] | ByCountry<readonly SmppParameter[]> | ((message: CodeMessage) => readonly SmppParameter[] | undefined);
 
 /** Returns the parameters of a message by tag, or a sentence that explains what is wrong with the function's result. */
-export type ParametersOf = (message: SmsMessage) => ReadonlyMap<number, Buffer> | string;
+export type ParametersOf = (message: CodeMessage) => ReadonlyMap<number, Buffer> | string;
 
 /**
  * Tags of the ids of a registered text (India's DLT): principal entity and template, as digits without a NUL. They are
@@ -57,7 +57,7 @@ export function openParameters(option: SmppParameters | undefined): ParametersOf
 const mend =
   "a list of { tag, value } with a tag from 0 to 0xFFFF that the sender does not write itself, and a text of Latin-1 characters or a Uint8Array, of at most 65535 octets";
 
-function chooser(option: SmppParameters | undefined): (message: SmsMessage) => readonly SmppParameter[] | undefined {
+function chooser(option: SmppParameters | undefined): (message: CodeMessage) => readonly SmppParameter[] | undefined {
   if (option === undefined) return () => undefined;
   if (typeof option === "function") return option;
   if (areParameters(option)) return () => option;

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import type { SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { partsOf } from "./parts.js";
 import type { Settings } from "./settings.js";
 import { submitBody } from "./submit.js";
@@ -12,7 +12,7 @@ export type BodyAt = (now: number) => Buffer;
  * Returns the submit_sms of a message in order, at least one, or a sentence that explains what is wrong with the
  * message.
  */
-export type SubmissionOf = (message: SmsMessage) => readonly BodyAt[] | string;
+export type SubmissionOf = (message: CodeMessage) => readonly BodyAt[] | string;
 
 export function submissions(settings: Settings): SubmissionOf {
   /**

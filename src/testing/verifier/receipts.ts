@@ -1,6 +1,6 @@
 import type { HttpHandler } from "../../http/message.js";
 import type { DeliveryStatus, Receipt, ReceiptSource } from "../../ports/receipts.js";
-import type { SmsMessage } from "../../ports/sms-sender.js";
+import type { CodeMessage } from "../../ports/sms-sender.js";
 
 /** What a carrier may report in addition to the status. */
 export interface ReceiptDetails {
@@ -21,7 +21,7 @@ export function testReceipts(provider = "test"): ReceiptSource {
 }
 
 /** Posts a message's receipt to `/receipts/test`. Rejects if it is not accepted. */
-export async function postReceipt({ handle }: HttpHandler, message: SmsMessage, status: DeliveryStatus, details: ReceiptDetails): Promise<void> {
+export async function postReceipt({ handle }: HttpHandler, message: CodeMessage, status: DeliveryStatus, details: ReceiptDetails): Promise<void> {
   const receipt: Receipt = { status, ...details, ...(message.receipt_reference !== undefined && { reference: message.receipt_reference }) };
   const answer = await handle({
     method: "POST",

@@ -1,5 +1,5 @@
 import type { ReceiptRequest } from "../../../src/ports/receipts.js";
-import type { SendContext, SmsMessage } from "../../../src/ports/sms-sender.js";
+import type { CodeMessage, SendContext } from "../../../src/ports/sms-sender.js";
 
 export const authentication = "0b9a1f2c-7c1d-4e0a-9f55-2f6a51c2a001";
 
@@ -7,7 +7,7 @@ export const authentication = "0b9a1f2c-7c1d-4e0a-9f55-2f6a51c2a001";
 export const reference = "8PbyWmC3U0sIoRPx8_HzHw5rDyx8HU4Kn1Uvalr0oAEAAg-AbCdEfGhIjKlMnOpQrStUv";
 
 /** A message to send. */
-export function aMessage(fields: Partial<SmsMessage> = {}): SmsMessage {
+export function aMessage(fields: Partial<CodeMessage> = {}): CodeMessage {
   return {
     to: "+14155552671",
     text: "Your code is 493817.",
