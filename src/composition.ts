@@ -38,6 +38,7 @@ import { tracedSender, tracedStore } from "./observability/tracing.js";
 import type { Context } from "./operations/context.js";
 import { neededCeiling } from "./operations/deliver.js";
 import { type DiagnoseOptions, diagnose, type Finding } from "./operations/diagnose.js";
+import { fallBack } from "./operations/fall-back.js";
 import { createOperations, type Operations } from "./operations/operations.js";
 import { type Ping, type PingOptions, ping } from "./operations/ping.js";
 import { tracedOperations } from "./operations/traced.js";
@@ -153,8 +154,14 @@ export function compose(options: VerifierOptions): Composed {
     ),
   );
   register<Outbox>(tokens.outbox, (inner) => {
-    const { webhookSecrets } = inner.resolve<Accounts>(tokens.accounts);
-    return createOutbox({ ...inner.resolve<Observed>(tokens.observed), webhookSecrets, callbackSender: options.callbacks?.sender ?? guardedSender() });
+    const accounts = inner.resolve<Accounts>(tokens.accounts);
+    return createOutbox({
+      ...inner.resolve<Observed>(tokens.observed),
+      webhookSecrets: accounts.webhookSecrets,
+      // All parts are made by the time that the worker has work.
+      fallBack: (auth) => fallBack(inner.resolve<Context>(tokens.context), accounts, auth),
+      callbackSender: options.callbacks?.sender ?? guardedSender(),
+    });
   });
   register<Context>(tokens.context, (inner) => {
     const observed = inner.resolve<Observed>(tokens.observed);

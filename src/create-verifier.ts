@@ -11,6 +11,7 @@ import type {
   ConfirmRequest,
   CreateAuthenticationRequest,
   DeliverRequest,
+  ExplainRequest,
   HistoryRequest,
   LookupRequest,
   NumberRequest,
@@ -88,7 +89,7 @@ export interface Verifier {
    * Returns the rules that fired for an authentication, its failed sends, and its remaining tries. For operators, never
    * for end users.
    */
-  explain(request: RetryRequest): Promise<Explanation>;
+  explain(request: ExplainRequest): Promise<Explanation>;
   /**
    * Erases a number of a customer. Afterwards no stored data reveals the number or its authentications, even if
    * requests are in progress. Repeat the call if it rejects with `unavailable`. Only what caps have counted remains, as

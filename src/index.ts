@@ -22,6 +22,7 @@ export type {
   ConfirmRequest,
   CreateAuthenticationRequest,
   DeliverRequest,
+  ExplainRequest,
   HistoryRequest,
   LookupRequest,
   NumberRequest,

@@ -1,5 +1,5 @@
 import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
-import type { CodeMessage, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
+import type { Channel, CodeMessage, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
@@ -14,12 +14,16 @@ import { bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readRe
 
 export type { AnswerTest };
 
+const channels: Readonly<Record<Channel, true>> = { sms: true, whatsapp: true, telegram: true, viber: true, rcs: true, voice: true };
+
 /** A carrier's response. */
 export type HttpAnswer = CarrierAnswer;
 
 export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "extra" | "conversions"> {
   /** As in `httpReceipts`. Default: `"http"`. */
   readonly provider?: string;
+  /** The channel of its messages, for example `"viber"`. Default: `"sms"`. */
+  readonly channel?: Channel;
   /** A template, or a function of the message, which must do its own escaping. */
   readonly url: Template | ((message: CodeMessage, from: string | undefined) => string);
   /** Default: POST, or GET without `form`, `json` and `body`. */
@@ -66,6 +70,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   const name = "httpSender";
   onlyOptions(name, options, {
     provider: true,
+    channel: true,
     url: true,
     method: true,
     headers: true,
@@ -100,8 +105,12 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   const idOf = openMessageId(name, options.messageId);
   const codeOf = (answer: HttpAnswer) => (options.errorCode === undefined ? undefined : pick(answer.json, ...options.errorCode.split(".")));
 
+  const { channel } = options;
+  if (channel !== undefined && !Object.hasOwn(channels, channel))
+    throw optionFault(name, "channel", `must be one of ${Object.keys(channels).join(", ")}`, "Leave it out for SMS.");
   return carrierSender<string>(name, options, {
     provider,
+    ...(channel !== undefined && { channel }),
     url: typeof url === "function" ? "https://carrier.invalid" : new URL(fill(url, () => "0")).origin,
     fromElse: true,
     fromAnyForm: true,

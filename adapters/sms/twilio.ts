@@ -169,7 +169,10 @@ export function twilioReceipts(options: { readonly authToken: string | readonly 
     async read(request) {
       const form = readTwilioRequest(request, tokens);
       if (!(form instanceof URLSearchParams)) return form;
-      return readReport({ messageId: form.get("MessageSid") ?? undefined, status: form.get("MessageStatus"), error: form.get("ErrorCode") }, words);
+      return readReport(
+        { messageId: form.get("MessageSid") ?? undefined, status: form.get("MessageStatus"), error: form.get("ErrorCode"), unreachableBy: notOnWhatsapp },
+        words,
+      );
     },
   };
 }

@@ -33,6 +33,7 @@ export const whatsappVariables: Variables = {
 
 /** "Message undeliverable": the number has no WhatsApp account, or one that cannot receive this message. */
 const undeliverable = "131026";
+const notOnWhatsapp: ReadonlySet<string> = new Set([undeliverable]);
 
 /**
  * Sends codes by WhatsApp, through Meta's Cloud API ("Authentication templates",
@@ -143,6 +144,7 @@ function statusesIn(body: unknown): CarrierReport[] {
       status: pick(status, "status"),
       at: Number(pick(status, "timestamp")) * 1000,
       error: pick(status, "errors", 0, "code"),
+      unreachableBy: notOnWhatsapp,
       reference: pick(status, "biz_opaque_callback_data"),
     }));
 }

@@ -3,7 +3,7 @@ import { type DestinationFault, destinationFault, isRefusedLine, type PhoneNumbe
 import { VerifierError } from "../errors.js";
 import type { Observed } from "../observability/observed.js";
 import type { LookupFacts } from "../ports/lookup-provider.js";
-import type { Network } from "../ports/sms-sender.js";
+import type { Channel, Network } from "../ports/sms-sender.js";
 import type { Access } from "./access.js";
 
 /** Parses the number, once per request. Throws `invalid_phone_number`. */
@@ -28,13 +28,20 @@ export function readDestination(parts: Observed, phoneNumber: string): PhoneNumb
 }
 
 /**
- * The number's network, if a lookup before the send returns it (docs/contract.md#lookup-before-send). Throws
+ * The number's network and kind of line, if a lookup before the send returns them (docs/contract.md#lookup-before-send). Throws
  * `invalid_line` if the line type cannot receive codes; without facts, the numbering plan decides.
  */
-export async function lookBeforeSend(parts: Access, account: Account, phone: PhoneNumber): Promise<Network | undefined> {
+export async function lookBeforeSend(parts: Access, account: Account, phone: PhoneNumber): Promise<LookedUp> {
   const facts = await parts.facts.of(account, phone);
-  if (facts.line_type !== undefined && isRefusedLine(facts.line_type)) throw new VerifierError("invalid_line", faults.invalid_line);
-  return networkOf(facts);
+  const { line_type: lineType } = facts;
+  if (lineType !== undefined && isRefusedLine(lineType, phone.country, parts.settings)) throw new VerifierError("invalid_line", faults.invalid_line);
+  return { network: networkOf(facts), isFixed: lineType === "FixedLine" };
+}
+
+/** What a lookup found. */
+export interface LookedUp {
+  readonly network: Network | undefined;
+  readonly isFixed: boolean;
 }
 
 /** The same for a number that was accepted before; it rejects nothing. */
@@ -44,6 +51,12 @@ export async function lookAgain(parts: Access, account: Account, phone: PhoneNum
 
 function networkOf({ mcc, mnc }: LookupFacts): Network | undefined {
   return mcc === undefined ? undefined : { mcc, ...(mnc !== undefined && { mnc }) };
+}
+
+/** Throws `bad_request` for a channel that no sender has (docs/contract.md#channel). */
+export function requireChannel({ settings }: Observed, channel: Channel | undefined): void {
+  if (channel === undefined || settings.channels.includes(channel)) return;
+  throw new VerifierError("bad_request", `channel ${channel} is not offered by this service. It has ${settings.channels.join(", ")}.`);
 }
 
 export function blockedNumber(): VerifierError {

@@ -10,6 +10,8 @@ import { toWebhook } from "./webhook.js";
 
 export interface DeliveryParts extends Observed {
   readonly callbackSender: CallbackSender;
+  /** Sends a message in place of one that did not arrive; returns the record, `undefined` if it is gone. */
+  readonly fallBack: (auth: Authentication) => Promise<Authentication | undefined>;
   /** Secrets that sign a customer's callbacks, current first. */
   readonly webhookSecrets: (customer: string) => Promise<readonly string[]>;
 }

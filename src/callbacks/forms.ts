@@ -16,6 +16,7 @@ export const bodies: Readonly<Record<CallbackForm, (auth: Authentication, event:
       phone_number: number,
       status: event.status,
       ...(event.route !== undefined && { route: event.route }),
+      ...(event.channel !== undefined && { channel: event.channel }),
       ...(event.error !== undefined && { error: event.error }),
     },
   }),

@@ -1,6 +1,7 @@
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { deadEvent, deliveryMargin, dueEvent, leaseTime, needsWork, redelivered } from "../domain/delivery.js";
+import { fallbackTime } from "../domain/fallback.js";
 import { settleOverdue } from "../domain/send.js";
 import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
@@ -19,8 +20,8 @@ export interface FlushReport {
 
 /** Delivers the events in the records' outboxes. */
 export interface Outbox {
-  /** Starts delivering a record's events in the background, if this process delivers. `auth`: as just written. */
-  deliverSoon(auth: Authentication): void;
+  /** Starts what is due on a record in the background, if this process has a worker. `auth`: as just written. */
+  workSoon(auth: Authentication): void;
   /**
    * Delivers everything due now, and settles sends left over by a crash. The report includes all deliveries of this
    * process until it ends.
@@ -72,12 +73,14 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   const deadline = () => parts.newDeadline();
 
   /**
-   * One step on a record: settles what is overdue and delivers one event. Returns the record if this worker may
-   * continue.
+   * One step on a record: settles what is overdue, sends a fallback that is due, and delivers one event. Returns the record
+   * if this worker may continue.
    */
   const step = async (auth: Authentication): Promise<Authentication | undefined> => {
     const now = clock.now();
-    const settled = await withoutOverdue(auth, now);
+    const known = await withoutOverdue(auth, now);
+    const due = known && fallbackTime(known);
+    const settled = due !== undefined && due <= now ? await parts.fallBack(known as Authentication) : known;
     const event = settled && dueEvent(settled, now);
     const delivery = settled && event && (await deliver(parts, deadline, settled, event));
     if (delivery === undefined) return undefined;
@@ -200,8 +203,8 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     );
   };
 
-  const deliverSoon = (auth: Authentication): void => {
-    if (auth.callbackUrl === undefined || !settings.deliver) return;
+  const workSoon = (auth: Authentication): void => {
+    if (!settings.deliver) return;
     const work = take(auth, clock.now() + leaseTime);
     advance();
     if (work === undefined) return;
@@ -213,7 +216,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   };
 
   return {
-    deliverSoon,
+    workSoon,
     flush,
     start() {
       try {
@@ -239,7 +242,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
         const next = redelivered(auth, sequence, clock.now());
         return { result: next, next, ...(event !== undefined && { claims: [{ ...listing(auth, event), out: true }] }) };
       });
-      if (found !== undefined) deliverSoon(found);
+      if (found !== undefined) workSoon(found);
       return found !== undefined;
     },
   };

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { WishedChannel } from "./channel.js";
 import type { CallerFaultCode } from "./fault.js";
 import { described, PhoneNumber, Timestamp, Uuid } from "./fields.js";
 
@@ -25,6 +26,10 @@ export const CreateAuthenticationRequest = z.object({
   app_realm: described(realm.optional(), "Android SMS Retriever hash; goes with device_type ANDROID."),
   app_version: described(printable.optional(), "Version of the caller's app."),
   callback_url: described(z.string("must be a string").optional(), "Webhook URL to which delivery statuses are sent; https."),
+  channel: described(
+    WishedChannel,
+    "An addition to the specification: the channel that the user wishes for, if the service has it: sms, whatsapp, telegram, viber, rcs, or voice for a call.",
+  ),
   device_id: described(printable.optional(), "ANDROID_ID on Android, identifierForVendor on iOS."),
   device_model: described(printable.optional(), "Model of the user's device."),
   device_type: described(

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { type Channel, channels } from "./channel.js";
 import { described, Timestamp, Uuid } from "./fields.js";
 
 /** Delivery statuses of a message (docs/contract.md#callback-body). */
@@ -23,6 +24,8 @@ export interface DeliveryStatusData {
   status: DeliveryStatus;
   /** The route that the message took, if known. */
   route?: string | undefined;
+  /** The channel of the message. Absent: SMS. */
+  channel?: Channel | undefined;
   /** The reason, if known. */
   error?: string | undefined;
 }
@@ -52,6 +55,7 @@ export const DeliveryStatusEvent = z.strictObject({
       phone_number: described(z.string(), "Masked, unless the service is configured to send it in full."),
       status: described(z.enum(deliveryStatuses), "Delivery status of the message; none follows `delivered` or `undeliverable`."),
       route: described(z.string().optional(), "The route that the message took, if known."),
+      channel: described(z.enum(channels).optional(), "The channel of the message. Absent: SMS."),
       error: described(z.string().optional(), "The reason, if known."),
     }),
     "The message and its delivery status.",

@@ -11,11 +11,11 @@ const idempotencyKey = z.string("must be a string").regex(/^[\x20-\x7e]{1,255}$/
 const lifetime = "must be a whole number of seconds from 30 to 3600";
 const time = "must be a whole number of milliseconds from 100 to 600000";
 
-const { customer_uuid, phone_number, ip, device_id, device_type, app_realm, callback_url } = CreateAuthenticationRequest.shape;
+const { customer_uuid, phone_number, ip, device_id, device_type, app_realm, callback_url, channel } = CreateAuthenticationRequest.shape;
 
 export const DeliverRequest = z
   .object({
-    ...{ customer_uuid, phone_number, ip, device_id, device_type, app_realm, callback_url },
+    ...{ customer_uuid, phone_number, ip, device_id, device_type, app_realm, callback_url, channel },
     code: code.optional(),
     text: text.optional(),
     purpose: purpose.default("sign_in"),

@@ -1,5 +1,6 @@
 import type { AuthenticationResponse, DeviceType } from "./authentication.js";
 import type { CallbackForm } from "./callback.js";
+import type { Channel } from "./channel.js";
 import type { CheckStatus } from "./check.js";
 import type { Conversion } from "./conversion.js";
 import type { RetryResponse } from "./retry.js";
@@ -35,6 +36,11 @@ export interface CreateAuthenticationRequest extends ForCustomer {
   readonly is_returning_user?: boolean | undefined;
   /** An https URL that receives the messages' delivery statuses. */
   readonly callback_url?: string | undefined;
+  /**
+   * The channel that the user wishes for, for example `voice` for a call. `bad_request` if no sender has it. Its routes go
+   * first, those of others follow; only a call never becomes a message. Default: the router chooses.
+   */
+  readonly channel?: Channel | undefined;
   /**
    * The proof that the user's device received for solving the challenge of the option `challenge`. Valid for one
    * request.
@@ -92,6 +98,8 @@ export interface DeliverRequest extends ForCustomer {
   readonly app_realm?: string | undefined;
   /** An https URL that receives the messages' delivery statuses. */
   readonly callback_url?: string | undefined;
+  /** The channel that the user wishes for, as in `createAuthentication`. */
+  readonly channel?: Channel | undefined;
   /** How long the code is valid, in seconds, 30 to 3,600. Default 300. */
   readonly expires_in?: number | undefined;
   /**
@@ -121,14 +129,23 @@ export type ConfirmRequest = ForCustomer & {
     | { /** The id that `deliver` returned. */ readonly delivery_uuid: string; readonly phone_number?: undefined }
   );
 
-/** Argument of `retry` and `explain`. */
-export interface RetryRequest extends ForCustomer {
+/** Argument of `explain`. */
+export interface ExplainRequest extends ForCustomer {
   /** The id that `createAuthentication` returned. */
   readonly authentication_uuid: string;
 }
 
+/** Argument of `retry`. */
+export interface RetryRequest extends ExplainRequest {
+  /**
+   * The channel that the user wishes for, for example `voice` for "call me instead". `bad_request` if no sender has it.
+   * Default: a call if the create was one; otherwise the router prefers a route that was not used.
+   */
+  readonly channel?: Channel | undefined;
+}
+
 /** Argument of `check`. */
-export interface CheckRequest extends RetryRequest {
+export interface CheckRequest extends ExplainRequest {
   /** The code as the user entered it. Spaces and hyphens are dropped, and digits of every script are accepted. */
   readonly check_code: string;
 }
@@ -174,6 +191,8 @@ export interface Standing {
 
 /** The outcome of this call's message. */
 export interface MessageFate {
+  /** The channel of the newest message, if it is not SMS. */
+  readonly channel?: Channel;
   /**
    * Whole seconds until the cap or spend ceiling that blocked this call has room. Absent if neither blocked it, or if
    * the time is unknown.

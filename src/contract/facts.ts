@@ -1,8 +1,10 @@
 import * as z from "zod";
+import { channels } from "./channel.js";
 import { described, Timestamp } from "./fields.js";
 
 /** Facts about an authentication beyond the wire's fields: direct calls return them as further fields, HTTP responses as headers. */
 export const facts = {
+  channel: described(z.enum(channels), "The channel of the newest message, if it is not SMS; otherwise absent."),
   phone_number: described(
     z.string(),
     "The number in canonical E.164 form. For a retry or check: absent on already_validated and expired_auth, and if the create was rejected.",
@@ -21,6 +23,7 @@ export type Fact = keyof typeof facts;
 
 /** The header that holds each fact. */
 export const factHeaders: Readonly<Record<Fact, string>> = {
+  channel: "x-phoneproof-channel",
   phone_number: "x-phoneproof-phone-number",
   next_retry_at: "x-phoneproof-next-retry-at",
   remaining_retry: "x-phoneproof-remaining-retry",

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { WishedChannel } from "./channel.js";
 import { described, Timestamp, Uuid } from "./fields.js";
 
 export const retryStatuses = ["approved", "denied", "no_attempt", "rate_limited", "expired_auth", "already_validated"] as const;
@@ -8,6 +9,10 @@ export type RetryStatus = (typeof retryStatuses)[number];
 export const RetryRequest = z.object({
   authentication_uuid: described(Uuid, "Returned by Create authentication."),
   customer_uuid: described(Uuid, "The caller's customer identifier."),
+  channel: described(
+    WishedChannel,
+    "An addition to the specification: the channel that the user wishes for; voice for a call. Default: a call if the create was one, otherwise the service chooses.",
+  ),
 });
 export type RetryRequest = z.infer<typeof RetryRequest>;
 

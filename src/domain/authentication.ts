@@ -1,5 +1,6 @@
 import type { AuthenticationStatus, DeviceType } from "../contract/authentication.js";
 import type { CallbackForm, DeliveryStatus } from "../contract/callback.js";
+import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
 import { maskNumber } from "./phone-number.js";
@@ -27,6 +28,10 @@ export interface Send {
   readonly at: number;
   /** The route of the send, if the sender names one. */
   readonly route?: string | undefined;
+  /** Absent: `sms`. */
+  readonly channel?: Channel | undefined;
+  /** It replaces a message that did not arrive. */
+  readonly fallback?: true | undefined;
   /** The route is not the planned one, which is known not to have sent the message. */
   readonly moved?: true | undefined;
   /** The carrier's message id, if the sender needs it for feedback. */
@@ -72,6 +77,8 @@ export interface OutboxEvent {
   /** Why it was given up (docs/contract.md#dead-letters). */
   readonly dead?: string;
   readonly route?: string;
+  /** Absent: `sms`. */
+  readonly channel?: Channel;
   readonly error?: string;
 }
 
@@ -140,6 +147,12 @@ export interface Authentication {
   readonly codeLength?: number | undefined;
   /** Carriers' ids of its messages, stored for receipts as `idSpace/messageId`. */
   readonly keptIds: readonly string[];
+  /** Its codes are said in calls: the create wished for that, or the number is a fixed line, which nothing else reaches. */
+  readonly byCall?: "wished" | "fixed line" | undefined;
+  /** When its newest message is followed by one on another route, if its delivery is not confirmed by then. */
+  readonly fallbackAt?: number | undefined;
+  /** Messages that replaced one that did not arrive. */
+  readonly fallbacks: number;
   /** What its codes are for, if another server made them (docs/contract.md#deliver). Absent: the codes are ours. */
   readonly purpose?: string | undefined;
 }
@@ -168,25 +181,39 @@ export function keptSends({ purpose }: Pick<Authentication, "purpose">): number 
 /** How many decisions a record keeps. */
 const keptDecisions = 20;
 
+/** A message that is among those kept. */
+export function sendOf({ sends }: Authentication, attempt: number | undefined): Send | undefined {
+  return sends.find((send) => send.attempt === attempt);
+}
+
 /** Adds a rule that fired. */
 export function withDecision(auth: Authentication, decision: Decision): Authentication {
   return { ...auth, decisions: [...auth.decisions, decision].slice(-keptDecisions) };
 }
 
+/** What a send has besides its code. */
+export interface NewSend extends Pick<Send, "route" | "channel" | "fallback"> {
+  /** When the message falls back. */
+  readonly fallbackAt?: number | undefined;
+}
+
 /**
- * Adds a send that is about to be made; it is written before the message is sent. Every send but the first uses up a
- * retry. "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown`
+ * Adds a send that is about to be made; it is written before the message is sent. Every send but the first, and but a
+ * fallback, uses up a retry. "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown`
  * event" (docs/contract.md#outbox): `settleBy`.
  */
-export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, route?: string): Authentication {
+export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, { fallbackAt, ...made }: NewSend): Authentication {
   const attempt = auth.attempts + 1;
+  const isFree = auth.attempts === 0 || made.fallback === true;
   return {
     ...auth,
     attempts: attempt,
     sent: auth.sent + 1,
-    retries: auth.attempts === 0 ? 0 : auth.retries + 1,
+    retries: isFree ? auth.retries : auth.retries + 1,
+    fallbacks: made.fallback === true ? auth.fallbacks + 1 : auth.fallbacks,
+    fallbackAt,
     lastSendAt: now,
-    sends: auth.sends.slice(1 - keptSends(auth)).concat({ attempt, digest, state: "undecided", at: now, route }),
+    sends: auth.sends.slice(1 - keptSends(auth)).concat({ attempt, digest, state: "undecided", at: now, ...made }),
     settleBy: auth.callbackUrl === undefined ? undefined : settleBy,
   };
 }
@@ -196,19 +223,26 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
  * send, with what the send had displaced restored. `before`: the record that the send was decided on.
  */
 export function withoutTriedSend(auth: Authentication, attempt: number, before: Authentication): Authentication {
-  if (!auth.sends.some((send) => send.attempt === attempt)) return auth;
+  const send = auth.sends.find((one) => one.attempt === attempt);
+  if (send === undefined) return auth;
   const pushedOut = holdsCodes(auth) ? before.sends.slice(0, Math.max(0, before.sends.length + 1 - keptSends(auth))) : [];
   const newest = auth.attempts === attempt;
   return {
     ...auth,
-    ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt, settleBy: undefined }),
+    ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt, settleBy: undefined, fallbackAt: before.fallbackAt }),
     sent: auth.sent - 1,
     uncounted: Math.min(auth.uncounted, auth.sent - 1),
-    retries: attempt === 1 ? auth.retries : Math.max(0, auth.retries - 1),
+    retries: retriesWithout(auth, send),
+    fallbacks: send.fallback === true ? auth.fallbacks - 1 : auth.fallbacks,
     sends: [...pushedOut, ...auth.sends.filter((send) => send.attempt !== attempt)],
     outbox: auth.outbox.filter((event) => event.attempt !== attempt),
     starts: auth.starts.filter((start) => start.attempt !== attempt),
   };
+}
+
+/** The retries used up, once a send is known not to have been made. The first one, and a fallback, used up none. */
+export function retriesWithout({ retries }: Authentication, { attempt, fallback }: Send): number {
+  return attempt === 1 || fallback === true ? retries : Math.max(0, retries - 1);
 }
 
 /** A create before its first send. */
@@ -225,6 +259,8 @@ export function blankOf(auth: Authentication): Authentication {
     outbox: [],
     keepUntil: auth.expiresAt,
     settleBy: undefined,
+    fallbackAt: undefined,
+    fallbacks: 0,
   };
 }
 
@@ -254,6 +290,13 @@ export function countedAt({ sent, uncounted, sends, createdAt }: Authentication)
   const counted = Math.max(0, sent - uncounted);
   const times = sends.map(({ at }) => at);
   return [...Array<number>(Math.max(0, counted - times.length)).fill(createdAt), ...times.slice(Math.max(0, times.length - counted))];
+}
+
+/** When the calls that its cells hold were made; `undefined` if it has none. */
+export function callsAt({ sent, uncounted, sends }: Authentication): number[] | undefined {
+  const counted = sends.slice(Math.max(0, sends.length - Math.max(0, sent - uncounted)));
+  const calls = counted.flatMap(({ channel, at }) => (channel === "voice" ? at : []));
+  return calls.length === 0 ? undefined : calls;
 }
 
 /** Whether it is a verification of ours; otherwise a delivery, which check and retry do not find. */
@@ -306,7 +349,7 @@ export function withoutNumber(auth: Authentication): Authentication {
 }
 
 /** Whether messages can be sent to the number. */
-export function hasNumber({ number }: Authentication): boolean {
+export function hasNumber({ number }: Pick<Authentication, "number">): boolean {
   return !number.includes("*");
 }
 

@@ -23,6 +23,7 @@ export type NewAuthentication = Pick<
   | "codeLength"
   | "starts"
   | "purpose"
+  | "byCall"
 > & {
   /** Milliseconds until its codes expire. Default: the policy's. */
   readonly lifetime?: number | undefined;
@@ -71,6 +72,9 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
     codeLength: fields.codeLength,
     keptIds: [],
     purpose: fields.purpose,
+    byCall: fields.byCall,
+    fallbackAt: undefined,
+    fallbacks: 0,
   };
 }
 

@@ -33,7 +33,7 @@ export function deliveryPolicy(policy: Policy, weighing: Weighing): Policy {
     // A confirmation may come a day later.
     const tombstone = Math.max(policy.tombstone, confirmedWithin / 1000);
     const limits = grows ? { ...policy.limits, perCustomer: policy.limits.perCustomer.map((cap) => grownCap(cap, Math.ceil(usualDay))) } : policy.limits;
-    made = { ...policy, tombstone, limits, retryCooldowns: policy.retryCooldowns.map(() => 0), spam: spamOf(policy, weighing) };
+    made = { ...policy, tombstone, limits, retryCooldowns: policy.retryCooldowns.map(() => 0), callCooldown: 0, spam: spamOf(policy, weighing) };
     byWeighing.set(key, made);
   }
   return made;

@@ -1,5 +1,6 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Authentication, OutboxEvent } from "./authentication.js";
+import { fallbackTime } from "./fallback.js";
 import { day, hour, minute, second } from "./time.js";
 
 /**
@@ -31,7 +32,7 @@ export type DeliveryAnswer = { readonly status: number; readonly retryAfter?: nu
  */
 export function withEvent(
   auth: Authentication,
-  event: Pick<OutboxEvent, "attempt" | "status" | "route" | "error"> & { readonly at?: number },
+  event: Pick<OutboxEvent, "attempt" | "status" | "route" | "channel" | "error"> & { readonly at?: number },
   now: number,
 ): Authentication {
   if (auth.callbackUrl === undefined || isOver(auth, event)) return auth;
@@ -64,9 +65,10 @@ export function dueEvent(auth: Authentication, now: number): OutboxEvent | undef
   return heads(auth).find(({ nextAt }) => nextAt <= now);
 }
 
-/** Whether a worker has work on the record: an event is due, or a crash left a send to settle. */
+/** Whether a worker has work on the record: an event or a fallback is due, or a crash left a send to settle. */
 export function needsWork(auth: Authentication, now: number): boolean {
-  return dueEvent(auth, now) !== undefined || (auth.settleBy !== undefined && auth.settleBy <= now);
+  const fallback = fallbackTime(auth);
+  return dueEvent(auth, now) !== undefined || (auth.settleBy !== undefined && auth.settleBy <= now) || (fallback !== undefined && fallback <= now);
 }
 
 /**
@@ -127,13 +129,15 @@ export function deadEvent(auth: Authentication, sequence: number): OutboxEvent |
 }
 
 /**
- * "`wakeAt` is when it next needs work" (docs/contract.md#outbox): when the next event is due, or a leftover send must
- * be settled; `undefined` if it needs no work. `leaseUntil`: the writer delivers what is due, so no other worker may
+ * "`wakeAt` is when it next needs work" (docs/contract.md#outbox): when the next event or its fallback is due, or a
+ * leftover send must be settled; `undefined` if it needs no work. `leaseUntil`: the writer delivers what is due, so no other worker may
  * take it before then.
  */
 export function wakeAt(auth: Authentication, now: number, leaseUntil: number | undefined): number | undefined {
-  if (auth.outbox.length === 0) return auth.settleBy;
-  const times = heads(auth).map(({ nextAt }) => (nextAt <= now && leaseUntil !== undefined ? leaseUntil : nextAt));
+  const fallback = fallbackTime(auth);
+  if (auth.outbox.length === 0 && fallback === undefined) return auth.settleBy;
+  const due = [...heads(auth).map(({ nextAt }) => nextAt), ...(fallback === undefined ? [] : [fallback])];
+  const times = due.map((at) => (at <= now && leaseUntil !== undefined ? leaseUntil : at));
   const soonest = Math.min(...times, auth.settleBy ?? Number.POSITIVE_INFINITY);
   return Number.isFinite(soonest) ? soonest : undefined;
 }

@@ -99,17 +99,19 @@ export interface DestinationRules {
   readonly countries: ReadonlySet<string> | "all";
   /** Canonical E.164 forms, or prefixes of them that end in `*`. */
   readonly blocked: (number: string) => boolean;
+  /** Whether fixed lines of a country are called. Absent: none are. */
+  readonly callsFixedLines?: ((country: string | undefined) => boolean) | undefined;
 }
 
 /**
  * "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN,
- * personal numbers, satellite and other global ranges, fixed line) → `invalid_line`" (docs/contract.md#destinations).
+ * personal numbers, satellite and other global ranges, fixed line unless calls reach it) → `invalid_line`" (docs/contract.md#destinations).
  */
 const refusedLines: ReadonlySet<LineType> = new Set(["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"]);
 
-/** Whether codes are never sent to lines of this kind. */
-export function isRefusedLine(lineType: LineType): boolean {
-  return refusedLines.has(lineType);
+/** Whether codes are never sent to lines of this kind; fixed lines are called, if a sender does that in their country. */
+export function isRefusedLine(lineType: LineType, country: string | undefined, { callsFixedLines }: Pick<DestinationRules, "callsFixedLines">): boolean {
+  return refusedLines.has(lineType) && !(lineType === "FixedLine" && callsFixedLines?.(country) === true);
 }
 
 /** Why a number gets no message in any case, as the code of the error. */
@@ -124,7 +126,7 @@ export function destinationFault(phone: PhoneNumber, rules: DestinationRules): D
   if (rules.blocked(phone.number)) return "blocked_number";
   if (phone.test) return undefined;
   if (rules.countries !== "all" && (phone.country === undefined || !rules.countries.has(phone.country))) return "unsupported_region";
-  if (phone.anywhere || isRefusedLine(phone.lineType)) return "invalid_line";
+  if (phone.anywhere || isRefusedLine(phone.lineType, phone.country, rules)) return "invalid_line";
   return undefined;
 }
 

@@ -56,6 +56,10 @@ export interface Limits {
    * that reports prices, such as `router`. Default: no ceiling.
    */
   readonly spend: readonly SpendCeiling[];
+  /** Calls to one number. A call also counts as a message everywhere else. Default: 3 a day. */
+  readonly callsPerNumber: readonly Cap[];
+  /** Cost of the customer's calls, which `spend` also counts. Default: no ceiling. */
+  readonly callSpend: readonly SpendCeiling[];
 }
 
 /** The numbers behind the rules of docs/contract.md. All durations are in seconds. */
@@ -74,6 +78,8 @@ export interface Policy {
   readonly checks: number;
   /** The cool-down after each send. The length of the list is the number of retries. */
   readonly retryCooldowns: readonly number[];
+  /** The cool-down before each call that a retry requests, after a message of any kind. */
+  readonly callCooldown: number;
   /** Whether the previous code is accepted too, for messages that arrive late. */
   readonly acceptPreviousCode: boolean;
   /** Upper bound on the odds of guessing a code of one number within a day. */
@@ -111,6 +117,7 @@ export const defaultPolicy: Policy = {
   tombstone: day,
   checks: 5,
   retryCooldowns: [30, 60, 90, 120],
+  callCooldown: 60,
   acceptPreviousCode: true,
   maxGuessOdds: 1e-4,
   limits: {
@@ -125,6 +132,8 @@ export const defaultPolicy: Policy = {
     perCustomer: [{ limit: 10_000, window: day, perVerified: 3 }],
     lookups: [{ limit: 1_000, window: hour }],
     spend: [],
+    callsPerNumber: [{ limit: 3, window: day }],
+    callSpend: [],
   },
   spam: defaultSpamPolicy,
 };

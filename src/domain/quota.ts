@@ -51,6 +51,7 @@ export interface SendSubject {
 export interface CreateSubject extends SendSubject {
   readonly deviceId?: string | undefined;
   readonly ip?: string | undefined;
+  readonly isCall?: boolean | undefined;
 }
 
 /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names). */
@@ -70,12 +71,18 @@ function sendsOf(customer: string, number: string): string {
   return `${customer}:n:${number}`;
 }
 
+/** The name of the sums of a number's calls. `number`: its keyed hash. */
+function callsTo(customer: string, number: string): string {
+  return `${customer}:k:${number}`;
+}
+
 /** All windows and sums of the caps, and everything else, named after a number. `number`: its keyed hash. */
 export interface NumberNames {
   /** Members are sends: `id/createdAt/attempt`, the time in base 36. */
   readonly sends: string;
   /** Sums of sends, for caps too large to be counted member by member. */
   readonly sendSums: readonly SumParts[];
+  readonly callSums: readonly SumParts[];
   /** Wrong codes. */
   readonly guesses: SumParts;
   /** Members are authentications, `id/createdAt`, that the window of sends does not name for their whole retention. */
@@ -91,6 +98,7 @@ export function namesOfNumber(customer: string, number: string, { limits }: Poli
   return {
     sends,
     sendSums: limits.perNumber.filter(({ limit }) => limit > largestExact).map((cap) => partsAt(sumOfCap(sends, cap), periodOf(cap), moment)),
+    callSums: limits.callsPerNumber.map((cap) => partsAt(sumOfCap(callsTo(customer, number), cap), periodOf(cap), moment)),
     guesses: partsAt(guessSum(customer, number), guessPeriod, moment),
     listed: `${customer}:h:${number}`,
     refused: `${customer}:r:${number}`,
@@ -211,11 +219,12 @@ export function liftedClaims({ sends, listed }: NumberNames, members: readonly s
  * operator has set.
  */
 export function capCharges(subject: CreateSubject, policy: Policy, moment: Moment, pseudonym: Pseudonym): Charge[] {
-  const { customer, deviceId, ip } = subject;
+  const { customer, deviceId, ip, isCall } = subject;
   const { limits } = policy;
   const number = pseudonym(subject.number);
   const member = memberOf(subject);
   const charges = chargesOfSend(subject, number, member, policy, moment);
+  if (isCall) callsPerNumber(charges, callsTo(customer, number), limits.callsPerNumber, moment);
   if (deviceId !== undefined && limits.perDevice.length + limits.numbersPerDevice.length > 0) {
     const device = pseudonym(deviceId);
     perDevice(charges, `${customer}:d:${device}`, member, limits.perDevice, moment);
@@ -373,6 +382,16 @@ const numbersPerDevice = capRule("numbersPerDevice", true);
 const perIp = capRule("perIp");
 const numbersPerIp = capRule("numbersPerIp", true);
 const lookups = capRule("lookups");
+
+/** Calls are few, and the others of the number's caps count them exactly: a sum is enough. */
+function callsPerNumber(charges: Charge[], name: string, caps: readonly Cap[], moment: Moment): void {
+  for (const cap of caps) {
+    const { limit, window } = cap;
+    const period = periodOf(cap);
+    const claim = sumClaim(sumOfCap(name, cap), 1, period, moment, { limit });
+    charges.push({ rule: `callsPerNumber ${limit}/${window}s`, threshold: limit, counts: "plain", period, claim });
+  }
+}
 
 function plannedCaps(rule: string, caps: readonly GrowingCap[], distinct: boolean): PlannedCap[] {
   const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (limit <= largestExact && perVerified === 0);

@@ -1,3 +1,4 @@
+import type { Channel } from "../contract/channel.js";
 import type { RetryStatus } from "../contract/retry.js";
 import { type Authentication, hasNumber, holdsCodes, isExpired, isVoid, nothingSent, type SendDecision, withDecision, withoutCodes } from "./authentication.js";
 import { checksLeft, checksUsedUp } from "./check.js";
@@ -23,9 +24,9 @@ const spent: ReadonlySet<RetryStatus> = new Set(["expired_auth", "already_valida
  * "`remaining_retry` = 4 − retries used, and 0 whenever the status is … `next_retry_at` = min(end of the cool-down,
  * `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (docs/contract.md#next-retry).
  */
-export function retryResult(auth: Authentication, status: RetryStatus, policy: Policy): RetryResult {
+export function retryResult(auth: Authentication, status: RetryStatus, policy: Policy, channel?: Channel): RetryResult {
   const remaining = spent.has(status) ? 0 : remainingRetries(auth, policy);
-  return { status, remaining, nextRetryAt: remaining === 0 ? auth.expiresAt : Math.min(cooldownEnd(auth, policy), auth.expiresAt) };
+  return { status, remaining, nextRetryAt: remaining === 0 ? auth.expiresAt : Math.min(cooldownEnd(auth, policy, channel), auth.expiresAt) };
 }
 
 /**
@@ -35,7 +36,7 @@ export function retryResult(auth: Authentication, status: RetryStatus, policy: P
  * (docs/contract.md#retry-order). This function decides what depends on the record alone. `approved`: next, the caps
  * and then the carrier are asked.
  */
-export function retryStatus(auth: Authentication, now: number, policy: Policy): RetryStatus {
+export function retryStatus(auth: Authentication, now: number, policy: Policy, channel?: Channel): RetryStatus {
   if (isExpired(auth, now)) return "expired_auth";
   if (auth.validated) return "already_validated";
   if (auth.status === "rate_limited" || checksUsedUp(auth, policy)) return "rate_limited";
@@ -43,13 +44,13 @@ export function retryStatus(auth: Authentication, now: number, policy: Policy): 
   // A create that was taken back: a repeat of it may have returned `pending` (docs/contract.md#retry-after-503).
   if (isVoid(auth) && hasNumber(auth)) return "approved";
   if (nothingSent(auth)) return "no_attempt";
-  if (now < cooldownEnd(auth, policy)) return "denied";
+  if (now < cooldownEnd(auth, policy, channel)) return "denied";
   return "approved";
 }
 
 /** Decides a retry on the stored record. `fired`: the caller's own rules and the lists that block the message. */
-export function decideRetry(auth: Authentication, fired: readonly Decision[], now: number, policy: Policy): SendDecision<RetryStatus> {
-  const status = retryStatus(auth, now, policy);
+export function decideRetry(auth: Authentication, fired: readonly Decision[], now: number, policy: Policy, channel?: Channel): SendDecision<RetryStatus> {
+  const status = retryStatus(auth, now, policy, channel);
   // "The record stays 24 h more, without its codes" (docs/contract.md#tombstone).
   if (status === "expired_auth" && holdsCodes(auth)) return { status, auth, next: withoutCodes(auth) };
   if (status !== "approved") return { status, auth };
@@ -61,12 +62,17 @@ function remainingRetries(auth: Authentication, policy: Policy): number {
   return Math.max(0, policy.retryCooldowns.length - auth.retries);
 }
 
+/** Whether a retry requests a call: it wishes for one, or it wishes for nothing else and the create was a call. */
+function requestsCall({ byCall }: Authentication, channel: Channel | undefined): boolean {
+  return byCall === "fixed line" || (channel ?? (byCall && "voice")) === "voice";
+}
+
 /**
- * "cool-down 30, 60, 90, 120 s after each send" (docs/contract.md#retries); after a rejected send the same cool-down
- * starts again.
+ * "cool-down 30, 60, 90, 120 s after each send" (docs/contract.md#retries), and a call's own (docs/contract.md#calls);
+ * after a rejected send the same cool-down starts again. `channel`: the one that the retry wishes for.
  */
-function cooldownEnd(auth: Authentication, policy: Policy): number {
-  const seconds = policy.retryCooldowns[auth.retries] ?? 0;
+function cooldownEnd(auth: Authentication, policy: Policy, channel: Channel | undefined): number {
+  const seconds = requestsCall(auth, channel) ? policy.callCooldown : (policy.retryCooldowns[auth.retries] ?? 0);
   return auth.lastSendAt + milliseconds(seconds);
 }
 

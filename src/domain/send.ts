@@ -1,5 +1,6 @@
 import type { DeliveryStatus } from "../contract/callback.js";
-import { type Authentication, type Send, type SendState, withDecision } from "./authentication.js";
+import type { Channel } from "../contract/channel.js";
+import { type Authentication, retriesWithout, type Send, type SendState, withDecision } from "./authentication.js";
 import type { Decision } from "./decision.js";
 import { isFinal, withEvent } from "./delivery.js";
 import type { Policy } from "./policy.js";
@@ -15,6 +16,10 @@ export interface SendReport {
   readonly result: SendResult;
   /** The route that accepted the message, or was tried last, if the sender names routes. */
   readonly route?: string | undefined;
+  /** The channel of that route; absent: `sms`. */
+  readonly channel?: Channel | undefined;
+  /** When a message on that route falls back. */
+  readonly fallbackAt?: number | undefined;
   readonly decisions?: readonly Decision[] | undefined;
   /** Something else is settled once with this write, and must later be able to see that the write was made. */
   readonly marks?: boolean | undefined;
@@ -41,13 +46,16 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   const moved = route !== undefined && route !== send.route;
   const kills = result === "accepted" && !policy.acceptPreviousCode && auth.sends.length > 1;
   if (result !== "rejected" && !asked && !moved && noted === auth && !kills && !marks && keptId === undefined) return undefined;
-  const event = { attempt, status: statuses[result], ...(route !== undefined && { route }) };
+  const channel = moved ? report.channel : send.channel;
+  const event = { attempt, status: statuses[result], ...(route !== undefined && { route }), ...(channel !== undefined && { channel }) };
   if (result === "rejected")
     return send.delivery !== undefined && isFinal(send.delivery) ? withoutSend(noted, attempt) : withEvent(withoutSend(noted, attempt), event, now);
   const state = result === "unknown" && !asked && !marks ? "undecided" : result;
-  const known = withChange(withoutDeadline(noted, attempt), attempt, {
+  const isNewest = noted.attempts === attempt;
+  const timed = moved && isNewest ? { ...noted, fallbackAt: report.fallbackAt } : noted;
+  const known = withChange(withoutDeadline(timed, attempt), attempt, {
     state,
-    ...(moved && { route, ...(send.route !== undefined && { moved }) }),
+    ...(moved && { route, channel: report.channel, ...(send.route !== undefined && { moved }) }),
     ...(keptId !== undefined && { messageId: keptId }),
   });
   // A receipt that arrived before the carrier's response has already reported more (docs/contract.md#callback-order).
@@ -72,11 +80,13 @@ export function settleOverdue(auth: Authentication, policy: Policy, now: number)
 }
 
 function withoutSend(auth: Authentication, attempt: number): Authentication {
+  const send = auth.sends.find((one) => one.attempt === attempt);
   return {
     ...withoutDeadline(auth, attempt),
+    ...(auth.attempts === attempt && { fallbackAt: undefined }),
     sent: auth.sent - 1,
     uncounted: Math.min(auth.uncounted, auth.sent - 1),
-    retries: attempt === 1 ? auth.retries : Math.max(0, auth.retries - 1),
+    retries: send === undefined ? auth.retries : retriesWithout(auth, send),
     sends: auth.sends.filter((send) => send.attempt !== attempt),
     // "A repeat of a message that every carrier rejected is a new try" (docs/contract.md#deliver-repeats).
     starts: auth.purpose === undefined ? auth.starts : auth.starts.filter((start) => start.attempt !== attempt),
@@ -112,7 +122,15 @@ export function settleReceipt(auth: Authentication, attempt: number, { status, e
   const next = withChange(auth, attempt, { delivery: status });
   // The caller was notified when the carrier accepted the message.
   if (status === "submitted" && send.state === "accepted") return next;
-  const event = { attempt, status, at: toldAt(at, now), ...(send.route !== undefined && { route: send.route }), ...(error !== undefined && { error }) };
+  const { route, channel } = send;
+  const event = {
+    attempt,
+    status,
+    at: toldAt(at, now),
+    ...(route !== undefined && { route }),
+    ...(channel !== undefined && { channel }),
+    ...(error !== undefined && { error }),
+  };
   return withEvent(next, event, now);
 }
 

@@ -35,6 +35,8 @@ export interface SpamPolicy {
   readonly newCountries: Credit & { readonly provenAt: number };
   /** By ip; IPv6 by /64. */
   readonly address: Credit;
+  /** Calls to a country, in addition to all other rules: they cost more than messages, and attackers earn more by them. */
+  readonly calls: Credit;
   /**
    * While a country's alarm is on (open + blocked within the hour > `base` + `factor` × the week's usual open share ×
    * verified): blocks requests from an IPv4 /16 or IPv6 /32 without a verification in that country within 7 days.
@@ -79,6 +81,7 @@ export const defaultSpamPolicy: SpamPolicy = {
   country: { mode: "enforce", seed: 30, perVerified: 2, provenAt: 100 },
   newCountries: { mode: "enforce", seed: 30, perVerified: 2, provenAt: 3 },
   address: { mode: "enforce", seed: 8, perVerified: 2 },
+  calls: { mode: "enforce", seed: 10, perVerified: 2 },
   strangeNetwork: { mode: "enforce", base: 20, factor: 2 },
   signals: { mode: "shadow" },
   trust: { open: 3 },

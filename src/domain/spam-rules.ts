@@ -56,6 +56,8 @@ export interface CellSubject {
   readonly number: string;
   readonly country?: string | undefined;
   readonly origin?: Origin | undefined;
+  /** When its calls were counted; for a message that is sent now, any list if it is a call. Absent: it has no calls. */
+  readonly calls?: readonly number[] | undefined;
 }
 
 /** A caller's own rule that is a cell like the built-in ones. */
@@ -80,6 +82,8 @@ interface Cell {
   readonly oncePerNumber?: true;
   /** The limit grows with the cell's own past: by so many of its usual days. */
   readonly grows?: number;
+  /** It counts calls only. */
+  readonly ofCalls?: true;
 }
 
 /** A cell counts over 24 hours, and for up to 12 hours longer: three parts, summed whole. */
@@ -90,7 +94,7 @@ const trustedFor = 90 * day;
 
 /** The cells of a message, in the order of docs/contract.md#spam-rules. Only what a rule reads is counted. */
 function cellsOf(subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
-  const { customer, number, country, origin = {} } = subject;
+  const { customer, number, country, origin = {}, calls } = subject;
   if (origin.s === 1) return [];
   if (origin.g === 1) return growingCells(subject, policy, own, pseudonym);
   const { range, crowd, newCountries, address } = policy;
@@ -108,6 +112,8 @@ function cellsOf(subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell
     if (crowd.mode !== "off") add(`m:${ten}`, { rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
   }
   if (country !== undefined && policy.country.mode !== "off") add(`b:c:${country}`, { rule: "country", ...policy.country, oncePerNumber: true });
+  if (calls !== undefined && country !== undefined && policy.calls.mode !== "off")
+    add(`b:k:${country}`, { rule: "calls", ...policy.calls, oncePerNumber: true, ofCalls: true });
   if (origin.p === 1 && newCountries.mode !== "off") {
     const { mode, seed, perVerified } = newCountries;
     add("b:p", { rule: "newCountries", mode, seed, perVerified, least: -seed, oncePerNumber: true });
@@ -124,7 +130,12 @@ function cellsOf(subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell
  * The cells of a delivery whose conversion is unknown (docs/contract.md#growth-rules): plain counts, which confirmations
  * do not reduce.
  */
-function growingCells({ customer, number, country, origin = {} }: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
+function growingCells(
+  { customer, number, country, origin = {}, calls }: CellSubject,
+  policy: SpamPolicy,
+  own: readonly OwnCell[],
+  pseudonym: Pseudonym,
+): Cell[] {
   const { range, crowd, newCountries, address } = policy;
   const [ten, hundred, million] = rangesOf(number, pseudonym);
   const cells: Cell[] = [];
@@ -136,6 +147,8 @@ function growingCells({ customer, number, country, origin = {} }: CellSubject, p
   add(million, "range 6", range, range.seeds[2]);
   if (crowd.mode !== "off") cells.push({ sum: `${customer}:m:${ten}`, rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
   if (country !== undefined) add(`c:${country}`, "country", policy.country, policy.country.seed);
+  if (calls !== undefined && country !== undefined && policy.calls.mode !== "off")
+    cells.push({ sum: `${customer}:x:k:${country}`, rule: "calls", mode: policy.calls.mode, seed: policy.calls.seed, perVerified: undefined, ofCalls: true });
   if (origin.p === 1) add("p", "newCountries", newCountries, newCountries.seed, growth.newCountriesFactor);
   if (origin.a !== undefined) add(`a:${origin.a}`, "address", address, growth.addressSeed * address.seed);
   for (const cell of own) if (origin.u?.[cell.name] !== undefined) add(`u:${cell.name}:${origin.u[cell.name]}`, cell.name, cell, cell.seed);
@@ -336,8 +349,8 @@ function sendsOfTrusted({ sends, verified, known = false }: SecondLook, { trust 
 }
 
 /** Whether no rule counts messages. Nothing is then counted for rules, and no number is trusted. */
-export function weighsNothing({ range, crowd, country, newCountries, address, strangeNetwork, signals }: SpamPolicy, own: readonly OwnCell[]): boolean {
-  return [range, crowd, country, newCountries, address, strangeNetwork, signals, ...own].every(({ mode }) => mode === "off");
+export function weighsNothing({ trust, ...rules }: SpamPolicy, own: readonly OwnCell[]): boolean {
+  return [...Object.values(rules), ...own].every(({ mode }) => mode === "off");
 }
 
 /** The authentication that a right code proves. */
@@ -364,14 +377,15 @@ export function creditClaims(
   if (weighsNothing(policy, own)) return [];
   const claims: Claim[] = [verifiedClaim(proof, earns, moment, pseudonym)];
   const { part } = partsAt("", period, moment);
-  const sent = messagesByPart(sentAt, moment);
-  const messages = sent.get(part)?.messages ?? 0;
-  sent.delete(part);
-  for (const { sum, perVerified, least, oncePerNumber } of cellsOf(proof, policy, own, pseudonym)) {
+  const allSent = messagesByPart(sentAt, moment);
+  const calls = messagesByPart(proof.calls ?? [], moment);
+  for (const { sum, perVerified, least, oncePerNumber, ofCalls } of cellsOf(proof, policy, own, pseudonym)) {
     if (perVerified === undefined) continue;
+    const sent = ofCalls ? calls : allSent;
+    const messages = sent.get(part)?.messages ?? 0;
     const earned = earns || oncePerNumber === undefined ? perVerified : 0;
     const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
-    for (const before of sent.values()) claims.push(sumClaim(sum, -messagesWeight(before.messages), period, before.moment));
+    for (const [at, before] of sent) if (at !== part) claims.push(sumClaim(sum, -messagesWeight(before.messages), period, before.moment));
     claims.push(sumClaim(sum, verifiedWeight(messages, earned), period, moment, { floor }));
   }
   return claims;
@@ -412,8 +426,9 @@ export function uncountClaims(
 ): SumClaim[] {
   if (weighsNothing(policy, own)) return [];
   const sent = [...messagesByPart(sentAt, moment).values()];
-  return cellsOf(subject, policy, own, pseudonym).flatMap(({ sum, perVerified }) =>
-    sent.map(({ messages, moment }) => sumClaim(sum, perVerified === undefined ? -messages : -messagesWeight(messages), period, moment)),
+  const calls = [...messagesByPart(subject.calls ?? [], moment).values()];
+  return cellsOf(subject, policy, own, pseudonym).flatMap(({ sum, perVerified, ofCalls }) =>
+    (ofCalls ? calls : sent).map(({ messages, moment }) => sumClaim(sum, perVerified === undefined ? -messages : -messagesWeight(messages), period, moment)),
   );
 }
 

@@ -1,8 +1,19 @@
+import type { Channel } from "../contract/channel.js";
 import { type Moment, type Period, type SumClaim, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
-import type { SpendCeiling } from "./policy.js";
+import type { Limits, SpendCeiling } from "./policy.js";
 import { type Charge, moneyUnit } from "./quota.js";
 import { day, hour } from "./time.js";
+
+/** A ceiling, of all messages or of calls alone. */
+export interface Ceiling extends SpendCeiling {
+  readonly isOfCalls?: true;
+}
+
+/** The ceilings that a message counts towards. */
+export function ceilingsOf({ spend, callSpend }: Limits, channel: Channel | undefined): readonly Ceiling[] {
+  return channel === "voice" && callSpend.length > 0 ? [...callSpend.map((ceiling) => ({ ...ceiling, isOfCalls: true as const })), ...spend] : spend;
+}
 
 /** The maximum cost of a message: a price, `"free"` if it is never sent, or `undefined` if unknown. */
 export type Cost = number | "free" | undefined;
@@ -23,7 +34,7 @@ const wholeMillionths = (amount: number) => Math.floor(amount * moneyUnit + 1e-3
  * `{ amount, per: "hour" or "day" }` over the route's price (docs/contract.md#spend-ceiling). Money is a weight, in
  * millionths: what a message may cost is claimed with the write that precedes it.
  */
-export function spendCharges(customer: string, cost: Cost, ceilings: readonly SpendCeiling[], moment: Moment): Charge[] {
+export function spendCharges(customer: string, cost: Cost, ceilings: readonly Ceiling[], moment: Moment): Charge[] {
   if (typeof cost !== "number") return [];
   return ceilings.map((ceiling) => ({
     rule: ruleOf(ceiling),
@@ -39,23 +50,23 @@ export function spendCorrection(
   customer: string,
   held: number,
   spent: number,
-  ceilings: readonly SpendCeiling[],
+  ceilings: readonly Ceiling[],
   { at, skew }: { readonly at: number; readonly skew: number },
 ): SumClaim[] {
   const weight = millionths(spent) - millionths(held);
   return weight === 0 ? [] : ceilings.map((ceiling) => spendClaim(customer, weight, ceiling, { now: at, skew }));
 }
 
-function spendClaim(customer: string, weight: number, { per }: SpendCeiling, moment: Moment, limit?: number): SumClaim {
-  return sumClaim(`${customer}:s:${per}`, weight, periods[per], moment, { limit });
+function spendClaim(customer: string, weight: number, { per, isOfCalls }: Ceiling, moment: Moment, limit?: number): SumClaim {
+  return sumClaim(`${customer}:s:${isOfCalls ? "calls:" : ""}${per}`, weight, periods[per], moment, { limit });
 }
 
 /** "A message without a price is blocked if there is a ceiling" (docs/contract.md#spend-ceiling). */
-export function unpricedRefusal(cost: Cost, [ceiling]: readonly SpendCeiling[], now: number): Decision | undefined {
+export function unpricedRefusal(cost: Cost, [ceiling]: readonly Ceiling[], now: number): Decision | undefined {
   if (cost !== undefined || ceiling === undefined) return undefined;
   return { at: now, rule: ruleOf(ceiling), mode: "enforce", threshold: ceiling.amount, reason: "the sender gave no price" };
 }
 
-function ruleOf({ amount, per }: SpendCeiling): string {
-  return `spend ${amount}/${per}`;
+function ruleOf({ amount, per, isOfCalls }: Ceiling): string {
+  return `${isOfCalls ? "callSpend" : "spend"} ${amount}/${per}`;
 }

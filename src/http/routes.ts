@@ -23,7 +23,7 @@ export interface Route {
 }
 
 const standing: readonly Fact[] = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks"];
-const sent: readonly Fact[] = [...standing, "retry_after", "carrier_refused"];
+const sent: readonly Fact[] = [...standing, "channel", "retry_after", "carrier_refused"];
 
 /** The routes, for the router, the OpenAPI document and the tests. */
 export const routes: readonly Route[] = [

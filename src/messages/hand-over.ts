@@ -1,3 +1,4 @@
+import { channels } from "../contract/channel.js";
 import { type StoreDeadline, TimedOut, withTimeout } from "../core/deadline.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
@@ -6,19 +7,19 @@ import { type Authentication, isVoid } from "../domain/authentication.js";
 import { givenBack, type SumClaim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";
-import type { SpendCeiling } from "../domain/policy.js";
 import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
-import { parsePrice, spendCorrection } from "../domain/spend.js";
+import { type Ceiling, ceilingsOf, parsePrice, spendCorrection } from "../domain/spend.js";
 import type { TestNumber } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
-import type { CodeMessage, RouteStep } from "../ports/sms-sender.js";
+import type { Channel, CodeMessage, RouteStep } from "../ports/sms-sender.js";
 import type { GivenMessage } from "./given-message.js";
 import { cellsOf, type MessageCommit } from "./message-commit.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./message-ids.js";
 import type { Messages } from "./messages.js";
-import { toMessage } from "./plan.js";
+import { silentOn, toMessage } from "./plan.js";
 import type { ReceiptTarget } from "./receipt-reference.js";
 import { settleOne } from "./receipts.js";
+import { rememberUnreachable } from "./unreachable.js";
 
 const none: readonly never[] = [];
 
@@ -42,9 +43,11 @@ export async function handOver(messages: Messages, account: Account, deadline: S
   const began = clock.now();
   const report = await send(messages, toMessage(messages, commit.message), began);
   const { result, reason } = report;
-  const route = report.route ?? auth.sends.at(-1)?.route;
-  if (result !== "rejected") statistics.sent(auth.customer, auth.country, route, report.price ?? price);
-  monitor.sent(auth, { attempt: auth.attempts, outcome: result, route, took: Math.max(0, clock.now() - began), reason });
+  for (const channel of report.unreachable) rememberUnreachable(messages, auth, channel);
+  const planned = auth.sends.at(-1);
+  const { route, channel } = report.route === undefined ? { ...planned } : report;
+  if (result !== "rejected") statistics.sent(auth.customer, auth.country, { route, channel }, report.price ?? price);
+  monitor.sent(auth, { attempt: auth.attempts, outcome: result, route, channel, fallback: planned?.fallback, took: Math.max(0, clock.now() - began), reason });
   return settle(messages, account, deadline, commit, report);
 }
 
@@ -93,11 +96,12 @@ async function settle(
   const { result, indexed } = report;
   const attempt = auth.attempts;
   const now = messages.clock.now();
-  const returned = returnedClaims(messages, policy.limits.spend, commit, report, true);
+  const ceilings = ceilingsOf(policy.limits, auth.sends.at(-1)?.channel);
+  const returned = returnedClaims(messages, ceilings, commit, report, true);
   // An unlock in the meantime has already removed the message from its cells.
-  const returnedBy = ({ sent, uncounted }: Authentication) =>
-    uncounted >= sent ? returnedClaims(messages, policy.limits.spend, commit, report, false) : returned;
-  const marked = returned.length > 0 ? { ...report, marks: true } : report;
+  const returnedBy = ({ sent, uncounted }: Authentication) => (uncounted >= sent ? returnedClaims(messages, ceilings, commit, report, false) : returned);
+  const fallbackAt = silentOn(messages, commit.before, commit.message, report.route);
+  const marked = { ...report, fallbackAt, ...(returned.length > 0 && { marks: true }) };
   const token = messages.keyring.newToken();
   const settled = (current: Authentication, tokens: readonly string[]): Decided<Authentication> => {
     const known = settleSend(current, attempt, marked, policy, now);
@@ -122,7 +126,7 @@ async function settle(
  */
 function returnedClaims(
   { settings }: Messages,
-  ceilings: readonly SpendCeiling[],
+  ceilings: readonly Ceiling[],
   commit: MessageCommit,
   { result, price }: SentReport,
   isCounted: boolean,
@@ -193,7 +197,7 @@ async function store(
   const write = async (within: StoreDeadline) => {
     const stored = await update(records, within, auth.customer, auth.id, (current, { tokens }) => settled(current, tokens));
     // Sends no callback if the record was erased in the meantime.
-    if (stored !== undefined) outbox.deliverSoon(stored);
+    if (stored !== undefined) outbox.workSoon(stored);
     return stored;
   };
   try {
@@ -209,6 +213,8 @@ async function store(
 
 /** The parsed result of a sender. */
 interface SentReport extends SendReport {
+  /** Channels that the number is known not to be on. */
+  readonly unreachable: readonly Channel[];
   /** The carrier's message id, if its receipts contain no other reference. */
   readonly indexed?: CarrierId | undefined;
   /** The price of the message; absent: as planned. */
@@ -220,7 +226,7 @@ interface SentReport extends SendReport {
 /** A test number's message is never sent (docs/contract.md#test-numbers). */
 async function pretend({ clock, settings }: Messages, { outcome = "accepted" }: TestNumber): Promise<SentReport> {
   if (outcome === "slow") await new Promise<void>((resolve) => clock.after(settings.sendTimeout, resolve));
-  return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted" };
+  return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted", unreachable: none };
 }
 
 /**
@@ -235,13 +241,13 @@ async function send(parts: Messages, message: CodeMessage, now: number): Promise
     const answer: unknown = await withTimeout(clock, settings.sendTimeout, () => sender.send(message, context));
     // The result may be an object that throws when it is read.
     const outcome = outcomeOf(answer);
-    const report = reportOf(outcome ?? "unknown", answer, message, clock);
+    const report = reportOf(parts, outcome ?? "unknown", answer, message);
     if (outcome !== "accepted") return notAccepted(parts, message, outcome === undefined ? { reason: noOutcome } : answer, report);
     if (monitor.outages.sender.on) monitor.outages.sender.worked();
     return report;
   } catch (error) {
     if (error instanceof TimedOut) timeout.abort(error);
-    return notAccepted(parts, message, error, reportOf(outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, message, clock));
+    return notAccepted(parts, message, error, reportOf(parts, outcomeOf(error) === "rejected" ? "rejected" : "unknown", undefined, message));
   }
 }
 
@@ -267,9 +273,10 @@ function routeDecision(
 }
 
 /** The route, price and id from a sender's result, and a router's steps as decisions. */
-function reportOf(result: SendResult, answer: unknown, message: CodeMessage, clock: Clock): SentReport {
-  if (typeof answer !== "object" || answer === null) return { result };
-  const { messageId, idSpace, keepId, route, price, steps } = answer as Readonly<Record<string, unknown>>;
+function reportOf({ clock, sender }: Messages, result: SendResult, answer: unknown, message: CodeMessage): SentReport {
+  if (typeof answer !== "object" || answer === null) return { result, unreachable: none };
+  const { messageId, idSpace, keepId, route, channel = sender.channel, price, steps, unreachable } = answer as Readonly<Record<string, unknown>>;
+  const known = channels.find((one) => one === channel && one !== "sms");
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : none;
   return {
@@ -277,6 +284,8 @@ function reportOf(result: SendResult, answer: unknown, message: CodeMessage, clo
     indexed: id !== undefined && typeof idSpace === "string" ? { messageId: id, idSpace } : undefined,
     keptId: keepId === true ? id : undefined,
     route: typeof route === "string" ? route : undefined,
+    channel: known,
+    unreachable: channels.filter((one) => tried.some((step) => step.unreachable === one) || (unreachable === true && one === known)),
     price: parsePrice(price),
     decisions: tried.map((step) => {
       const { route, reason, outcome, answer } = step;

@@ -1,6 +1,6 @@
 import type { Authentication, SendDecision } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
-import type { Network } from "../ports/sms-sender.js";
+import type { Channel, Network } from "../ports/sms-sender.js";
 import type { GivenMessage } from "./given-message.js";
 import type { MessageCommit } from "./message-commit.js";
 
@@ -10,6 +10,8 @@ export interface Outside {
   readonly ip?: string | undefined;
   readonly deviceId?: string | undefined;
   readonly network?: Network | undefined;
+  /** Channels that the number is known not to be on. */
+  readonly unreachable?: readonly Channel[] | undefined;
   /** "Safe beats rules, never caps" (docs/contract.md#lists): the message counts in no cell. */
   readonly safe: boolean;
   /**
@@ -31,6 +33,10 @@ export interface MessageRequest<Status extends string> {
   readonly outside: Outside;
   /** Absent: a code is drawn. */
   readonly given?: GivenMessage | undefined;
+  /** The channel that the request wishes for. */
+  readonly channel?: Channel | undefined;
+  /** It replaces a message that did not arrive. */
+  readonly fallback?: true | undefined;
   readonly decide: (stored: Authentication | undefined, now: number) => SendDecision<Status>;
 }
 

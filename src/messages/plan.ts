@@ -4,13 +4,23 @@ import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textFault } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
 import type { Charge } from "../domain/quota.js";
-import { type Cost, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
+import { type Cost, ceilingsOf, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
 import { base36 } from "../domain/time.js";
 import { defaultText } from "../options/schema.js";
-import type { CodeMessage, Network, Plan, RegisteredIds } from "../ports/sms-sender.js";
+import type { Channel, CodeMessage, Destination, Network, Plan, RegisteredIds } from "../ports/sms-sender.js";
 import type { GivenMessage } from "./given-message.js";
 import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
+
+/** What is known and wanted of a message besides its record. */
+export interface Wanted {
+  readonly network?: Network | undefined;
+  /** Channels that the number is known not to be on. */
+  readonly unreachable?: readonly Channel[] | undefined;
+  readonly given?: GivenMessage | undefined;
+  readonly channel?: Channel | undefined;
+  readonly fallback?: true | undefined;
+}
 
 /** A message that is about to be sent. */
 export interface PlannedMessage {
@@ -20,7 +30,9 @@ export interface PlannedMessage {
   readonly code: string;
   /** The whole text, if another server wrote it. */
   readonly text?: string | undefined;
-  readonly network?: Network | undefined;
+  readonly wanted: Wanted;
+  /** `false`: a fallback that no other route takes. */
+  readonly isRouted: boolean;
   /** The price of the planned route, if the sender gives prices. */
   readonly price?: number | undefined;
   /** The highest price allowed; absent: no ceiling applies. */
@@ -32,15 +44,9 @@ export interface PlannedMessage {
 }
 
 /** Plans the next message of an authentication: its code, route and maximum price. */
-export function planMessage(
-  messages: Messages,
-  auth: Authentication,
-  policy: Policy,
-  now: number,
-  network: Network | undefined,
-  given: GivenMessage | undefined,
-): PlannedMessage {
-  const { keyring, settings, overrides, logger } = messages;
+export function planMessage(messages: Messages, auth: Authentication, policy: Policy, now: number, wanted: Wanted): PlannedMessage {
+  const { keyring, settings, overrides, logger, sender } = messages;
+  const { given, fallback } = wanted;
   const test = settings.testNumbers.get(auth.number);
   const draw = () => test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(auth.codeLength ?? policy.codeLength);
   const code = given === undefined ? draw() : (given.code ?? "");
@@ -48,16 +54,24 @@ export function planMessage(
   // even if the reader's clock is ahead.
   const settleBy = now + settings.sendTimeout + settings.storeTimeout + 2 * settings.clockSkew;
   // "never sent": no route and no cost.
-  const route = test === undefined ? planRoute(messages, auth, network) : undefined;
+  const destination = destinationOf(auth, auth.sends, auth.attempts + 1, wanted);
+  const route = test === undefined ? planRoute(messages, destination) : undefined;
+  const channel = route?.channel ?? sender.channel;
   const cost: Cost = test === undefined ? parsePrice(route?.price) : "free";
-  const ceilings = policy.limits.spend;
+  const ceilings = ceilingsOf(policy.limits, channel);
   const unpriced = unpricedRefusal(cost, ceilings, now);
   if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend blocks a message: the sender gave no price for it");
   return {
-    next: withSend(auth, keyring.digest(auth.id, given?.identity ?? code), now, settleBy, route?.route),
+    next: withSend(auth, keyring.digest(auth.id, given?.identity ?? code), now, settleBy, {
+      route: route?.route,
+      ...(channel !== undefined && channel !== "sms" && { channel }),
+      ...(fallback && { fallback }),
+      fallbackAt: test === undefined ? silentAt(messages, auth, destination, route?.route, now) : undefined,
+    }),
+    isRouted: fallback === undefined || route !== undefined,
     code,
     text: given?.text,
-    network,
+    wanted,
     charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
     price: typeof cost === "number" ? cost : undefined,
     maxPrice: typeof cost === "number" && ceilings.length > 0 ? cost : undefined,
@@ -68,36 +82,71 @@ export function planMessage(
 /**
  * The route that the next send would take. "The first write names the planned route" (docs/contract.md#round-trips).
  */
-function planRoute({ sender, logger }: Messages, auth: Authentication, network: Network | undefined): Plan | undefined {
+function planRoute({ sender, logger }: Messages, destination: Destination): Plan | undefined {
   try {
-    return sender.plan?.({
-      to: auth.number,
-      authentication_uuid: auth.id,
-      customer_uuid: auth.customer,
-      attempt: auth.attempts + 1,
-      country: auth.country,
-      network,
-      routes_tried: routesOf(auth.sends, auth.sends.length),
-    });
+    return sender.plan?.(destination);
   } catch (err) {
-    logger.error({ err, authentication_uuid: auth.id }, "the sender could not plan a route");
+    logger.error({ err, authentication_uuid: destination.authentication_uuid }, "the sender could not plan a route");
     return undefined;
   }
 }
 
-/** The message of a send, as passed to the sender. */
-export function toMessage(messages: Messages, { next: auth, code, text, maxPrice, network }: PlannedMessage): CodeMessage {
-  const { settings, keyring } = messages;
-  const { receiptBase } = settings;
-  const reference = receiptBase === undefined ? undefined : referenceOf(keyring, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
+/** `sends`: the earlier ones. */
+function destinationOf(auth: Authentication, sends: readonly Send[], attempt: number, { network, unreachable, channel, fallback }: Wanted): Destination {
+  const tried = sends.flatMap(({ route }) => route ?? []);
   return {
     to: auth.number,
     authentication_uuid: auth.id,
     customer_uuid: auth.customer,
-    attempt: auth.attempts,
+    attempt,
     country: auth.country,
     network,
-    routes_tried: routesOf(auth.sends, auth.sends.length - 1),
+    routes_tried: tried.length === 0 ? undefined : tried,
+    channel: auth.byCall === "fixed line" ? "voice" : (channel ?? (auth.byCall && "voice")),
+    fixed_line: auth.byCall === "fixed line" ? true : undefined,
+    unreachable,
+    fallback,
+  };
+}
+
+/**
+ * When a message falls back if nothing reports its delivery by then (docs/contract.md#fallback): only on a route whose
+ * receipts confirm deliveries, and only if another route can follow.
+ */
+function silentAt(messages: Messages, auth: Authentication, destination: Destination, route: string | undefined, now: number): number | undefined {
+  const rules = messages.sender.fallback;
+  if (rules === undefined || !rules.on.includes("silent") || !rules.confirms(route)) return undefined;
+  return mayFallBack(messages, auth, destination, route) ? now + rules.after : undefined;
+}
+
+/** The same for a message that moved to another route than the planned one. `before`: without the message. */
+export function silentOn(messages: Messages, before: Authentication, { next, wanted }: PlannedMessage, route: string | undefined): number | undefined {
+  if (messages.sender.fallback === undefined || route === undefined || route === next.sends.at(-1)?.route) return undefined;
+  return silentAt(messages, before, destinationOf(before, before.sends, next.attempts, wanted), route, next.lastSendAt);
+}
+
+/** Whether a message may be replaced by one on another route. `auth`: without the message. */
+function mayFallBack(messages: Messages, auth: Authentication, destination: Destination, route: string | undefined): boolean {
+  const most = messages.sender.fallback?.most ?? 0;
+  const isKnown = auth.purpose === undefined;
+  const used = auth.fallbacks + (destination.fallback ? 1 : 0);
+  if (!isKnown || used >= most) return false;
+  const tried = [...(destination.routes_tried ?? []), ...(route === undefined ? [] : [route])];
+  return planRoute(messages, { ...destination, routes_tried: tried, channel: auth.byCall && "voice", fallback: true }) !== undefined;
+}
+
+/** The same for a message that was sent. */
+export function mayReplace(messages: Messages, auth: Authentication): boolean {
+  return mayFallBack(messages, auth, destinationOf(auth, auth.sends, auth.attempts + 1, {}), undefined);
+}
+
+/** The message of a send, as passed to the sender. */
+export function toMessage(messages: Messages, { next: auth, code, text, maxPrice, wanted }: PlannedMessage): CodeMessage {
+  const { settings, keyring } = messages;
+  const { receiptBase } = settings;
+  const reference = receiptBase === undefined ? undefined : referenceOf(keyring, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
+  return {
+    ...destinationOf(auth, auth.sends.slice(0, -1), auth.attempts, wanted),
     // After a record has ended, another one may use the same id.
     idempotency_key: `${auth.id}/${base36(auth.createdAt)}/${auth.attempts}`,
     text: writeText(messages, auth, code, text),
@@ -106,6 +155,7 @@ export function toMessage(messages: Messages, { next: auth, code, text, maxPrice
     planned_route: auth.sends.at(-1)?.route,
     max_price: maxPrice,
     expires_at: auth.expiresAt,
+    replaced_at: auth.fallbackAt,
     registered: registeredAs(messages, auth),
     receipt_reference: reference,
     receipt_url: receiptBase === undefined || reference === undefined ? undefined : receiptUrl(receiptBase, reference),
@@ -140,11 +190,4 @@ function writeText({ settings, logger }: Messages, auth: Authentication, code: s
     logger.error({ err, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
   }
   return messageText({ ...template, text: defaultText }, code, recipient);
-}
-
-/** The routes of the first `count` sends; absent if no send has a route. */
-function routesOf(sends: readonly Send[], count: number): readonly string[] | undefined {
-  if (count <= 0) return undefined;
-  const tried = sends.slice(0, count).flatMap((send) => send.route ?? []);
-  return tried.length === 0 ? undefined : tried;
 }

@@ -8,7 +8,9 @@ import type { Receipt } from "../ports/receipts.js";
 import { sendFeedback } from "./feedback.js";
 import { findById } from "./message-ids.js";
 import type { Messages } from "./messages.js";
+import { mayReplace } from "./plan.js";
 import { type ReceiptTarget, readReference } from "./receipt-reference.js";
+import { rememberUnreachable } from "./unreachable.js";
 
 /** Further information from a request with receipts. */
 export interface ReceiptRound {
@@ -76,7 +78,7 @@ export async function settleForeign(parts: Messages, receipts: readonly Receipt[
 /** Validates a receipt, shortening texts and removing numbers; returns an error text if it is invalid. */
 export function parseReceipt(receipt: unknown): Receipt | string {
   if (typeof receipt !== "object" || receipt === null) return "is no receipt: { reference, status }.";
-  const { reference, messageId, idSpace, status, at, error } = receipt as Readonly<Record<string, unknown>>;
+  const { reference, messageId, idSpace, status, at, error, unreachable } = receipt as Readonly<Record<string, unknown>>;
   const known = deliveryStatuses.find((word) => word === status);
   if (known === undefined) return `has no status: one of ${deliveryStatuses.join(", ")}.`;
   for (const [name, value] of Object.entries({ reference, messageId, idSpace }))
@@ -88,6 +90,7 @@ export function parseReceipt(receipt: unknown): Receipt | string {
     ...(idSpace !== undefined && { idSpace: idSpace as string }),
     status: known,
     ...(typeof at === "number" && { at }),
+    ...(unreachable === true && { unreachable }),
     ...(typeof error === "string" && error !== "" && { error: error.slice(0, 200).replace(/\d(?:[ .-]?\d){5,}/g, "…") }),
   };
 }
@@ -99,19 +102,40 @@ export function parseReceipt(receipt: unknown): Receipt | string {
 export async function settleOne(
   parts: Messages,
   deadline: StoreDeadline,
-  { status, error, at }: Receipt,
+  { status, error, at, unreachable }: Receipt,
   { customer, id, attempt }: ReceiptTarget,
   unvouched?: string,
 ): Promise<void> {
   const now = parts.clock.now();
   const settled = await update(parts.records, deadline, customer, id, (auth) => {
-    const next = mayReport(parts, auth, attempt, unvouched) ? settleReceipt(auth, attempt, { status, error, at }, now) : undefined;
+    const settled = mayReport(parts, auth, attempt, unvouched) ? settleReceipt(auth, attempt, { status, error, at }, now) : undefined;
+    const next = settled && withFallbackOf(parts, settled, attempt, { status, unreachable }, now);
     return { result: next, next };
   });
   if (settled === undefined) return;
+  const channel = settled.sends.find((send) => send.attempt === attempt)?.channel;
+  if (unreachable === true && channel !== undefined) rememberUnreachable(parts, settled, channel);
   parts.monitor.receipt(settled, attempt, status, error);
-  parts.outbox.deliverSoon(settled);
+  parts.outbox.workSoon(settled);
   if (status === "delivered" || status === "undeliverable") sendFeedback(parts, settled, attempt, status);
+}
+
+/**
+ * What a receipt of the newest message changes of its fallback: delivered, there is none; undeliverable, it is due now
+ * (docs/contract.md#fallback).
+ */
+function withFallbackOf(
+  parts: Messages,
+  auth: Authentication,
+  attempt: number,
+  { status, unreachable }: { readonly status: Receipt["status"]; readonly unreachable: true | undefined },
+  now: number,
+): Authentication {
+  const { fallback } = parts.sender;
+  if (fallback === undefined || attempt !== auth.attempts) return auth;
+  if (status === "delivered") return { ...auth, fallbackAt: undefined };
+  const isDue = status === "undeliverable" && (fallback.on.includes("undeliverable") || (unreachable === true && fallback.on.includes("unreachable")));
+  return isDue && mayReplace(parts, auth) ? { ...auth, fallbackAt: now } : auth;
 }
 
 /**

@@ -4,6 +4,7 @@ import { type Decided, type Outcome, transact } from "../core/records/transact.j
 import type { Account } from "../domain/account.js";
 import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
+import type { Decision } from "../domain/decision.js";
 import type { Policy } from "../domain/policy.js";
 import { type Charge, capCharges, listedClaims, refusalOf } from "../domain/quota.js";
 import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
@@ -99,7 +100,7 @@ async function commitMessage<Status extends string>(
   messages: Messages,
   account: Account,
   deadline: StoreDeadline,
-  { id, isNew, outside, given, decide }: MessageRequest<Status>,
+  { id, isNew, outside, given, channel, fallback, decide }: MessageRequest<Status>,
   exempt: Exemptions,
 ): Promise<Outcome<Reserved<Status>>> {
   const { clock, records, settings } = messages;
@@ -111,7 +112,9 @@ async function commitMessage<Status extends string>(
     const decision = decide(held?.auth, moment.now);
     if (!("send" in decision)) return { result: decision, next: decision.next };
     const before = decision.send;
-    const message = planMessage(messages, before, account.policy, moment.now, outside.network, given);
+    const { network, unreachable } = outside;
+    const message = planMessage(messages, before, account.policy, moment.now, { network, unreachable, given, channel, fallback });
+    if (!message.isRouted) return { result: { refusal: { status: "rate_limited", decision: noOtherRoute(moment.now), auth: before } } };
     if (message.unpriced !== undefined) return { result: { refusal: { status: "rate_limited", decision: message.unpriced, auth: before } } };
     const commit = (tried = toCommit(messages, account.policy, isNew, outside, held, before, message, moment, exempt));
     const counts = commit.charges.flatMap((charge, at) => (isRead(messages, charge) ? at : []));
@@ -124,6 +127,8 @@ async function commitMessage<Status extends string>(
     throw fault;
   }
 }
+
+const noOtherRoute = (now: number): Decision => ({ at: now, rule: "fallback", mode: "route", reason: "no other route takes it" });
 
 /**
  * A message with all claims of its commit, in the order in which they reject: caps and ceilings, built-in rules, trust.
@@ -145,13 +150,14 @@ function toCommit(
   const message = (safe && !isNew) || known ? { ...planned, next: { ...next, uncounted: next.uncounted + 1 } } : planned;
   const isCapped = !isTestNumber(settings, next.number);
   const { customer, id, number, createdAt, attempts: attempt } = next;
-  const caps = isCapped ? capCharges({ customer, id, number, createdAt, attempt, deviceId, ip }, policy, moment, keyring.pseudonym) : [];
+  const isCall = next.sends.at(-1)?.channel === "voice";
+  const caps = isCapped ? capCharges({ customer, id, number, createdAt, attempt, deviceId, ip, isCall }, policy, moment, keyring.pseudonym) : [];
   const { spam } = policy;
   const waived = { ...exempt, all: exempt.all || proof };
   const rules =
     safe || weighsNothing(spam, settings.ownCells)
       ? []
-      : spamCharges(next, spam, settings.ownCells, waived, decided, moment, keyring.pseudonym, known, learned.get);
+      : spamCharges(isCall ? { ...next, calls: [] } : next, spam, settings.ownCells, waived, decided, moment, keyring.pseudonym, known, learned.get);
   return {
     token: keyring.newToken(),
     held,

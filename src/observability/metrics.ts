@@ -1,4 +1,5 @@
 import { deliveryStatuses } from "../contract/callback.js";
+import type { Channel } from "../contract/channel.js";
 import type { Alarm } from "../ports/events.js";
 import type { MetricReading } from "../ports/telemetry.js";
 import { createFamily } from "./metric-family.js";
@@ -12,6 +13,12 @@ const modes = ["enforce", "shadow"] as const;
 const deliveries = ["delivered", "failed", "dead"] as const;
 const alarms = ["country", "crowd", "customer_cap", "spend", "wrong_codes", "shadow", "no_conversion"] as const satisfies readonly Alarm["alarm"][];
 
+/** How a message was sent. */
+interface Way {
+  readonly route?: string | undefined;
+  readonly channel?: Channel | undefined;
+}
+
 /** Counts since the process started. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -22,8 +29,8 @@ const none = "none";
 export function createMetrics(outages: Outages, waiting: () => number) {
   const operations = counter("phoneproof_operations_total", "Operations, by result: a status or an error code.", ["operation", "result"]);
   const http = counter("phoneproof_http_answers_total", "HTTP responses.", ["route", "status"]);
-  const messages = counter("phoneproof_messages_total", "Messages handed to the sender, by outcome.", ["country", "route"], "outcome", outcomes);
-  const verified = counter("phoneproof_verified_total", "Right codes, by country and route of the message.", ["country", "route"]);
+  const messages = counter("phoneproof_messages_total", "Messages handed to the sender, by outcome.", ["country", "route", "channel"], "outcome", outcomes);
+  const verified = counter("phoneproof_verified_total", "Right codes, by country, route and channel of the message.", ["country", "route", "channel"]);
   const rules = counter("phoneproof_rules_fired_total", "Caps and rules that blocked it (enforce) or would have (shadow).", ["rule"], "mode", modes);
   const receipts = counter("phoneproof_receipts_total", "Delivery receipts with a new status.", ["route"], "status", deliveryStatuses);
   const callbacks = counter("phoneproof_callbacks_total", "Callbacks posted, by outcome; dead: given up.", [], "outcome", deliveries);
@@ -53,13 +60,13 @@ export function createMetrics(outages: Outages, waiting: () => number) {
       if (ms !== undefined) operationTimes.observe(operation, ms);
     },
     http: (route: string, status: number): void => http.add([route, String(status)]),
-    message(country = none, route = none, outcome: (typeof outcomes)[number], ms: number): void {
-      messages.add([country, route], outcome);
+    message(country = none, route = none, channel: Channel = "sms", outcome: (typeof outcomes)[number], ms: number): void {
+      messages.add([country, route, channel], outcome);
       // Countries without verifications need a 0, so that the share of correct codes can be computed.
-      verified.touch([country, route]);
+      verified.touch([country, route, channel]);
       sendTimes.observe(route, ms);
     },
-    verified: (country = none, route = none): void => verified.add([country, route]),
+    verified: (country = none, { route = none, channel = "sms" }: Way = {}): void => verified.add([country, route, channel]),
     // Only `perNumber` of `perNumber 5/600s`: customers may have their own limits.
     fired: (rule: string, mode: (typeof modes)[number]): void => rules.add([rule.replace(/ \d.*$/, "")], mode),
     receipt: (route = none, status: (typeof deliveryStatuses)[number]): void => receipts.add([route], status),

@@ -1,9 +1,10 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
+import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { RetryStatus } from "../contract/retry.js";
 import { throttledLogger } from "../core/throttled-logger.js";
-import type { Authentication, OutboxEvent } from "../domain/authentication.js";
+import { type Authentication, type OutboxEvent, sendOf } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { VerifierError } from "../errors.js";
@@ -20,6 +21,9 @@ export interface SendOutcomeEvent {
   readonly attempt: number;
   readonly outcome: "accepted" | "rejected" | "unknown";
   readonly route: string | undefined;
+  /** Absent: `sms`. */
+  readonly channel: Channel | undefined;
+  readonly fallback: true | undefined;
   /** Milliseconds. */
   readonly took: number;
   readonly reason: string | undefined;
@@ -38,7 +42,7 @@ export interface Monitor {
   /** An operation failed. */
   failed(operation: Operation, fault: unknown): void;
   created(auth: Authentication): void;
-  refused(operation: "create" | "retry", status: AuthenticationStatus | RetryStatus, auth: Authentication, decisions: readonly Decision[]): void;
+  refused(operation: "create" | "retry" | "fallback", status: AuthenticationStatus | RetryStatus, auth: Authentication, decisions: readonly Decision[]): void;
   sent(auth: Authentication, word: SendOutcomeEvent): void;
   /** `attempt`: the message that carried the code. */
   checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void;
@@ -120,8 +124,8 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       if (onEvent !== undefined) tell({ type: "refused", operation, status, rules, ...about(auth) });
     },
 
-    sent(auth, { attempt, outcome, route, took, reason }) {
-      metrics.message(auth.country, route, outcome, took);
+    sent(auth, { attempt, outcome, route, channel, fallback, took, reason }) {
+      metrics.message(auth.country, route, channel, outcome, took);
       if (onEvent === undefined) return;
       tell({
         type: "sent",
@@ -129,13 +133,15 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
         outcome,
         took,
         ...(route !== undefined && { route }),
+        ...(channel !== undefined && { channel }),
+        ...(fallback && { fallback }),
         ...(reason !== undefined && { reason }),
         ...about(auth),
       });
     },
 
     checked(auth, status, attempt) {
-      if (attempt !== undefined) metrics.verified(auth.country, auth.sends.find((send) => send.attempt === attempt)?.route);
+      if (attempt !== undefined) metrics.verified(auth.country, sendOf(auth, attempt));
       if (onEvent !== undefined) tell({ type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0), ...about(auth) });
     },
 
@@ -144,15 +150,23 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     },
 
     confirmed(auth, attempt) {
-      metrics.verified(auth.country, auth.sends.find((send) => send.attempt === attempt)?.route);
+      metrics.verified(auth.country, sendOf(auth, attempt));
       if (onEvent !== undefined) tell({ type: "confirmed", purpose: auth.purpose ?? "", ...about(auth) });
     },
 
     receipt(auth, attempt, status, error) {
-      const route = auth.sends.find((send) => send.attempt === attempt)?.route;
+      const { route, channel } = sendOf(auth, attempt) ?? {};
       metrics.receipt(route, status);
       if (onEvent === undefined) return;
-      tell({ type: "receipt", attempt, status, ...(route !== undefined && { route }), ...(error !== undefined && { error }), ...about(auth) });
+      tell({
+        type: "receipt",
+        attempt,
+        status,
+        ...(route !== undefined && { route }),
+        ...(channel !== undefined && { channel }),
+        ...(error !== undefined && { error }),
+        ...about(auth),
+      });
     },
 
     callback(auth, { sequence, status }, outcome, reason) {

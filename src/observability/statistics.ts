@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import type { Channel } from "../contract/channel.js";
 import type { StatsRequest } from "../contract/operator.js";
 import type { Core } from "../core/core.js";
 import { withTimeout } from "../core/deadline.js";
@@ -8,7 +9,7 @@ import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
 import type { Tally } from "../ports/store.js";
 
-/** A customer's messages by hour, country and route. */
+/** A customer's messages by hour, country, route and channel. */
 export interface StatsRow {
   /** Start of the hour. ISO 8601 timestamp. */
   readonly hour: string;
@@ -16,6 +17,8 @@ export interface StatsRow {
   readonly country?: string;
   /** Absent if the sender does not name routes. */
   readonly route?: string;
+  /** Absent: SMS. */
+  readonly channel?: Channel;
   /** Messages that were, or may have been, handed to a carrier. */
   readonly sends: number;
   /** Correct codes entered. */
@@ -44,11 +47,18 @@ export interface Stats {
   readonly refusals: readonly RefusedRow[];
 }
 
+/** How a message was sent. */
+interface Way {
+  readonly route?: string | undefined;
+  /** Absent: `sms`. */
+  readonly channel?: Channel | undefined;
+}
+
 /** Counts in the background for dashboards. */
 export interface Statistics {
   /** `price`: in the unit of the routes' prices. */
-  sent(customer: string, country: string | undefined, route: string | undefined, price: number | undefined): void;
-  verified(customer: string, country: string | undefined, route: string | undefined): void;
+  sent(customer: string, country: string | undefined, way: Way, price: number | undefined): void;
+  verified(customer: string, country: string | undefined, way: Way | undefined): void;
   refused(customer: string, country: string | undefined, rule: string): void;
   /**
    * Returns the counts of all processes; those of other processes may lag by two seconds. Rejects with `unavailable`.
@@ -78,7 +88,9 @@ const fieldsOf = (label: string): readonly Field[] => (label.startsWith("r/") ? 
 const newRow = (): Row => ({ sends: 0, verified: 0, cost: 0, refused: 0 });
 
 /** `m`: messages of a route. `r`: blocked by a rule. The customer's UUID is the only id in these names. */
-const labelOf = (kind: "m" | "r", country: string, name: string) => `${kind}/${country}/${encodeURIComponent(name)}`;
+const labelOf = (kind: "m" | "r", country: string, name: string, channel?: Channel) =>
+  `${kind}/${country}/${encodeURIComponent(name)}${channel === undefined ? "" : `/${channel}`}`;
+const wayOf = (country: string, { route = "", channel }: Way = {}) => labelOf("m", country, route, channel);
 const counterOf = (customer: string, hourAt: number, field: Field, label: string) => `${customer}:t:${(hourAt / hour).toString(36)}:${letters[field]}:${label}`;
 /** The window that lists the labels of a customer's day. */
 const labelsOf = (customer: string, dayAt: number) => `${customer}:t:${(dayAt / day).toString(36)}`;
@@ -156,12 +168,12 @@ export function createStatistics({ store, clock, logger, newDeadline, settings }
   };
 
   return {
-    sent(customer, country = "", route = "", price = 0) {
-      const label = labelOf("m", country, route);
+    sent(customer, country = "", way, price = 0) {
+      const label = wayOf(country, way);
       count(customer, label, "sends");
       count(customer, label, "cost", Math.round(price * moneyUnit));
     },
-    verified: (customer, country = "", route = "") => count(customer, labelOf("m", country, route), "verified"),
+    verified: (customer, country = "", way) => count(customer, wayOf(country, way), "verified"),
     refused: (customer, country = "", rule) => count(customer, labelOf("r", country, rule), "refused"),
 
     async read({ customer }, request) {
@@ -217,12 +229,20 @@ function statsOf(from: number, to: number, found: readonly Found[]): Stats {
   const refusals: RefusedRow[] = [];
   const total = newRow();
   for (const { at, label, row } of found) {
-    const [kind, country, encoded = ""] = label.split("/");
+    const [kind, country, encoded = "", channel] = label.split("/");
     const name = decodeURIComponent(encoded);
     const of = { hour: timestamp(at), ...(country && { country }) };
     for (const field of fields) total[field] += row[field];
     if (kind === "r") refusals.push({ ...of, rule: name, refused: row.refused });
-    else messages.push({ ...of, ...(name && { route: name }), sends: row.sends, verified: row.verified, cost: row.cost / moneyUnit });
+    else
+      messages.push({
+        ...of,
+        ...(name && { route: name }),
+        ...(channel !== undefined && { channel: channel as Channel }),
+        sends: row.sends,
+        verified: row.verified,
+        cost: row.cost / moneyUnit,
+      });
   }
   return { from: timestamp(from), to: timestamp(to), ...total, cost: total.cost / moneyUnit, messages, refusals };
 }

@@ -39,6 +39,8 @@ export function tracedSender(sender: SmsSender, telemetry: Telemetry): SmsSender
         resultOf,
       ),
     ...(sender.channel !== undefined && { channel: sender.channel }),
+    ...(sender.channels !== undefined && { channels: sender.channels }),
+    ...(sender.fallback !== undefined && { fallback: sender.fallback }),
     ...(sender.plan !== undefined && { plan: sender.plan.bind(sender) }),
     ...(sender.feedback !== undefined && { feedback: sender.feedback.bind(sender) }),
     ...(sender.receiptProviders !== undefined && { receiptProviders: sender.receiptProviders }),

@@ -1,3 +1,4 @@
+import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { AuthenticationAnswer, CheckAnswer, Correlated, MessageFate, RetryAnswer, Standing } from "../contract/direct.js";
 import type { RetryStatus } from "../contract/retry.js";
@@ -18,13 +19,27 @@ export function toAuthenticationAnswer(auth: Authentication, number: string, pol
     status: auth.status,
     phone_number: number,
     ...standingOf(auth, policy, now),
+    ...channelOf(auth),
     ...(retry_after !== undefined ? { retry_after } : isCarrierRefused(auth) && { carrier_refused: true }),
   };
 }
 
-/** The result of retry. */
-export function toRetryAnswer(auth: Authentication, status: RetryStatus, fate: MessageFate, policy: Policy, now: number): RetryAnswer {
-  const { remaining, nextRetryAt } = retryResult(auth, status, policy);
+/** The channel of the newest message, if it is not SMS. */
+export function channelOf({ sends }: Authentication): Pick<MessageFate, "channel"> {
+  const channel = sends.at(-1)?.channel;
+  return channel === undefined ? {} : { channel };
+}
+
+/** The result of retry. `asked`: the channel that it wishes for. */
+export function toRetryAnswer(
+  auth: Authentication,
+  status: RetryStatus,
+  fate: MessageFate,
+  policy: Policy,
+  now: number,
+  asked: Channel | undefined,
+): RetryAnswer {
+  const { remaining, nextRetryAt } = retryResult(auth, status, policy, asked);
   const phone_number = disclosedNumber(auth, status);
   return {
     authentication_uuid: auth.id,

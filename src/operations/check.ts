@@ -3,7 +3,7 @@ import type { CheckAnswer } from "../contract/direct.js";
 import { requireNumber } from "../core/records/records.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
-import { type Authentication, countedAt, hasNumber, isVerification } from "../domain/authentication.js";
+import { type Authentication, callsAt, countedAt, hasNumber, isVerification } from "../domain/authentication.js";
 import { decideCheck, liveSends } from "../domain/check.js";
 import type { Moment } from "../domain/claim.js";
 import { growthClaims, guessClaim } from "../domain/quota.js";
@@ -80,7 +80,7 @@ function decide(
   const guesses = hasNumber(auth) ? [guessClaim(customer, auth.number, status === "valid" ? 0 : 1, policy, moment, keyring.pseudonym)] : [];
   const looksAgain = keyed !== undefined;
   if (proved === undefined || isTestNumber(settings, auth.number)) return { result, next, claims: guesses, looksAgain };
-  const credits = creditClaims(auth, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
+  const credits = creditClaims({ ...auth, calls: callsAt(auth) }, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
   return { result, next, claims: [...guesses, ...credits, ...growthClaims(customer, policy, moment)], looksAgain };
 }
 
@@ -94,6 +94,10 @@ function report(context: Context, account: Account, { auth, status, attempt }: V
   if (attempt === undefined || isTestNumber(settings, auth.number)) return;
   const { country, origin, sends } = auth;
   sendFeedback(context, auth, attempt, "validated");
-  statistics.verified(customer, country, sends.find((send) => send.attempt === attempt)?.route);
+  statistics.verified(
+    customer,
+    country,
+    sends.find((send) => send.attempt === attempt),
+  );
   if (country !== undefined && origin?.s !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
 }

@@ -1,4 +1,4 @@
-import { readDestination } from "../access/destination.js";
+import { readDestination, requireChannel } from "../access/destination.js";
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
 import type { AuthenticationAnswer } from "../contract/direct.js";
 import type { StartRequest } from "../contract/verification.js";
@@ -27,6 +27,7 @@ export async function create(context: Context, account: Account, request: Create
   const { clock, keyring, settings } = context;
   const { policy } = account;
   const phone = readDestination(context, request.phone_number);
+  requireChannel(context, request.channel);
   const deadline = context.newDeadline();
   const keyed = key === undefined ? undefined : keyedCreate(context, account, request, key);
   const repeated = await keyed?.find(deadline, asksOthers(settings, request));
@@ -92,6 +93,7 @@ export async function begin(
       correlationId: request.correlation_id,
       locale: request.locale,
       codeLength: request.code_length,
+      byCall: outside.byCall,
       purpose,
       lifetime,
     },
@@ -100,7 +102,7 @@ export async function begin(
   );
   if (outside.fired.some(isEnforced)) return { auth: await refuseCreate(context, account, refusedAuthentication(fresh, "spam_detected", [])) };
   const decide = (stored: Authentication | undefined, now: number) => decideCreate(stored, fresh, now, (one) => replaces(one, now));
-  const reserved = await reserve(context, account, deadline, { id: at, isNew: true, outside, given: delivery?.given, decide });
+  const reserved = await reserve(context, account, deadline, { id: at, isNew: true, outside, given: delivery?.given, channel: request.channel, decide });
   if ("commit" in reserved) {
     context.monitor.created(reserved.commit.message.next);
     return handOverInTime(context, account, deadline, reserved.commit, delivery?.given);

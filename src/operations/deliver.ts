@@ -1,10 +1,10 @@
-import { readDestination, readNumber } from "../access/destination.js";
+import { readDestination, readNumber, requireChannel } from "../access/destination.js";
 import type { Conversion } from "../contract/conversion.js";
 import type { ConfirmAnswer, ConfirmRequest, DeliverAnswer, DeliverRequest } from "../contract/delivery.js";
 import { TimedOut, unavailable, withTimeout } from "../core/deadline.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
-import { type Authentication, countedAt, hasNumber, isErased } from "../domain/authentication.js";
+import { type Authentication, callsAt, countedAt, hasNumber, isErased } from "../domain/authentication.js";
 import type { Claim, Moment } from "../domain/claim.js";
 import { type Confirming, decideConfirm, deliveryPolicy, isDeliveryOver, prolonged, repeatedWithin } from "../domain/deliver.js";
 import { textFault } from "../domain/message.js";
@@ -82,13 +82,14 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
   const identity = `${purpose}\0${code ?? text}`;
   const keyed = keyedDelivery(context, request, identity);
   const lifetime = expires_in * 1000;
-  const { phone_number, customer_uuid, ip, device_id, device_type, app_realm, callback_url, locale, correlation_id } = request;
+  const { phone_number, customer_uuid, ip, device_id, device_type, app_realm, callback_url, channel, locale, correlation_id } = request;
+  requireChannel(context, channel);
   const placed = await sendInSlot(
     context,
     { ...account, policy },
     {
       slots: deliverySlots(context, account, phone.number),
-      request: { phone_number, customer_uuid, ip, device_id, device_type, app_realm, callback_url, locale, correlation_id, is_returning_user: known },
+      request: { phone_number, customer_uuid, ip, device_id, device_type, app_realm, callback_url, channel, locale, correlation_id, is_returning_user: known },
       phone,
       deadline,
       isOver: (auth, now) => isDeliveryOver(auth, now, policy),
@@ -211,7 +212,7 @@ function earned({ clock, keyring, settings }: Context, { customer, policy }: Acc
   if (!hasNumber(auth) || isTestNumber(settings, auth.number)) return [];
   const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
   const sentAt = countedAt(auth).filter((sent) => sent <= at + 2 * settings.clockSkew);
-  const credits = creditClaims(auth, policy.spam, settings.ownCells, sentAt, earns, moment, keyring.pseudonym);
+  const credits = creditClaims({ ...auth, calls: callsAt(auth) }, policy.spam, settings.ownCells, sentAt, earns, moment, keyring.pseudonym);
   return [...credits.filter((claim) => sentAt.length > 0 || "member" in claim), ...growthClaims(customer, policy, moment)];
 }
 
@@ -221,7 +222,7 @@ function report(context: Context, account: Account, auth: Authentication, proved
   monitor.confirmed(auth, proved?.attempt);
   if (isTestNumber(settings, number)) return;
   past.confirmed(customer);
-  statistics.verified(customer, country, proved?.route);
+  statistics.verified(customer, country, proved);
   if (proved !== undefined) sendFeedback(context, auth, proved.attempt, "validated");
   if (country !== undefined && origin?.s !== 1 && origin?.g !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
 }

@@ -14,6 +14,7 @@ import { verifiedWindow } from "../domain/spam-rules.js";
 import { day, timestamp } from "../domain/time.js";
 import { keysOfListedId } from "../messages/message-ids.js";
 import { membersOf, membersOfNumber, ownNumber } from "../messages/number-windows.js";
+import { unreachableKeys } from "../messages/unreachable.js";
 import type { Context } from "./context.js";
 
 /** The result of an erasure. */
@@ -75,7 +76,8 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const { number } = own.phone;
   const windows = [own.names.refused, verifiedWindow(customer, number, keyring.pseudonym)];
-  await call(() => store.delete({ windows, values: [factsKey(customer, keyring.pseudonym(number))] }));
+  const masked = keyring.pseudonym(number);
+  await call(() => store.delete({ windows, values: [factsKey(customer, masked), ...unreachableKeys(customer, masked)] }));
   return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 4 * settings.clockSkew) };
 }
 

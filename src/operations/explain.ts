@@ -1,6 +1,6 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
-import type { RetryRequest } from "../contract/retry.js";
+import type { Channel } from "../contract/channel.js";
 import type { Account } from "../domain/account.js";
 import type { Authentication, Send, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
@@ -19,6 +19,10 @@ export interface ExplainedSend {
   /** `undecided`: in progress, or accepted with no receipt yet. `rejected`: known not to have been sent. */
   readonly state: SendState | "rejected";
   readonly route?: string;
+  /** Absent: SMS. */
+  readonly channel?: Channel;
+  /** The message replaced one that did not arrive: `decisions` has the reason. */
+  readonly fallback?: true;
   /** The carrier's answer to a message that it did not accept. */
   readonly reason?: string;
   /** The last status in the carrier's receipts. */
@@ -55,7 +59,7 @@ export interface Explanation {
 }
 
 /** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). */
-export async function explain(parts: Context, account: Account, request: RetryRequest): Promise<Explanation> {
+export async function explain(parts: Context, account: Account, request: { readonly authentication_uuid: string }): Promise<Explanation> {
   const held = await parts.records.find(parts.newDeadline(), account.customer, request.authentication_uuid);
   if (held === undefined) throw unknownAuthentication();
   return explanationOf(parts, account, held.auth);
@@ -82,13 +86,15 @@ export function explanationOf(parts: Pick<Context, "clock">, account: Account, a
   };
 }
 
-function explainedSend({ attempt, at, state, route, delivery }: Send, decisions: readonly Decision[]): ExplainedSend {
+function explainedSend({ attempt, at, state, route, channel, fallback, delivery }: Send, decisions: readonly Decision[]): ExplainedSend {
   const open = decisions.find((one) => one.outcome === "unknown" && one.attempt === attempt);
   return {
     attempt,
     at: timestamp(at),
     state,
     ...(route !== undefined && { route }),
+    ...(channel !== undefined && { channel }),
+    ...(fallback && { fallback }),
     ...(open?.answer !== undefined && { reason: open.answer }),
     ...(delivery !== undefined && { delivery }),
   };

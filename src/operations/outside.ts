@@ -8,9 +8,10 @@ import type { Authentication } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { signalDecisions } from "../domain/signals.js";
-import { type Origin, originOf } from "../domain/spam-rules.js";
+import { originOf } from "../domain/spam-rules.js";
 import { countryRules, strangeNetwork } from "../messages/country-rules.js";
 import type { Outside } from "../messages/message-request.js";
+import { unreachableChannels } from "../messages/unreachable.js";
 import { isTestNumber, type Settings } from "../options/options.js";
 import type { Context } from "./context.js";
 
@@ -39,10 +40,10 @@ export async function askAboutCreate(
   phone: PhoneNumber,
   id: string,
   grows = false,
-): Promise<OutsideAnswers & { readonly origin: Origin | undefined }> {
+): Promise<OutsideAnswers & Pick<Authentication, "origin" | "byCall">> {
   const { clock, keyring, lists, settings } = context;
   const { spam } = account.policy;
-  const { ip, device_id: deviceId, device_type: deviceType, proof: given } = request;
+  const { ip, channel, device_id: deviceId, device_type: deviceType, proof: given } = request;
   const { number, country, lineType } = phone;
   const listed = await lists.judge({ number, ip, deviceId });
   if (listed.block?.kind === "number") throw blockedNumber();
@@ -53,17 +54,21 @@ export async function askAboutCreate(
     return { ...fields, ...ofNumber, authentication_uuid: id, attempt: 1, now };
   };
   const isListed = listed.block !== undefined;
-  const [own, ipInfo, proof, network] = await Promise.all([
+  const [own, ipInfo, proof, found, unreachable] = await Promise.all([
     askCustomRules(context, candidate),
     askIpInfo(context, account, ip),
     !isListed && meetsChallenge(context, given, ip),
     !isListed && settings.lookupBeforeSend ? lookBeforeSend(context, account, phone) : undefined,
+    unreachableChannels(context, deadline, account.customer, number),
   ]);
   const safe = listed.safe || isTestNumber(settings, number);
   const { isNew, decided } = await countryRules(context, account, deadline, safe ? undefined : country, ip, grows, clock.now());
   const signals = signalDecisions(spam.signals.mode, { deviceType, deviceId, country }, ipInfo, clock.now());
   const origin = originOf(ip, own.cells, { pot: isNew, safe, grows }, spam, keyring.pseudonym);
-  return { ip, deviceId, network, safe, proof, decided: [...decided, ...signals], fired: withListed(own, listed, now).decisions, origin };
+  const isFixed = phone.lineType === "FixedLine" || found?.isFixed === true;
+  const byCall = isFixed ? "fixed line" : channel === "voice" ? "wished" : undefined;
+  const fired = withListed(own, listed, now).decisions;
+  return { ip, deviceId, network: found?.network, unreachable, safe, proof, decided: [...decided, ...signals], fired, origin, byCall };
 }
 
 /** Asks about a retry that its record allows: the country's state, and lists, own rules and a lookup, if configured. */
@@ -73,7 +78,8 @@ export async function askAboutRetry(context: Context, account: Account, deadline
   const now = clock.now();
   const alarm = country === undefined ? undefined : countries.alarmOf(account, country);
   const decided = await strangeNetwork(context, account, deadline, country ?? "", origin?.w, alarm, now);
-  if (!asksAboutRetries(settings)) return { ...nothingAsked, decided };
+  const unreachable = await unreachableChannels(context, deadline, account.customer, number);
+  if (!asksAboutRetries(settings)) return { ...nothingAsked, decided, unreachable };
   const phone = readAgain(context, number);
   const listed = await lists.judge({ number });
   const candidate = () => ({
@@ -88,7 +94,7 @@ export async function askAboutRetry(context: Context, account: Account, deadline
   });
   const own = await askCustomRules(context, candidate);
   const network = await lookAgain(context, account, phone);
-  return { network, safe: listed.safe, proof: false, decided, fired: withListed(own, listed, now).decisions };
+  return { network, unreachable, safe: listed.safe, proof: false, decided, fired: withListed(own, listed, now).decisions };
 }
 
 /** Whether retries use lists, own rules or a lookup: then the record must be read first. */

@@ -27,14 +27,14 @@ export async function refuseCreate(context: Context, account: Account, refused: 
   const keep = transact(records, context.newDeadline(), account.customer, refused.id, decide, true);
   if (refused.request !== undefined) {
     const { result: stored } = await keep;
-    if (stored === refused) report(context, "create", refused.status, refused, refused.decisions);
+    if (stored === refused) reportRefusal(context, "create", refused.status, refused, refused.decisions);
     return stored;
   }
   records.pending(refused.id, keep);
   const failed = (err: unknown) =>
     monitor.throttledLog.warn({ err, authentication_uuid: refused.id }, "a rejected create could not be stored; `explain` will not find it");
   inBackground(keep.catch(failed));
-  report(context, "create", refused.status, refused, refused.decisions);
+  reportRefusal(context, "create", refused.status, refused, refused.decisions);
   return refused;
 }
 
@@ -52,12 +52,13 @@ export function refuseRetry(context: Context, auth: Authentication, fired: reado
   const failed = (err: unknown) =>
     monitor.throttledLog.warn({ err, authentication_uuid: id }, "why a retry was rejected could not be stored; `explain` will not find it");
   inBackground(noted.catch(failed));
-  report(context, "retry", "rate_limited", auth, fired);
+  reportRefusal(context, "retry", "rate_limited", auth, fired);
 }
 
-function report(
+/** Counts a message that a rule blocked, and passes it to listeners. */
+export function reportRefusal(
   { monitor, statistics }: Context,
-  operation: "create" | "retry",
+  operation: "create" | "retry" | "fallback",
   status: Authentication["status"],
   auth: Authentication,
   fired: readonly Decision[],

@@ -1,3 +1,5 @@
+import { requireChannel } from "../access/destination.js";
+import type { Channel } from "../contract/channel.js";
 import type { MessageFate, RetryAnswer } from "../contract/direct.js";
 import type { RetryRequest, RetryStatus } from "../contract/retry.js";
 import { requireNumber } from "../core/records/records.js";
@@ -10,7 +12,7 @@ import type { SendResult } from "../domain/send.js";
 import { unknownAuthentication } from "../errors.js";
 import { handOverInTime } from "../messages/hand-over.js";
 import { reserve } from "../messages/reserve.js";
-import { toRetryAnswer } from "./answers.js";
+import { channelOf, toRetryAnswer } from "./answers.js";
 import type { Context } from "./context.js";
 import type { Delivered } from "./create.js";
 import { askAboutRetry, asksAboutRetries, nothingAsked } from "./outside.js";
@@ -39,23 +41,24 @@ export interface Resent {
   readonly fate: MessageFate;
 }
 
-export async function retry(context: Context, account: Account, { authentication_uuid: id }: RetryRequest): Promise<RetryAnswer> {
-  const { status, auth, fate } = await resend(context, account, id);
-  return toRetryAnswer(auth, status, fate, account.policy, context.clock.now());
+export async function retry(context: Context, account: Account, { authentication_uuid: id, channel }: RetryRequest): Promise<RetryAnswer> {
+  requireChannel(context, channel);
+  const { status, auth, fate } = await resend(context, account, id, channel);
+  return toRetryAnswer(auth, status, { ...fate, ...channelOf(auth) }, account.policy, context.clock.now(), channel);
 }
 
 /**
  * Retry: the rows of `retryStatus`, then the caller's spam rules, caps, built-in spam rules, then the carrier
  * (docs/contract.md#retry-order).
  */
-export async function resend(context: Context, account: Account, id: string, again?: StartAgain): Promise<Resent> {
+export async function resend(context: Context, account: Account, id: string, channel: Channel | undefined, again?: StartAgain): Promise<Resent> {
   const { clock, records, settings } = context;
   const { customer, policy } = account;
   const deadline = context.newDeadline();
   // The cached record is good enough for the country's state; everything else depends on the stored one.
   const remembered = asksAboutRetries(settings) ? undefined : records.recall(customer, id);
   const { auth } = remembered ?? (await records.find(deadline, customer, id)) ?? {};
-  const mayBeSent = auth !== undefined && retryStatus(auth, clock.now(), policy) === "approved";
+  const mayBeSent = auth !== undefined && retryStatus(auth, clock.now(), policy, channel) === "approved";
   const asked = mayBeSent ? await askAboutRetry(context, account, deadline, auth) : nothingAsked;
   const outside = again?.delivery === undefined ? asked : { ...asked, known: again.delivery.known };
 
@@ -64,11 +67,12 @@ export async function resend(context: Context, account: Account, id: string, aga
     isNew: false,
     outside,
     given: again?.delivery?.given,
+    channel,
     decide(stored, now) {
       if (stored === undefined || isErased(stored) || (stored.purpose !== undefined) !== (again?.delivery !== undefined)) throw unknownAuthentication();
       if (again?.answered(stored, now) !== undefined) return { status: "approved", auth: stored };
-      if (retryStatus(stored, now, policy) === "approved") requireNumber(stored);
-      const decision = decideRetry(stored, outside.fired, now, policy);
+      if (retryStatus(stored, now, policy, channel) === "approved") requireNumber(stored);
+      const decision = decideRetry(stored, outside.fired, now, policy, channel);
       return again !== undefined && "send" in decision ? { send: again.amended(decision.send, now) } : decision;
     },
   });

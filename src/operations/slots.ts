@@ -79,7 +79,7 @@ export async function sendInSlot(context: Context, account: Account, message: Sl
       continue;
     }
     const open: Authentication = found;
-    const resent = await resend(context, account, open.id, { answered, amended, delivery }).catch(unknownIsUndefined);
+    const resent = await resend(context, account, open.id, request.channel, { answered, amended, delivery }).catch(unknownIsUndefined);
     // Also if it has ended in the meantime: one call sends one message.
     if (resent?.attempt !== undefined) return { as: "resent", ...resent };
     const after = records.recall(customer, open.id)?.auth ?? open;

@@ -3,7 +3,7 @@ import type { NumberRequest } from "../contract/operator.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import type { Account } from "../domain/account.js";
-import { countedAt } from "../domain/authentication.js";
+import { callsAt, countedAt } from "../domain/authentication.js";
 import { type MemberClaim, sinceOf } from "../domain/claim.js";
 import { liftedClaims, movedClaims, readMember } from "../domain/quota.js";
 import { uncountClaims } from "../domain/spam-rules.js";
@@ -60,7 +60,7 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
       await parts.newDeadline().call(() => store.commit({ claims: movedClaims(names, sends, latest, onceIn), counts: [] }));
       await parts.newDeadline().call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, { ...moment, now: latest }), counts: [] }));
     }
-    await parts.newDeadline().call(() => store.delete({ sums: [...names.sendSums, names.guesses] }));
+    await parts.newDeadline().call(() => store.delete({ sums: [...names.sendSums, ...names.callSums, names.guesses] }));
   } catch (err) {
     // It may have failed halfway: the next call must lift the rest.
     const takenBack = retryInBackground(clock, () => store.commit({ claims: [{ ...lift, out: true }], counts: [] }));
@@ -82,7 +82,7 @@ async function uncount(parts: Context, { customer, policy }: Account, id: string
     const sentAt = countedAt(auth);
     if (auth.status !== "pending" || auth.validated || sentAt.length === 0) return { result: undefined };
     const moment = { now: clock.now(), skew: settings.clockSkew };
-    const claims = uncountClaims({ ...auth, number }, policy.spam, settings.ownCells, sentAt, moment, keyring.pseudonym);
+    const claims = uncountClaims({ ...auth, number, calls: callsAt(auth) }, policy.spam, settings.ownCells, sentAt, moment, keyring.pseudonym);
     return { result: undefined, next: { ...auth, uncounted: auth.sent }, claims, token };
   });
 }

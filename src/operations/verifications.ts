@@ -1,4 +1,4 @@
-import { readDestination } from "../access/destination.js";
+import { readDestination, requireChannel } from "../access/destination.js";
 import type * as direct from "../contract/direct.js";
 import type {
   StartAnswer,
@@ -33,6 +33,7 @@ export async function start(context: Context, account: Account, request: StartRe
   const { usedUp = "anew" } = options;
   const phone = readDestination(context, request.phone_number);
   requireLength(policy, request.code_length);
+  requireChannel(context, request.channel);
   const keyed = keyedStart(context, request, options);
   const placed = await sendInSlot(context, account, {
     slots: verificationSlots(context, account, options.scope, phone.number),

@@ -55,6 +55,9 @@ function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock
     blocked: (number: string) => blockedNumbers.find({ number }) !== undefined,
     /** Your own rules that are cells. */
     ownCells: spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }) => ({ name, seed, mode, perVerified })),
+    /** Of the sender. */
+    channels: sender.channels ?? [sender.channel ?? ("sms" as const)],
+    callsFixedLines: sender.callsFixedLines && ((country: string | undefined) => sender.callsFixedLines?.(country) === true),
     /** Without a slash at its end; `undefined`: receipts are not accepted. */
     receiptBase: receipts?.baseUrl.replace(/\/$/, ""),
     receiptSources: receipts?.sources ?? [],

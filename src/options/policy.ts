@@ -14,6 +14,7 @@ export function policySchema() {
     tombstone: seconds(),
     checks: whole(1, "must be 1 or more: the check budget cannot be switched off"),
     retryCooldowns: z.array(secondsOrNone(), "must be a list of seconds").max(20, "must have at most 20 entries"),
+    callCooldown: secondsOrNone(),
     acceptPreviousCode: flag(),
     maxGuessOdds: above0(1, "must be at most 1"),
     limits: limitsSchema(),
@@ -26,6 +27,9 @@ function limitsSchema() {
   const caps = capsUpTo(1e9, billion);
   const capsOnNumbers = capsUpTo(1000, "must be at most 1000: distinct numbers are counted member by member");
   const ceiling = object({ amount: above0(1e9, billion), per: z.enum(["hour", "day"], 'must be "hour" or "day"') });
+  const ceilings = z
+    .array(ceiling, 'must be a list of { amount, per }, with per "hour" or "day"')
+    .refine((list) => isOnce(list.map(({ per }) => per)), 'must hold at most one ceiling per "hour" and one per "day"');
   return object({
     perNumber: caps.min(1, "must hold at least one cap: limits per number cannot be switched off"),
     perDevice: caps,
@@ -34,9 +38,9 @@ function limitsSchema() {
     numbersPerIp: capsOnNumbers,
     perCustomer: capsOf(object({ ...cap(1e9, billion), perVerified: earned().optional() }), "{ limit, window, perVerified? }"),
     lookups: caps,
-    spend: z
-      .array(ceiling, 'must be a list of { amount, per }, with per "hour" or "day"')
-      .refine((list) => isOnce(list.map(({ per }) => per)), 'must hold at most one ceiling per "hour" and one per "day"'),
+    spend: ceilings,
+    callsPerNumber: caps,
+    callSpend: ceilings,
   }).partial();
 }
 
@@ -72,6 +76,7 @@ function spamSchema() {
     country: object({ ...credit, provenAt: allowance }).partial(),
     newCountries: object({ ...credit, provenAt: allowance }).partial(),
     address: object(credit).partial(),
+    calls: object(credit).partial(),
     strangeNetwork: object({ mode, base: allowance, factor: allowance }).partial(),
     signals: object({ mode }).partial(),
     trust: object({ open: allowance }).partial(),

@@ -7,7 +7,18 @@ import type { SmsSender } from "../ports/sms-sender.js";
 import type { ValidOptions } from "./schema.js";
 
 /** What is wrong with options that are each valid on their own. */
-export function ruleFaults({ conversion, policy, customers, message, receipts, countries, sender, lookup, lookupBeforeSend }: ValidOptions): string[] {
+export function ruleFaults({
+  conversion,
+  policy,
+  customers,
+  message,
+  receipts,
+  callbacks,
+  countries,
+  sender,
+  lookup,
+  lookupBeforeSend,
+}: ValidOptions): string[] {
   const own = Array.isArray(customers) ? customers.map((one, at) => [`customers.${at}.policy`, one.policy && withOverride(policy, one.policy)] as const) : [];
   const needsPrice = lookup !== undefined && parsePrice(lookup.price) === undefined;
   return [
@@ -20,6 +31,7 @@ export function ruleFaults({ conversion, policy, customers, message, receipts, c
     ...beforeSendFaults(lookupBeforeSend, lookup !== undefined, sender),
     ...reachFaults(countries, sender),
     ...sourceFaults(receipts?.sources, sender),
+    ...fallbackFaults(sender, receipts !== undefined, callbacks.worker),
   ];
 }
 
@@ -37,6 +49,7 @@ export function policyFaults(path: string, policy: Policy, message: MessageTempl
     [`${path}.`, lifetimeFault(policy)],
     [`${path}.`, cooldownFault(policy)],
     ["message.", templateFault(message, policy.codeLength)],
+    [`${path}.limits.callSpend `, policy.limits.callSpend.length > 0 ? sender && spendFault(sender) : undefined],
     [`${path}.limits.spend `, policy.limits.spend.length > 0 ? sender && spendFault(sender) : undefined],
   ];
   return found.flatMap(([start, fault]) => (fault === undefined ? [] : [`${start}${fault}`]));
@@ -61,6 +74,21 @@ function reachFaults(allowed: "all" | readonly string[], sender: SmsSender): str
   const named = `${unreached.slice(0, 5).join(", ")}${unreached.length > 5 ? ` and ${unreached.length - 5} more` : ""}`;
   return [
     `sender has no source address for ${named}, which countries allows: add them, or a default, to the sender's option from; or take them out of countries`,
+  ];
+}
+
+/** Why nobody could carry out the sender's fallback (docs/contract.md#fallback). */
+function fallbackFaults({ fallback }: SmsSender, hasReceipts: boolean, hasWorker: boolean): string[] {
+  if (fallback === undefined) return [];
+  return [
+    ...(hasReceipts
+      ? []
+      : ["sender has a fallback, which needs receipts: set receipts: { baseUrl, sources } and mount verifier.receipts, or leave fallback out"]),
+    ...(hasWorker || fallback.elsewhere
+      ? []
+      : [
+          'callbacks.worker is false, and the sender has a fallback, which a worker sends: leave it out, or say fallback: { worker: "elsewhere" } if another process runs the worker',
+        ]),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
+import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { RetryStatus } from "../contract/retry.js";
 
@@ -35,6 +36,10 @@ export interface SentEvent extends OfAuthentication {
   readonly outcome: "accepted" | "rejected" | "unknown";
   /** The route that accepted the message, or was tried last, if the sender names routes. */
   readonly route?: string;
+  /** Absent: SMS. */
+  readonly channel?: Channel;
+  /** The message replaces one that did not arrive. */
+  readonly fallback?: true;
   /** How long the sender took, in milliseconds. */
   readonly took: number;
   /**
@@ -58,10 +63,10 @@ export interface FiredRule {
   readonly reason?: string;
 }
 
-/** A cap or rule blocked a create or retry. Nothing was sent. */
+/** A cap or rule blocked a create, a retry or a fallback. Nothing was sent. */
 export interface RefusedEvent extends OfAuthentication {
   readonly type: "refused";
-  readonly operation: "create" | "retry";
+  readonly operation: "create" | "retry" | "fallback";
   /** The status that was returned: `rate_limited` or `spam_detected`. */
   readonly status: AuthenticationStatus | RetryStatus;
   /** Every rule that fired for this message, including rules in shadow mode. */
@@ -96,6 +101,8 @@ export interface ReceiptEvent extends OfAuthentication {
   readonly status: DeliveryStatus;
   /** The route that accepted the message, if the sender named one. */
   readonly route?: string;
+  /** Absent: SMS. */
+  readonly channel?: Channel;
   /** The carrier's error code or text. */
   readonly error?: string;
 }

@@ -32,6 +32,8 @@ export interface Receipt {
   readonly at?: number;
   /** The carrier's error code or text, without codes or full numbers. */
   readonly error?: string;
+  /** The number is known not to be on the channel of the message. This is remembered for 7 days. */
+  readonly unreachable?: true;
 }
 
 export type ReceiptReading =

@@ -1,3 +1,7 @@
+import type { Channel } from "../contract/channel.js";
+
+export type { Channel };
+
 /** A mobile network, as far as known. */
 export interface Network {
   /** Mobile country code, three digits. */
@@ -5,9 +9,6 @@ export interface Network {
   /** Mobile network code, two or three digits. `01` and `001` are different codes. */
   readonly mnc?: string;
 }
-
-/** The channel that a sender uses. */
-export type Channel = "sms" | "whatsapp" | "telegram" | "voice";
 
 /** What is known of a message before its text is written. */
 export interface Destination {
@@ -23,6 +24,14 @@ export interface Destination {
   readonly network?: Network | undefined;
   /** Routes of earlier sends of this authentication, oldest first; absent for the first send. */
   readonly routes_tried?: readonly string[] | undefined;
+  /** The channel that the request wishes for. With `voice`, only a call may carry the message. */
+  readonly channel?: Channel | undefined;
+  /** Channels that the number is known not to be on. */
+  readonly unreachable?: readonly Channel[] | undefined;
+  /** Only calls reach the number. */
+  readonly fixed_line?: true | undefined;
+  /** The message replaces one that did not arrive: only routes that no earlier message used may take it. */
+  readonly fallback?: true | undefined;
 }
 
 /** One message for a carrier. */
@@ -47,6 +56,11 @@ export interface CodeMessage extends Destination {
   readonly max_price?: number | undefined;
   /** When the code expires, in milliseconds since the epoch. After that, the message is useless. */
   readonly expires_at: number;
+  /**
+   * When a message on another route replaces it, unless it is delivered, in milliseconds since the epoch. A carrier that can
+   * should not deliver it later.
+   */
+  readonly replaced_at?: number | undefined;
   /** Ids of the text's registration in the destination's country, if `message.registered` names them. */
   readonly registered?: RegisteredIds | undefined;
   /**
@@ -98,18 +112,28 @@ export type SendOutcome =
       /** Stores `messageId` in the record, for the sender's `feedback`. */
       readonly keepId?: boolean;
       readonly route?: string;
+      /** The channel of `route`. Default: the sender's. */
+      readonly channel?: Channel;
       readonly price?: number;
       readonly steps?: readonly RouteStep[];
     }
   | {
       readonly outcome: "rejected";
       readonly reason?: string;
-      /** The number is known not to be on the sender's channel. */
+      /** The number is known not to be on the sender's channel. This is remembered for 7 days. */
       readonly unreachable?: true;
       readonly route?: string;
+      readonly channel?: Channel;
       readonly steps?: readonly RouteStep[];
     }
-  | { readonly outcome: "unknown"; readonly reason?: string; readonly route?: string; readonly price?: number; readonly steps?: readonly RouteStep[] };
+  | {
+      readonly outcome: "unknown";
+      readonly reason?: string;
+      readonly route?: string;
+      readonly channel?: Channel;
+      readonly price?: number;
+      readonly steps?: readonly RouteStep[];
+    };
 
 /** One route that a router tried, for `explain`. */
 export interface RouteStep {
@@ -119,6 +143,8 @@ export interface RouteStep {
   readonly outcome: "accepted" | "rejected" | "unknown";
   /** Why the route did not accept the message, in the carrier's words, for example `HTTP 400, code 21211`. */
   readonly answer?: string | undefined;
+  /** The channel of the route, if the number is known not to be on it. */
+  readonly unreachable?: Channel | undefined;
 }
 
 /** The route planned for a message. */
@@ -129,6 +155,24 @@ export interface Plan {
    * ceiling blocks the message.
    */
   readonly price?: number;
+  /** The channel of the route. Default: the sender's. */
+  readonly channel?: Channel;
+}
+
+/** Why a message is followed by another one on another route. */
+export type FallbackReason = "unreachable" | "undeliverable" | "silent";
+
+/** When a message that did not arrive is followed by another one on another route. */
+export interface Fallback {
+  /** Milliseconds without a receipt of delivery and without a right code, after which a message is `silent`. */
+  readonly after: number;
+  readonly on: readonly FallbackReason[];
+  /** Fallbacks for each authentication. */
+  readonly most: number;
+  /** Another process runs the worker that sends them. */
+  readonly elsewhere: boolean;
+  /** Whether the receipts of a route confirm each delivery, so that silence means something. */
+  confirms(route: string | undefined): boolean;
 }
 
 /** What happened to a message later: the user entered its code (`validated`), or a receipt arrived. */
@@ -166,6 +210,14 @@ export interface CredentialCheck {
 export interface SmsSender {
   /** Default: `"sms"`. */
   readonly channel?: Channel;
+  /** The channels of a sender made of several. Default: `channel` alone. */
+  readonly channels?: readonly Channel[];
+  /** Its receipts confirm each delivery, so that a message without one did not arrive. Default: `false`. */
+  readonly confirms?: boolean;
+  /** Fixed lines are called, in this country (ISO 3166-1 alpha-2). Default: no fixed line gets anything. */
+  callsFixedLines?(country: string | undefined): boolean;
+  /** When messages that did not arrive are sent again on another route. Needs `plan`. Default: never. */
+  readonly fallback?: Fallback;
   send(message: CodeMessage, context: SendContext): Promise<SendOutcome>;
   /**
    * Chooses the route before the message is recorded, so that the record and the spend ceiling know it. Uses data in

@@ -53,6 +53,10 @@ export interface Candidate {
   readonly quality: number;
   /** Whether an earlier send of the authentication used it. */
   readonly tried: boolean;
+  /** Whether the request wishes for its channel. */
+  readonly wished: boolean;
+  /** Whether the number is known not to be on its channel. */
+  readonly unreachable: boolean;
 }
 
 /** A ranked route, with the reason to choose it if it is the first. */
@@ -72,7 +76,8 @@ export interface Draws {
 }
 
 /**
- * The candidates in the order in which to try them. Closed breakers go first: unused routes before used ones, then by
+ * The candidates in the order in which to try them: first those of the channel that the request wishes for, last those of
+ * a channel that the number is not on. Of the others, closed breakers go first: unused routes before used ones, then by
  * priority, cost, and chance in proportion to weight times health. Other routes come last, the best one first, in case
  * nothing else can carry. A probe goes to a half-open route first, unless a closed one is preferred.
  */
@@ -95,6 +100,8 @@ function raceTime({ weight, health }: Candidate, draw: number): number {
 }
 
 function byStanding(a: Candidate, b: Candidate): number {
+  if (a.wished !== b.wished) return a.wished ? -1 : 1;
+  if (a.unreachable !== b.unreachable) return a.unreachable ? 1 : -1;
   const closed = Number(b.breaker === "closed") - Number(a.breaker === "closed");
   if (closed !== 0) return closed;
   if (a.tried !== b.tried) return a.tried ? 1 : -1;
@@ -107,12 +114,17 @@ function byPreference(a: Candidate, b: Candidate): number {
 
 function probeOf(candidates: readonly Candidate[], { probe, probeShare }: Draws): Candidate | undefined {
   if (!(probe < probeShare)) return undefined;
+  if (candidates.some(({ wished }) => wished)) return undefined;
   const closed = candidates.filter(({ breaker }) => breaker === "closed");
-  const probes = candidates.filter((one) => one.breaker === "half-open" && one.mayProbe && closed.every((other) => byPreference(one, other) <= 0));
+  const probes = candidates.filter(
+    (one) => one.breaker === "half-open" && one.mayProbe && !one.unreachable && closed.every((other) => byPreference(one, other) <= 0),
+  );
   return probes[Math.floor((probe / probeShare) * probes.length)];
 }
 
 function reasonFor(candidate: Candidate, all: readonly Candidate[]): string {
+  if (candidate.wished) return "its channel was wished for";
+  if (candidate.unreachable) return "the number is not on its channel";
   const closed = all.filter(({ breaker }) => breaker === "closed");
   if (candidate.breaker !== "closed") {
     if (closed.length === 0) return all.length === 1 ? "the only route, though its breaker is open" : `the breakers of all ${all.length} routes are open`;

@@ -129,8 +129,10 @@ export function createRouteHealth(settings: HealthSettings, counts: Counts) {
       const countOne = (signal: Signal, good: boolean) => count(counts, country.counts, name, now, signal, { good: good ? 1 : 0, all: 1 });
       const converts = chosen !== undefined && (ownSends === undefined || ownSends.add(chosen, now));
       route.inFlight += 1;
-      return (outcome: "accepted" | "rejected" | "unknown", endedAt: number) => {
+      return (outcome: "accepted" | "rejected" | "unknown", endedAt: number, isUnreachable = false) => {
         route.inFlight -= 1;
+        // A number that is not on a channel says nothing about the route.
+        if (isUnreachable) return;
         countOne("handOver", outcome === "accepted");
         if (outcome !== "unknown") countOne("latency", endedAt - now <= settings.slowAfter);
         if (outcome !== "rejected" && converts) countOne("conversion", false);

@@ -5,7 +5,7 @@ import { type CountryCode, countryFault, countryKeyFault } from "../domain/count
 import { optionFaults, plainWords, told } from "../options/option-faults.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
-import type { SmsSender } from "../ports/sms-sender.js";
+import type { FallbackReason, SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
 import type { Network } from "./choice.js";
 import type { Prices } from "./price.js";
@@ -33,6 +33,10 @@ export interface RouteOptions {
    * unknown.
    */
   readonly price?: number | { readonly [country in CountryCode | "default"]?: number } | undefined;
+  /** Of a route that calls: the lines that it calls. Default `["Mobile", "FixedLine"]`. */
+  readonly lines?: readonly ("Mobile" | "FixedLine")[] | undefined;
+  /** Whether it may carry a fallback. Default: true, but for calls false, because they cost more and annoy. */
+  readonly fallback?: boolean | undefined;
 }
 
 /** When a route counts as worse than the others of a country. Durations are seconds. */
@@ -59,6 +63,31 @@ export interface HealthOptions {
   readonly probes?: number | undefined;
 }
 
+/** When a message that did not arrive is followed by a new code on another route. */
+export interface FallbackOptions {
+  /**
+   * Seconds without a receipt of delivery and without the right code, after which a message is silent; only on routes whose
+   * receipts confirm every delivery, never on SMS. The worker adds up to `callbacks.pollInterval`. 5 to 600. Default 20.
+   */
+  readonly after?: number | undefined;
+  /**
+   * - `unreachable`: a receipt reports that the number is not on the channel. A carrier that reports it at once is always
+   * followed by the next route in the same request.
+   * - `undeliverable`: a receipt reports that the message was not delivered.
+   * - `silent`: nothing was heard for `after` seconds.
+   *
+   * Default: all three.
+   */
+  readonly on?: readonly FallbackReason[] | undefined;
+  /** Fallbacks for each authentication, 1 to 3. Default 1. */
+  readonly most?: number | undefined;
+  /**
+   * `"elsewhere"`: another process runs the worker, as `phoneproof worker` does, and this one may have `callbacks.worker:
+   * false`. Default `"here"`.
+   */
+  readonly worker?: "here" | "elsewhere" | undefined;
+}
+
 /** The options of `router`. */
 export interface RouterOptions {
   readonly routes: readonly RouteOptions[];
@@ -80,6 +109,11 @@ export interface RouterOptions {
         readonly maxRoutes?: number | undefined;
       }
     | undefined;
+  /**
+   * Sends a new code on another route if a message did not arrive. Needs the verifier's option `receipts` and its worker.
+   * Default: none, except that a route that is known not to have sent it is followed by the next one at once.
+   */
+  readonly fallback?: FallbackOptions | undefined;
   readonly health?: HealthOptions | undefined;
   /** The store that the processes share, to share the routes' health too. Default: each process uses only its own. */
   readonly store?: Store | undefined;
@@ -134,8 +168,34 @@ const RouteSchema = z.strictObject(
       .union([money, z.record(countryOrDefault, money)], "must be a number, or one for each country: { default: 0.08, FR: 0.05 }")
       .transform((price): Prices => (typeof price === "number" ? { default: price } : price))
       .prefault({}),
+    lines: z
+      .array(z.enum(["Mobile", "FixedLine"], 'must be "Mobile" or "FixedLine"'), 'must be a list of "Mobile" and "FixedLine"')
+      .min(1, "must not be empty")
+      .optional(),
+    fallback: z.boolean("must be true or false").optional(),
   },
   "must be { name, sender, … }",
+);
+
+const reasons = ["unreachable", "undeliverable", "silent"] as const satisfies readonly FallbackReason[];
+const fromTo = (least: number, most: number) => `must be ${least} to ${most}`;
+
+const FallbackSchema = z.strictObject(
+  {
+    after: z
+      .number("must be a number of seconds")
+      .min(5, `${fromTo(5, 600)} seconds`)
+      .max(600, `${fromTo(5, 600)} seconds`)
+      .default(20)
+      .transform((value) => Math.ceil(value * 1000)),
+    on: z
+      .array(z.enum(reasons, 'must be "unreachable", "undeliverable" or "silent"'), 'must be a list of "unreachable", "undeliverable" and "silent"')
+      .min(1, "must not be empty: leave fallback out for none")
+      .default([...reasons]),
+    most: z.int("must be a whole number").min(1, fromTo(1, 3)).max(3, fromTo(1, 3)).default(1),
+    worker: z.enum(["here", "elsewhere"], 'must be "here" or "elsewhere"').default("here"),
+  },
+  "must be { after, on, most }",
 );
 
 const HealthSchema = z
@@ -166,6 +226,7 @@ const RouterSchema = z
         .optional(),
       cheapestFirst: bool.default(false),
       failover: z.strictObject({ afterUnknown: bool.default(false), maxRoutes: wholeNumber.default(3) }).prefault({}),
+      fallback: FallbackSchema.optional(),
       health: HealthSchema.prefault({}),
       store: methods<Store>("a store, for example redisStore({ client })", ["tally"]).optional(),
       logger: methods<Logger>("a logger", ["info", "warn", "error"]).default(() => consoleLogger),
@@ -174,16 +235,36 @@ const RouterSchema = z
     },
     "must be { routes, … }",
   )
-  .superRefine(({ routes, network }, ctx) => {
-    for (const [index, { name, networks }] of routes.entries()) {
+  .superRefine(({ routes, network, fallback }, ctx) => {
+    for (const [path, message] of fallback === undefined ? [] : fallbackFaults(routes, fallback)) ctx.addIssue({ code: "custom", path: [...path], message });
+    for (const [index, { name, networks, sender, lines }] of routes.entries()) {
       const first = routes.findIndex((other) => other.name === name);
       const fault = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
       if (first < index) fault("name", `is "${name}", as is routes.${first}.name: give each route a name of its own`);
+      if (lines !== undefined && sender.channel !== "voice") fault("lines", "is for routes that call: leave it out");
       if (networks !== undefined && network === undefined) {
         fault("networks", "needs the option network, 'lookup' or a function that returns a number's { mcc, mnc }: without it the route would take nothing");
       }
     }
   });
+
+/** Why nobody could carry a fallback out (docs/contract.md#fallback). */
+function fallbackFaults(routes: readonly z.output<typeof RouteSchema>[], { on }: z.output<typeof FallbackSchema>): (readonly [readonly string[], string])[] {
+  const faults: (readonly [readonly string[], string])[] = [];
+  const taking = routes.filter(mayTakeFallback);
+  if (!routes.some((route) => route.sender.channel !== "voice" && taking.some((other) => other !== route)))
+    faults.push([["fallback"], "needs a second route, which a message can move to: add one, or leave fallback out"]);
+  if (!routes.some(({ sender: { receiptProviders = [] } }) => receiptProviders.length > 0))
+    faults.push([["fallback"], "needs receipts, and no sender requests them: leave receipts: false out of the senders' options, or leave fallback out"]);
+  else if (on.includes("silent") && !routes.some(({ sender }) => sender.confirms === true))
+    faults.push([["fallback", "on"], 'has "silent", but no route confirms deliveries (WhatsApp and Telegram do, SMS does not): leave it out']);
+  return faults;
+}
+
+/** Calls carry no fallback unless told. */
+export function mayTakeFallback({ sender, fallback }: Pick<z.output<typeof RouteSchema>, "sender" | "fallback">): boolean {
+  return fallback ?? sender.channel !== "voice";
+}
 
 /** The checked options, as the router uses them. Durations are milliseconds. */
 export type RouterSettings = z.output<typeof RouterSchema>;

@@ -1,13 +1,21 @@
-import type { CodeMessage, CredentialCheck, Destination, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import type { Channel, CodeMessage, CredentialCheck, Destination, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
 import { createCounts } from "./counts.js";
 import { createExchange, exchangeEvery } from "./exchange.js";
 import { highestPrice, isPriced, paidPrice, priceOf } from "./price.js";
 import { createRouteHealth, type RouteHealth } from "./route-health.js";
-import { type HealthOptions, type Route, type RouteOptions, type RouterOptions, readRouterOptions } from "./router-options.js";
+import {
+  type FallbackOptions,
+  type HealthOptions,
+  mayTakeFallback,
+  type Route,
+  type RouteOptions,
+  type RouterOptions,
+  readRouterOptions,
+} from "./router-options.js";
 import { type TryResult, tryRoute } from "./try-route.js";
 
-export type { HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions };
+export type { FallbackOptions, HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions };
 
 /** A sender made of several senders. */
 export interface Router extends SmsSender {
@@ -27,7 +35,7 @@ export interface Router extends SmsSender {
  */
 export function router(options: RouterOptions): Router {
   const settings = readRouterOptions(options);
-  const { routes, network, failover, cheapestFirst, health, clock, random, store } = settings;
+  const { routes, network, failover, fallback, cheapestFirst, health, clock, random, store } = settings;
   const { afterUnknown, maxRoutes } = failover;
   // Counts of other processes arrive after up to two exchanges.
   const counts = createCounts(health, store && 2 * exchangeEvery);
@@ -42,9 +50,17 @@ export function router(options: RouterOptions): Router {
 
   const byNetwork = routes.some(({ networks }) => networks !== undefined);
 
-  const matching = ({ to, country, network: known }: Destination): readonly Route[] => {
+  const onlyCalls = routes.every(isCall);
+
+  /** A call is made only if it is wished for, and carries then no other message; or if there is nothing else. */
+  const matching = ({ to, country, network: known, channel, fixed_line, fallback: replaces, routes_tried = [] }: Destination): readonly Route[] => {
     const target = { to, country, network: !byNetwork ? undefined : network === "lookup" ? known : networkOf(network, to) };
-    return routes.filter((route) => routeMatches(route, target));
+    const line = fixed_line ? "FixedLine" : "Mobile";
+    const found = routes.filter((route) => routeMatches(route, target) && (!isCall(route) || callsLine(route, line)));
+    if (!replaces) return found.filter((route) => isCall(route) === (channel === "voice" || onlyCalls));
+    const left = found.filter((route) => mayTakeFallback(route) && !routes_tried.includes(route.name) && (channel !== "voice" || isCall(route)));
+    const messages = left.filter((route) => !isCall(route));
+    return messages.length > 0 ? messages : left;
   };
 
   const rank = (destination: Destination): readonly RankedRoute[] => {
@@ -52,16 +68,27 @@ export function router(options: RouterOptions): Router {
     const names = found.map(({ name }) => name);
     const conditions = routeHealth.conditions(destination.country, names, clock.now());
     const tried = new Set(destination.routes_tried);
-    const candidates = found.map(({ name, priority, weight }, index): Candidate => {
+    const { channel, unreachable = [] } = destination;
+    const candidates = found.map(({ name, priority, weight, sender }, index): Candidate => {
+      const own = channelOf(sender);
       const cost = cheapestFirst ? (priceFor(name, destination.country) ?? Number.MAX_VALUE) : 0;
-      return { name, priority, cost, weight, tried: tried.has(name), ...conditions[index]! };
+      return {
+        name,
+        priority,
+        cost,
+        weight,
+        tried: tried.has(name),
+        wished: channel === own,
+        unreachable: channel !== own && unreachable.includes(own),
+        ...conditions[index]!,
+      };
     });
     return rankRoutes(candidates, { order: names.map(() => random()), probe: random(), probeShare: isFirst(destination) ? health.probeShare : 0 });
   };
 
   return {
     reaches(country) {
-      const found = routes.filter(({ countries }) => countries === undefined || countries.has(country));
+      const found = routes.filter((route) => (onlyCalls || !isCall(route)) && (route.countries === undefined || route.countries.has(country)));
       return found.length === 0 || found.some(({ sender }) => sender.reaches?.(country) !== false);
     },
 
@@ -69,6 +96,26 @@ export function router(options: RouterOptions): Router {
       const route = byName.get(name);
       return route === undefined ? providers : route.sender.receiptProviders;
     },
+
+    channels: [...new Set(senders.map(channelOf))],
+
+    callsFixedLines: (country) =>
+      routes.some(
+        (route) =>
+          callsLine(route, "FixedLine") &&
+          (route.countries === undefined || (country !== undefined && route.countries.has(country))) &&
+          route.sender.callsFixedLines?.(country) === true,
+      ),
+
+    ...(fallback !== undefined && {
+      fallback: {
+        after: fallback.after,
+        on: fallback.on,
+        most: fallback.most,
+        elsewhere: fallback.worker === "elsewhere",
+        confirms: (route) => route !== undefined && byName.get(route)?.sender.confirms === true,
+      },
+    }),
 
     readsNetwork: byNetwork && network === "lookup",
 
@@ -87,7 +134,7 @@ export function router(options: RouterOptions): Router {
         maxRoutes,
         afterUnknown,
       );
-      return { route: first.name, ...(price !== undefined && { price }) };
+      return { route: first.name, ...channelIn(byName.get(first.name)!), ...(price !== undefined && { price }) };
     },
 
     async send(message, context): Promise<SendOutcome> {
@@ -98,8 +145,8 @@ export function router(options: RouterOptions): Router {
       const steps: RouteStep[] = [];
       const tries: { price: number | undefined; outcome: RouteStep["outcome"] }[] = [];
       let untried = "the time for it was over";
-      let last: (TryResult & { readonly route: string }) | undefined;
-      let open: (TryResult & { readonly route: string }) | undefined;
+      let last: Tried | undefined;
+      let open: Tried | undefined;
       for (const [index, { name, reason }] of choices.entries()) {
         const price = priceFor(name, message.country);
         if (message.max_price !== undefined && (paidPrice(tries) ?? 0) + (price ?? Number.POSITIVE_INFINITY) > message.max_price + 1e-9) {
@@ -119,12 +166,19 @@ export function router(options: RouterOptions): Router {
           { signal: context.signal, deadline: context.deadline - left + ms, timeLeft: ms },
           clock,
         );
-        endHandOver(result.outcome, clock.now());
+        const { unreachable, ...outcome } = result;
+        endHandOver(result.outcome, clock.now(), unreachable);
         exchange?.();
         tries.push({ price, outcome: result.outcome });
         const why = last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`;
-        steps.push({ route: name, reason: why, outcome: result.outcome, ...(result.reason !== undefined && { answer: result.reason }) });
-        last = { ...result, route: name };
+        steps.push({
+          route: name,
+          reason: why,
+          outcome: result.outcome,
+          ...(result.reason !== undefined && { answer: result.reason }),
+          ...(unreachable && { unreachable: channelOf(byName.get(name)!.sender) }),
+        });
+        last = { ...outcome, route: name, ...channelIn(byName.get(name)!) };
         if (result.outcome === "unknown") open = last;
         if (!mayFailOver(result.outcome, afterUnknown)) break;
       }
@@ -163,6 +217,22 @@ export function router(options: RouterOptions): Router {
     },
   };
 }
+
+/** The result of the last try, with its route. */
+interface Tried extends Omit<TryResult, "unreachable"> {
+  readonly route: string;
+  readonly channel?: Channel;
+}
+
+const channelOf = ({ channel = "sms" }: SmsSender): Channel => channel;
+
+/** SMS is what a sender's channel is unless told. */
+const channelIn = ({ sender: { channel } }: Route): { readonly channel?: Channel } => (channel === undefined || channel === "sms" ? {} : { channel });
+
+const isCall = ({ sender }: Route): boolean => sender.channel === "voice";
+
+const callsLine = ({ sender, lines }: Route, line: "Mobile" | "FixedLine"): boolean =>
+  sender.channel === "voice" && (lines === undefined || lines.includes(line));
 
 /** Whether it is the first message of an authentication, whose route is chosen at random. */
 function isFirst({ attempt, routes_tried }: Destination): boolean {

@@ -10,6 +10,8 @@ export interface TryResult {
   readonly idSpace?: string;
   readonly keepId?: boolean;
   readonly reason?: string;
+  /** The number is known not to be on the sender's channel. */
+  readonly unreachable?: true;
 }
 
 /**
@@ -54,7 +56,8 @@ function judge(answer: SendOutcome): TryResult {
       ...(keepId === true && { keepId }),
     };
   }
-  if (outcome === "rejected" || outcome === "unknown") return { outcome, reason: words(answer) };
+  if (outcome === "rejected") return { outcome, reason: words(answer), ...(read(answer)?.unreachable === true && { unreachable: true }) };
+  if (outcome === "unknown") return { outcome, reason: words(answer) };
   return { outcome: "unknown", reason: noOutcome };
 }
 
@@ -64,6 +67,7 @@ interface Answered {
   readonly idSpace?: unknown;
   readonly keepId?: unknown;
   readonly reason?: unknown;
+  readonly unreachable?: unknown;
   readonly message?: unknown;
 }
 

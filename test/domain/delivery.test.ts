@@ -28,6 +28,7 @@ const blank: Authentication = {
   status: "pending",
   attempts: 2,
   sent: 2,
+  fallbacks: 0,
   retries: 1,
   lastSendAt: t,
   wrongChecks: 0,

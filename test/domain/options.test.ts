@@ -148,6 +148,7 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
       tombstone: 600,
       checks,
       retryCooldowns: [1],
+      callCooldown: 1,
       acceptPreviousCode: false,
       maxGuessOdds: 0.001,
       limits: {
@@ -158,6 +159,8 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
         numbersPerIp: [],
         perCustomer: [],
         lookups: [],
+        callsPerNumber: [{ limit: 1, window: 60 }],
+        callSpend: [{ amount: 1, per: "hour" }],
         spend: [{ amount: 1, per: "day" }],
       },
       spam: {
@@ -166,6 +169,7 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
         country: { mode: "shadow", seed: 1, perVerified: 1, provenAt: 9 },
         newCountries: { mode: "shadow", seed: 1, perVerified: 1, provenAt: 9 },
         address: { mode: "shadow", seed: 1, perVerified: 1 },
+        calls: { mode: "shadow", seed: 1, perVerified: 1 },
         strangeNetwork: { mode: "shadow", base: 1, factor: 1 },
         signals: { mode: "enforce" },
         trust: { open: 1 },

@@ -85,6 +85,7 @@ const takers: readonly Taker[] = [
     {
       ...overHttp,
       provider: "kannel",
+      channel: "viber",
       url: "https://sms.example/send",
       method: "POST",
       headers: { "x-a": "b" },

@@ -23,6 +23,8 @@ const candidate = (fields: Partial<Candidate> = {}): Candidate => ({
   mayProbe: false,
   quality: 1,
   tried: false,
+  wished: false,
+  unreachable: false,
   ...fields,
 });
 
@@ -129,6 +131,8 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
         mayProbe: fc.boolean(),
         quality: unit,
         tried: fc.boolean(),
+        wished: fc.constant(false),
+        unreachable: fc.constant(false),
       }),
       { maxLength: 6 },
     )

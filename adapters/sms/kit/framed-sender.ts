@@ -22,7 +22,7 @@ export interface Made<V = unknown> {
   /** Undefined only if the carrier chooses. */
   readonly from: string | undefined;
   readonly extra: Fields<V>;
-  /** Seconds until the code expires, at least 1: the message is useless after that. */
+  /** Seconds until the code expires, or another message replaces this one; at least 1. */
   readonly ttl: number;
   /** The verifier's time, in milliseconds since the epoch. */
   readonly now: number;
@@ -77,7 +77,10 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
     if (from === undefined && senders !== undefined && !other)
       return notSent(`option from names no sender for ${message.country ?? "a number without a country"}`);
     try {
-      return { message, made: { from, extra: extraOf(message), ttl: Math.max(1, Math.floor((message.expires_at - now) / 1000)), now } };
+      return {
+        message,
+        made: { from, extra: extraOf(message), ttl: Math.max(1, Math.floor(((message.replaced_at ?? message.expires_at) - now) / 1000)), now },
+      };
     } catch (error) {
       return notSent(`option extra failed: ${failureOf(error)}`);
     }
@@ -85,7 +88,7 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
 
   return {
     ...(frame.channel !== undefined && { channel: frame.channel }),
-    ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider] }),
+    ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider], ...(confirms(frame.channel) && { confirms: true }) }),
     reaches: (country) => other || senders?.has(country) !== false,
     async send(sent, context) {
       if (context.signal.aborted) return notSent("the time for it was over");
@@ -93,6 +96,11 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
       return discreet("outcome" in prepared ? prepared : await frame.hand(prepared.message, prepared.made, context), sent);
     },
   };
+}
+
+/** Whether receipts of a channel confirm each delivery: those of SMS do not, and calls are not delivered. */
+function confirms(channel: Channel = "sms"): boolean {
+  return channel !== "sms" && channel !== "voice";
 }
 
 /** Puts the provider into the message's receipt URL. */

@@ -18,6 +18,8 @@ export interface CarrierReport {
   readonly reference?: unknown;
   /** The scope in which `messageId` is unique, for carriers whose receipts name nothing else. */
   readonly idSpace?: string;
+  /** Errors which mean that the number is not on the channel. */
+  readonly unreachableBy?: ReadonlySet<string>;
 }
 
 export function badSignature(reason: string): ReceiptReading {
@@ -57,6 +59,7 @@ export function toReceipts(report: CarrierReport, words: StatusWords): readonly 
       ...(report.at === undefined || !Number.isFinite(report.at) ? {} : { at: report.at }),
       // Some carriers report "no error" as a zero or an empty text.
       ...(error === undefined || error === "0" || error === "000" ? {} : { error }),
+      ...(error !== undefined && report.unreachableBy?.has(error) ? { unreachable: true } : {}),
     },
   ];
 }

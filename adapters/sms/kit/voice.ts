@@ -55,6 +55,7 @@ export function withinCountries(name: string, countries: readonly CountryCode[] 
   return {
     ...sender,
     reaches: (country) => allowed.has(country) && sender.reaches?.(country) !== false,
+    callsFixedLines: (country) => country !== undefined && allowed.has(country),
     send: async (message, context) =>
       message.country !== undefined && allowed.has(message.country)
         ? sender.send(message, context)

@@ -1,5 +1,6 @@
 import { authenticationStatuses, deviceTypes } from "../../contract/authentication.js";
 import { callbackForms, deliveryStatuses } from "../../contract/callback.js";
+import { channels } from "../../contract/channel.js";
 import type { Authentication, KeyedCheck, KeyedStart, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
 import { isInSlot } from "../../domain/slot.js";
@@ -102,6 +103,8 @@ const sendFields: Table<Send> = {
   state: oneOf("s", sendStates),
   at: time("t"),
   route: maybe(text("r")),
+  channel: maybe(oneOf("c", channels)),
+  fallback: mark("f"),
   moved: mark("m"),
   messageId: maybe(text("i")),
   delivery: maybe(oneOf("y", deliveryStatuses)),
@@ -154,6 +157,9 @@ const fields: Table<Kept> = {
   callbackForm: maybe(oneOf("F", callbackForms)),
   correlationId: maybe(text("R")),
   purpose: maybe(text("P")),
+  byCall: maybe(oneOf("H", ["wished", "fixed line"] as const)),
+  fallbackAt: maybe(time("B")),
+  fallbacks: count("A"),
 };
 
 /** The key of the last digits of an id that is not the record's. */

@@ -1,6 +1,7 @@
 import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
+import { fallbackTime } from "../../domain/fallback.js";
 import { keptApartClaim } from "../../domain/quota.js";
 import { slotOf } from "../../domain/slot.js";
 import type { Clock } from "../../ports/clock.js";
@@ -130,8 +131,9 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
 
   /** When the record wakes. A write that does not change what it wakes for keeps the time: a worker may hold it. */
   const wakeOf = (next: Authentication, before: Held | undefined, now: number): RecordWrite["wakeAt"] => {
-    if (before !== undefined && next.outbox === before.auth.outbox && next.settleBy === before.auth.settleBy) {
-      return next.outbox.length === 0 && next.settleBy === undefined ? undefined : "unchanged";
+    const fallback = fallbackTime(next);
+    if (before !== undefined && next.outbox === before.auth.outbox && next.settleBy === before.auth.settleBy && fallback === fallbackTime(before.auth)) {
+      return next.outbox.length === 0 && next.settleBy === undefined && fallback === undefined ? undefined : "unchanged";
     }
     return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);
   };

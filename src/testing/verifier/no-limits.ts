@@ -7,6 +7,7 @@ export const noSpamRules: SpamOverride = {
   country: { mode: "off" },
   newCountries: { mode: "off" },
   address: { mode: "off" },
+  calls: { mode: "off" },
   strangeNetwork: { mode: "off" },
   signals: { mode: "off" },
 };
@@ -22,6 +23,7 @@ export function withoutLimits({ limits, spam, ...policy }: PolicyOverride = {}):
       numbersPerDevice: [],
       perCustomer: [],
       lookups: [],
+      callsPerNumber: [],
       ...limits,
     },
     spam: { ...noSpamRules, ...spam },

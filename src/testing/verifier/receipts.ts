@@ -8,6 +8,8 @@ export interface ReceiptDetails {
   readonly error?: string;
   /** When that was, in milliseconds since the epoch. Default: not reported. */
   readonly at?: number;
+  /** The number is known not to be on the message's channel. Default: not reported. */
+  readonly unreachable?: true;
 }
 
 /**

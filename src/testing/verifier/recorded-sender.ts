@@ -13,6 +13,8 @@ export function recordedSender(sender: SmsSender, inbox: Inbox): SmsSender {
         };
         return send;
       }
+      // `flush` does the worker's part.
+      if (name === "fallback") return target.fallback && { ...target.fallback, elsewhere: true };
       const own: unknown = Reflect.get(target, name, target);
       return typeof own === "function" ? own.bind(target) : own;
     },
