@@ -3,7 +3,7 @@ import { type StoreDeadline, TimedOut, withTimeout } from "../core/deadline.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import type { Account } from "../domain/account.js";
-import { type Authentication, isVoid } from "../domain/authentication.js";
+import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";
 import { givenBack, type SumClaim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";
@@ -111,6 +111,17 @@ async function settle(
     if (known === undefined && tokens.includes(token)) return { result: current, next: current, claims: returned, token };
     return { result: next ?? current, next, claims: known === undefined ? [] : returnedBy(current), token };
   };
+  // Why the route was chosen is no reason to write: it is stored with the record's next write, which most never have.
+  if (
+    result === "accepted" &&
+    test === undefined &&
+    indexed === undefined &&
+    settleSend(auth, attempt, { ...marked, decisions: undefined }, policy, now) === undefined
+  ) {
+    const noted = (report.decisions ?? none).reduce(withDecision, auth);
+    messages.records.note(auth, noted);
+    return { result, auth: noted };
+  }
   const local = settled(auth, []);
   if (local.next === undefined && indexed === undefined) return { result, auth };
   // The id is stored first: if the process dies in between, receipts still find the message.

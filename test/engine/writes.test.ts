@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Change, CommitResult, Store } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
 import { faultOf, setUp } from "../support/verifier.js";
 
 /** A memory store whose commits are `commit`'s. */
@@ -32,4 +33,19 @@ test("a store that never takes a new record, and shows none in its way, is answe
   expect(await faultOf(set.create())).toBe("unavailable");
   expect(asked).toBeLessThanOrEqual(1_000);
   expect(set.box.messages).toEqual([]);
+});
+
+test("a message that the planned route of a router accepts is written once, with the reason in what this process explains (docs/contract.md#round-trips)", async () => {
+  let commits = 0;
+  const set = setUp({
+    store: storeWith((change, own) => {
+      commits++;
+      return own.commit(change);
+    }),
+    sender: router({ routes: [{ name: "one", sender: { send: async () => ({ outcome: "accepted", messageId: "m" }) } }] }),
+  });
+  const { authentication_uuid } = await set.create();
+  expect(commits).toBe(1);
+  const { decisions } = await set.verifier.explain({ authentication_uuid, customer_uuid: set.customer });
+  expect(decisions).toMatchObject([{ rule: "one", outcome: "accepted", reason: "planned, the only route: accepted" }]);
 });

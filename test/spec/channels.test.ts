@@ -536,6 +536,15 @@ describe("what a fallback costs (docs/contract.md#fallback-costs)", () => {
 });
 
 describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
+  it("needs no write of its own: the commit that writes the message holds its time", async () => {
+    const store = memoryStore();
+    const set = setUp(["wa", "sms"], {}, { store });
+    const commits = vi.spyOn(store, "commit");
+    await set.create();
+    expect(commits).toHaveBeenCalledTimes(1);
+    expect(commits.mock.calls[0]![0].record?.wakeAt).toBe(set.clock.now() + seconds(20));
+  });
+
   it("any worker sends it, and one of them only: of ten verifiers over one store, one does", async () => {
     const store = memoryStore();
     const clock = fixedClock();
