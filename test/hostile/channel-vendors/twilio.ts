@@ -1,4 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { CallEnds, type Callee, elementsOf, Line, type Listened, parseXml, textOf, type XmlNode } from "./callee.js";
 import { type Asked, formOf, type Heard, type Hook, type Network, type Reply, startVendor, type Vendor } from "./server.js";
 
@@ -30,6 +32,15 @@ const languages = new Set(
     "es-ES es-MX es-US fi-FI fil-PH fr-CA fr-FR fr-BE gu-IN he-IL hi-IN hu-HU id-ID is-IS it-IT ja-JP kn-IN ko-KR lv-LV ml-IN mr-IN ms-MY nb-NO nl-BE nl-NL " +
     "pa-IN pl-PL pt-BR pt-PT ro-RO ru-RU sk-SK sr-RS sv-SE ta-IN te-IN th-TH tr-TR uk-UA vi-VN yue-HK zh-CN zh-HK zh-TW"
   ).split(" "),
+);
+
+/** `voice` of Say, from the same list. */
+const voices = new Set(
+  [
+    .../SayVoice = ([^;]*);/
+      .exec(readFileSync(createRequire(import.meta.url).resolve("twilio/lib/twiml/VoiceResponse.d.ts"), "utf8"))![1]!
+      .matchAll(/"([^"]+)"/g),
+  ].map(([, voice]) => voice),
 );
 
 const sid = (prefix: string) => prefix + randomBytes(16).toString("hex");
@@ -196,13 +207,14 @@ export async function playCall(call: Taken, callee: Callee, network?: Network): 
   await event("answered", "in-progress", answeredBy === undefined ? {} : { AnsweredBy: answeredBy });
   let keys = callee.presses;
   const speak = (node: XmlNode): void => {
-    const { language = "en-US", loop = "1" } = node.attributes;
+    const { language = "en-US", loop = "1", voice = "man" } = node.attributes;
     if (node.name === "Pause") {
       line.wait(Number(node.attributes["length"] ?? 1));
       return;
     }
     if (node.name !== "Say") throw new Error(`<${node.name}> is no speech`);
     if (!languages.has(language)) throw new Error(`Say in ${language}`);
+    if (!voices.has(voice) || (/^Google\./.test(voice) && !voice.startsWith(`Google.${language}-`))) throw new Error(`Say in ${language} by ${voice}`);
     for (let i = 0; i < Number(loop); i++) line.say(textOf(node), language);
   };
   /** Returns the document that goes on. */
