@@ -9,9 +9,7 @@ import { type Hook, startVendor } from "./channel-vendors/server.js";
 import { gatewayReport, gatewayToken, signGateway, startGateway } from "./channel-vendors/telegram.js";
 import { contentSids, messageStatus, startTwilio, twilioAccount, twilioPost } from "./channel-vendors/twilio.js";
 import { signVonage, startVonage, vonageAccount, vonageStatus } from "./channel-vendors/vonage.js";
-import { aCode, leaks, mounted, publicUrl, reference, within } from "./channels-kit.js";
-
-const body403 = [403] as const;
+import { aCode, leaks, mounted, reference, within } from "./channels-kit.js";
 
 describe("Telegram: the message", () => {
   const gateway = async (options: object = {}) => {
@@ -197,7 +195,7 @@ describe("Telegram: receipts", () => {
       { "x-request-timestamp": "Infinity", "x-request-signature": signGateway("Infinity", body) },
       { "x-request-timestamp": `${seconds}000`, "x-request-signature": signGateway(`${seconds}000`, body) },
     ];
-    for (const one403 of forged) expect(body403, JSON.stringify(one403)).toContain((await one.network({ url, body, headers: one403 })).status);
+    for (const one403 of forged) expect((await one.network({ url, body, headers: one403 })).status, JSON.stringify(one403)).toBe(403);
     expect(await one.delivery(id)).toBeUndefined();
   });
 
@@ -369,7 +367,7 @@ describe("WhatsApp: the message", () => {
     const { vendor, sender } = await cloud();
     const message = aCode();
     vendor.errors.set(message.to.slice(1), [400, 131026]);
-    expect(await sender.send(message, within())).toMatchObject({ outcome: "rejected", reason: expect.stringContaining("131026") });
+    expect(await sender.send(message, within())).toMatchObject({ outcome: "rejected", unreachable: true, reason: expect.stringContaining("131026") });
   });
 
   it.each([1, 2, 131000, 131016])("Meta's own fault (%i) with HTTP 500: unknown", async (code) => {
@@ -896,6 +894,5 @@ describe("options that cannot work", () => {
   it("a verifier that takes receipts, without the source of its channel, is not made", async () => {
     const { sender } = await cloud();
     await expect(mounted(sender, [telegramReceipts({ token: gatewayToken })])).rejects.toThrow(/whatsapp/);
-    expect(publicUrl).toMatch(/^https/);
   });
 });
