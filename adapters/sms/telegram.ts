@@ -71,7 +71,7 @@ export function telegramSender(options: TelegramSenderOptions): SmsSender {
           ...extra,
           phone_number: to,
           code,
-          ...(receipt_url !== undefined && { callback_url: receipt_url, payload: receipt_reference }),
+          ...(receipt_url !== undefined && mayBeCalled(receipt_url) && { callback_url: receipt_url, payload: receipt_reference }),
         },
       };
     },
@@ -84,6 +84,11 @@ export function telegramSender(options: TelegramSenderOptions): SmsSender {
     },
     errorCode: ({ json }) => pick(json, "error"),
   });
+}
+
+/** "An HTTPS URL where you want to receive delivery reports …, 0-256 bytes": with any other, nothing would be sent. */
+function mayBeCalled(url: string): boolean {
+  return url.startsWith("https://") && Buffer.byteLength(url) <= 256;
 }
 
 function refused(code: string | undefined): SendOutcome {

@@ -62,9 +62,16 @@ async function settle(messages: Messages, provider: string, reading: ReceiptRead
   const { receipts, vouched, reply } = reading;
   const sound = receipts.map(parseReceipt).filter((receipt) => typeof receipt !== "string");
   if (sound.length < receipts.length) messages.logger.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
-  const trusted = await settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
+  const settling = settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
+  // A carrier that asks what to say does not ask again.
+  const trusted = await (reply === undefined ? settling : settling.catch((err: unknown) => lost(messages, provider, err)));
   if (vouched === false && trusted === 0) throw notOurs();
   return reply === undefined ? answer(200, {}) : { status: reply.status, headers: { "content-type": reply.contentType }, body: reply.body };
+}
+
+function lost({ monitor }: Messages, provider: string, err: unknown): number {
+  monitor.throttledLog.error({ err, provider }, `a receipt of ${provider} could not be stored, and will not come again`);
+  return 0;
 }
 
 function notOurs(): VerifierError {

@@ -75,7 +75,7 @@ export async function settleForeign(parts: Messages, receipts: readonly Receipt[
   await settleReceipts(parts, sound);
 }
 
-/** Validates a receipt, shortening texts and removing numbers; returns an error text if it is invalid. */
+/** Validates a receipt, shortening texts and removing numbers from them, but for an error that is a short number; returns an error text if it is invalid. */
 export function parseReceipt(receipt: unknown): Receipt | string {
   if (typeof receipt !== "object" || receipt === null) return "is no receipt: { reference, status }.";
   const { reference, messageId, idSpace, status, at, error, unreachable } = receipt as Readonly<Record<string, unknown>>;
@@ -91,7 +91,7 @@ export function parseReceipt(receipt: unknown): Receipt | string {
     status: known,
     ...(typeof at === "number" && { at }),
     ...(unreachable === true && { unreachable }),
-    ...(typeof error === "string" && error !== "" && { error: error.slice(0, 200).replace(/\d(?:[ .-]?\d){5,}/g, "…") }),
+    ...(typeof error === "string" && error !== "" && { error: /^\d{1,6}$/.test(error) ? error : error.slice(0, 200).replace(/\d(?:[ .-]?\d){5,}/g, "…") }),
   };
 }
 

