@@ -9,6 +9,7 @@ import { createLists } from "./access/lists.js";
 import { createNumberFacts } from "./access/number-facts.js";
 import { guardedSender } from "./callbacks/guarded-sender.js";
 import { createOutbox, type Outbox } from "./callbacks/outbox.js";
+import type { Channel } from "./contract/channel.js";
 import type { Conversion } from "./contract/conversion.js";
 import { agedCache } from "./core/aged-cache.js";
 import { consoleLogger } from "./core/console-logger.js";
@@ -68,6 +69,7 @@ export interface Composed {
   readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
   /** Why deliveries of this conversion would be rejected, under the policy of the options. */
   readonly deliveryFault: (conversion?: Conversion) => string | undefined;
+  readonly channels: readonly Channel[];
   readonly logger: Logger;
   readonly clock: Clock;
 }
@@ -219,6 +221,7 @@ export function compose(options: VerifierOptions): Composed {
       await Promise.all([countries.close(), past.close(), statistics.close()]);
     },
     deliveryFault: (conversion = settings.conversion ?? "unknown") => neededCeiling(settings.policy, conversion),
+    channels: settings.channels,
     logger,
     clock,
   };

@@ -2,6 +2,7 @@ import { noApiKeys } from "./access/accounts.js";
 import type { CustomersOfStore } from "./access/customers/customers.js";
 import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 import { compose } from "./composition.js";
+import type { Channel } from "./contract/channel.js";
 import type { Conversion } from "./contract/conversion.js";
 import type { ConfirmAnswer, DeliverAnswer } from "./contract/delivery.js";
 import type {
@@ -156,6 +157,8 @@ export interface Verifier {
    * stay open.
    */
   close(): Promise<void>;
+  /** Returns the channels that requests may wish for: those of the sender. */
+  channels(): Promise<readonly Channel[]>;
   /** Returns the customer that an API key belongs to, for a wire of your own. Rejects with `VerifierError` `forbidden`. */
   customerOf(apiKey: string | undefined): Promise<string>;
   /**
@@ -187,6 +190,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     settle,
     logger,
     clock,
+    channels,
     deliveryFault,
   } = compose(options);
   const handler = (root: string, answer: HttpHandler["handle"]): HttpHandler => ({
@@ -218,6 +222,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence),
     webhookSecrets: async (customerUuid = accounts.unnamed()) => accounts.webhookSecrets(customerUuid.toLowerCase()),
     verifications: operations.verifications,
+    channels: async () => channels,
     customerOf: async (apiKey) => (await accounts.byKey(apiKey)).customer,
     customers,
     http,

@@ -79,6 +79,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       deadLetters: call("deadLetters"),
       redeliver: call("redeliver"),
       webhookSecrets: call("webhookSecrets"),
+      channels: call("channels"),
     } satisfies Record<keyof Calls, unknown> as Calls),
     metrics: () => verifier().metrics(),
     verifications: {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { CreateAuthenticationRequest, printableForm } from "./authentication.js";
 import { callbackForms } from "./callback.js";
+import type { Channel } from "./channel.js";
 import { CheckRequest } from "./check.js";
 import type * as direct from "./direct.js";
 import { locale, PhoneNumber, Uuid } from "./fields.js";
@@ -69,8 +70,8 @@ export interface Verifications {
 
 /** The latest messages of a verification. */
 interface Sent {
-  /** The last three messages that were not rejected, oldest first. `at`: `YYYY-MM-DDTHH:MM:SS.sssZ`. */
-  readonly sends: readonly { readonly attempt: number; readonly at: string }[];
+  /** The last three messages that were not rejected, oldest first. `at`: `YYYY-MM-DDTHH:MM:SS.sssZ`. `channel` absent: SMS. */
+  readonly sends: readonly { readonly attempt: number; readonly at: string; readonly channel?: Channel }[];
 }
 
 /** Result of `verifications.start`. */
@@ -108,6 +109,8 @@ export type VerificationCheckAnswer =
         readonly phone_number: string;
         /** When the verification started, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
         readonly created_at: string;
+        /** The channel of the newest message, if it is not SMS. */
+        readonly channel?: Channel;
       })
   /** No verification is open: none was started, or it was verified, canceled or has expired. */
   | { readonly status: "not_found" };

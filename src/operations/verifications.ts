@@ -17,7 +17,7 @@ import { timestamp } from "../domain/time.js";
 import { stateOf } from "../domain/verification.js";
 import { VerifierError } from "../errors.js";
 import { ownNumber } from "../messages/number-windows.js";
-import { correlated, standingOf, toAuthenticationAnswer, toCheckAnswer } from "./answers.js";
+import { channelOf, correlated, standingOf, toAuthenticationAnswer, toCheckAnswer } from "./answers.js";
 import { judge } from "./check.js";
 import type { Context } from "./context.js";
 import { keyedStart } from "./idempotency.js";
@@ -68,6 +68,7 @@ export async function start(context: Context, account: Account, request: StartRe
       sends: sendsOf(auth),
       ...standingOf(auth, policy, now),
       ...correlated(auth),
+      ...channelOf(auth),
       ...(carrier_refused !== undefined && { carrier_refused }),
       ...(retry_after !== undefined && { retry_after }),
     };
@@ -102,7 +103,7 @@ export async function checkVerification(
     if (verdict === undefined || verdict.status === "expired_auth" || verdict.status === "already_validated") return { status: "not_found" };
     const { status, after } = verdict;
     const answer = toCheckAnswer(after, status, account.policy, context.clock.now());
-    return { ...answer, status, phone_number: number ?? (answer.phone_number as string), created_at: timestamp(after.createdAt) };
+    return { ...answer, status, phone_number: number ?? (answer.phone_number as string), created_at: timestamp(after.createdAt), ...channelOf(after) };
   };
   if (target.authentication_uuid !== undefined) return checkOne(target.authentication_uuid, undefined);
   const { number } = ownNumber(context, account, target.phone_number as string).phone;
@@ -163,7 +164,8 @@ function toVerificationAnswer({ clock }: Context, { policy }: Account, auth: Aut
   };
 }
 
-const sendsOf = ({ sends }: Authentication): StartAnswer["sends"] => sends.map(({ attempt, at }) => ({ attempt, at: timestamp(at) }));
+const sendsOf = ({ sends }: Authentication): StartAnswer["sends"] =>
+  sends.map(({ attempt, at, channel }) => ({ attempt, at: timestamp(at), ...(channel !== undefined && { channel }) }));
 
 /** The stored verification that a request names. */
 async function targetOf(context: Context, account: Account, target: VerificationTarget, { scope }: VerificationOptions): Promise<Authentication | undefined> {

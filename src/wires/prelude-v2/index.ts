@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod";
+import type { Channel } from "../../contract/channel.js";
 import type { StartRequest } from "../../contract/direct.js";
 import type { LookupResponse as Facts, LineType } from "../../contract/lookup.js";
 import type { StartAnswer, VerificationOptions } from "../../contract/verification.js";
@@ -8,7 +9,7 @@ import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpResponse } from "../../http/message.js";
 import { parse as parseOptions } from "../../options/option-faults.js";
 import { answer, type WireCall, wireHandler } from "../kit/wire.js";
-import { tooMany, translated, unknownPath } from "./errors.js";
+import { refusal, tooMany, translated, unknownPath } from "./errors.js";
 import { verificationId } from "./ids.js";
 import { CheckRequest, CreateRequest, deviceTypes, parse } from "./requests.js";
 import type { CheckResponse, CreateResponse, LookupResponse } from "./responses.js";
@@ -36,7 +37,8 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
   const create = async (call: WireCall<string>) => {
     const body = await call.json();
     const request = parse(CreateRequest, body);
-    const started = await verifier.verifications.start(toStart(request, call.caller), callOptions(call, body)).catch(blocked);
+    const channel = wishOf(request.options, await verifier.channels());
+    const started = await verifier.verifications.start({ ...toStart(request, call.caller), channel }, callOptions(call, body)).catch(blocked);
     const correlationId = "blocked" in started ? request.metadata?.correlation_id : started.correlation_id;
     return answer(200, { ...outcomeOf(started), ...metadata(correlationId), request_id: call.requestId });
   };
@@ -79,6 +81,18 @@ const metadata = (correlation_id: string | undefined) => (correlation_id === und
 
 /** Programs report to these calls beside their verifications; nothing is done. */
 const noted = ({ requestId }: WireCall<string>): HttpResponse => answer(200, { status: "success", request_id: requestId });
+
+/** The channel that a request wishes for, if the service has it. Throws for a method or a list that it cannot serve. */
+function wishOf({ method, channels, preferred_channel }: NonNullable<CreateRequest["options"]> = {}, offered: readonly Channel[]): Channel | undefined {
+  const first = (words: readonly string[]) => words.map((word) => offered.find((one) => one === word)).find((one) => one !== undefined);
+  if (method === "voice") {
+    if (offered.includes("voice")) return "voice";
+    throw refusal(400, "invalid_method", 'options.method must be "auto" or "message": this service makes no calls.', "options.method");
+  }
+  const wished = channels === undefined ? first([preferred_channel ?? ""]) : first(channels);
+  if (channels === undefined || wished !== undefined) return wished;
+  throw refusal(400, "channel_not_enabled_in_region", `options.channels must contain one of ${offered.join(", ")}.`, "options.channels");
+}
 
 function toStart({ target, metadata = {}, options = {}, signals = {} }: CreateRequest, customer_uuid: string): StartRequest {
   const { app_version, device_id, device_model, device_platform, ip, os_version } = signals;
@@ -125,10 +139,10 @@ function blocked(error: unknown): Blocked {
 function outcomeOf(started: StartAnswer | Blocked): Omit<CreateResponse, "metadata" | "request_id"> {
   const refused = (id: string, reason: Reason) => ({ id: verificationId(id), status: "blocked" as const, method: "message" as const, reason });
   if ("blocked" in started) return refused(noVerification().authentication_uuid, started.blocked);
-  const { authentication_uuid: id, status, attempt, is_open, next_retry_at } = started;
+  const { authentication_uuid: id, status, attempt, channel = "sms", is_open, next_retry_at } = started;
   switch (status) {
     case "pending":
-      return { id: verificationId(id), status: attempt > 1 ? "retry" : "success", method: "message", channels: ["sms"] };
+      return { id: verificationId(id), status: attempt > 1 ? "retry" : "success", method: channel === "voice" ? "voice" : "message", channels: [channel] };
     case "denied":
       throw tooMany("premature_retry", `The next message can be requested ${next_retry_at === undefined ? "later" : `at ${next_retry_at}`}.`);
     case "rate_limited":

@@ -26,13 +26,7 @@ const appRealm = z.object({
 const options = z.object({
   app_realm: described(appRealm.optional(), "Android app that reads the code by itself."),
   callback_url: described(text.optional(), "Webhook URL to which delivery statuses are sent; https."),
-  channels: described(
-    z
-      .array(text)
-      .refine((list) => list.includes("sms"), 'must contain "sms", the only channel here')
-      .optional(),
-    "Must contain `sms`.",
-  ),
+  channels: described(z.array(text).optional(), "The first that the service has is taken as `preferred_channel`; it must have one of them."),
   code_size: described(z.int(codeSize).min(4, codeSize).max(8, codeSize).optional(), "Digits of the code, where the guess budget allows it."),
   custom_code: described(
     refused("is not supported on this wire: the service makes each code itself and stores only its digest. Leave it out"),
@@ -40,8 +34,8 @@ const options = z.object({
   ),
   integration: described(z.enum(["auth0", "supabase"], 'must be "auth0" or "supabase"').optional(), "Ignored."),
   locale: described(text.optional(), "Language of the message, BCP 47, if the service has a text in it."),
-  method: described(z.enum(["auto", "message"], 'must be "auto" or "message": codes are sent by SMS only').optional(), "Codes are sent by SMS."),
-  preferred_channel: described(text.optional(), "Taken as a wish: codes are sent by SMS."),
+  method: described(z.enum(["auto", "message", "voice"], 'must be "auto", "message" or "voice"').optional(), "`voice`: a call, if the service makes calls."),
+  preferred_channel: described(text.optional(), "A wish: one that the service does not have is ignored."),
   sender_id: described(text.optional(), "Ignored: the service sets the sender."),
   template_id: described(text.optional(), "Ignored: the service sets the text."),
   variables: described(z.record(text, text).optional(), "Ignored: the service sets the text."),
@@ -109,7 +103,7 @@ export function parse<S extends typeof CreateRequest | typeof CheckRequest>(sche
   }
   const read = parsed.data as z.output<S>;
   if (read.target.type === "email_address")
-    throw refusal(400, "email_verification_not_allowed", "target.type must be phone_number: codes are sent by SMS only.", "target.type");
+    throw refusal(400, "email_verification_not_allowed", "target.type must be phone_number: codes are sent to phones only.", "target.type");
   return read;
 }
 

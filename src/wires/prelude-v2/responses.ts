@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { channels } from "../../contract/channel.js";
 import { described } from "../../contract/fields.js";
 
 const Id = described(z.string().regex(/^vrf_[0-7][0-9a-hjkmnp-tv-z]{25}$/), "Id of the verification.");
@@ -13,8 +14,8 @@ export const CreateResponse = z.strictObject({
     z.enum(["success", "retry", "blocked"]),
     "`success`: a code is being sent. `retry`: another one, in the same verification. `blocked`: nothing was sent.",
   ),
-  method: z.literal("message"),
-  channels: described(z.tuple([z.literal("sms")]).optional(), "Absent if blocked."),
+  method: z.enum(["message", "voice"]),
+  channels: described(z.tuple([z.enum(channels)]).optional(), "The channel of the message. Absent if blocked."),
   reason: described(z.enum(["in_block_list", "invalid_phone_line", "repeated_attempts", "suspicious"]).optional(), "Why nothing was sent; present if blocked."),
   metadata: Metadata,
   request_id: RequestId,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Channel } from "../../contract/channel.js";
 import type { StartAnswer, VerificationAnswer, VerificationOptions } from "../../contract/verification.js";
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
@@ -55,15 +56,15 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
   const toVerification = (call: WireCall<string>, of: Shown, status: Verification["status"], updated?: string): Verification => {
     const { authentication_uuid: id, created_at, phone_number, sends } = of;
     // The first message is sent when a verification starts.
-    const tried = sends[0]?.attempt === 1 ? sends : [{ attempt: 1, at: created_at }, ...sends];
+    const tried: Shown["sends"] = sends[0]?.attempt === 1 ? sends : [{ attempt: 1, at: created_at }, ...sends];
     const sid = sidOf("VE", id);
     return {
-      ...common(call.caller, id, phone_number, created_at),
+      ...common(call.caller, id, phone_number, created_at, tried.at(-1)?.channel),
       status,
       valid: false,
       date_updated: withoutFraction(updated ?? (tried.at(-1) as { at: string }).at),
       lookup: {},
-      send_code_attempts: tried.map(({ attempt, at }) => ({ time: at, channel: "sms", attempt_sid: attemptSid(id, attempt) })),
+      send_code_attempts: tried.map(({ attempt, at, channel }) => ({ time: at, channel: wordOf(channel), attempt_sid: attemptSid(id, attempt) })),
       sna: null,
       url: `${baseOf(call)}/v2/Services/${sidOf("VA", call.caller)}/Verifications/${sid}`,
     };
@@ -71,13 +72,16 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
 
   const create = async (call: WireCall<string>) => {
     const { To, Channel, AppHash, DeviceIp, Locale } = parse(CreateRequest, await call.form());
-    if (Channel !== "sms" && !(Channel === "auto" && autoChannel === "sms")) throw invalidParameter("Channel", "Channel must be sms.");
+    const isAuto = Channel === "auto" && autoChannel === "sms";
+    const channel = isAuto ? undefined : channels.get(Channel);
+    if (channel === undefined && !isAuto) throw invalidParameter("Channel", "Channel must be sms, whatsapp or call.");
     const request = {
       customer_uuid: call.caller,
       phone_number: To,
       ip: DeviceIp,
       locale: Locale,
       code_length: codeLength,
+      channel,
       ...(AppHash !== undefined && { app_realm: AppHash, device_type: "ANDROID" as const }),
     };
     const started = await verifications.start(request, { ...callOptions(call), usedUp: "wait" }).catch(forNumber(To));
@@ -100,7 +104,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
     if (checked.status === "rate_limited") throw checksUsedUp();
     const valid = checked.status === "valid";
     const body: VerificationCheck = {
-      ...common(call.caller, checked.authentication_uuid, checked.phone_number, checked.created_at),
+      ...common(call.caller, checked.authentication_uuid, checked.phone_number, checked.created_at, checked.channel),
       status: valid ? "approved" : "pending",
       valid,
       date_updated: withoutFraction(now()),
@@ -190,12 +194,21 @@ const statuses: Readonly<Partial<Record<VerificationAnswer["status"], Verificati
 
 const withoutFraction = (timestamp: string): string => timestamp.replace(/\.\d+Z$/, "Z");
 
-const common = (customer: string, id: string, to: string, createdAt: string) => ({
+/** Channels by their words in this API. */
+const channels: ReadonlyMap<string, Channel> = new Map([
+  ["sms", "sms"],
+  ["whatsapp", "whatsapp"],
+  ["call", "voice"],
+]);
+
+const wordOf = (channel: Channel = "sms") => (channel === "voice" ? ("call" as const) : channel);
+
+const common = (customer: string, id: string, to: string, createdAt: string, channel: Channel | undefined) => ({
   sid: sidOf("VE", id),
   service_sid: sidOf("VA", customer),
   account_sid: sidOf("AC", customer),
   to,
-  channel: "sms" as const,
+  channel: wordOf(channel),
   amount: null,
   payee: null,
   date_created: withoutFraction(createdAt),

@@ -26,7 +26,7 @@ const isJson = (given: string): boolean => {
 /** Body of `POST /v2/Services/{Service}/Verifications`. Other fields, and empty ones, are left out. */
 export const CreateRequest = z.object({
   To: described(number, "The number in E.164 form: + and digits."),
-  Channel: described(text, "`sms`."),
+  Channel: described(text, "`sms`; `whatsapp` or `call`, if the service has it."),
   AppHash: described(text.optional(), "The 11-character SMS Retriever hash of the Android app."),
   DeviceIp: described(text.optional(), "IPv4 or IPv6 address of the user's device."),
   Locale: described(text.optional(), "Language of the message, if the service has a text in it."),

@@ -11,12 +11,15 @@ const VerificationSid = sid("VE", "The verification: the same for each message i
 const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
 const none = z.null();
 
+/** As in requests. */
+const channel = z.enum(["sms", "call", "whatsapp", "telegram", "viber", "rcs"]);
+
 const of = {
   sid: VerificationSid,
   service_sid: ServiceSid,
   account_sid: AccountSid,
   to: described(z.string(), "The number in canonical E.164 form; masked in a fetch by SID once the verification was canceled."),
-  channel: z.literal("sms"),
+  channel: described(channel, "Of the newest message."),
   amount: none,
   payee: none,
   date_created: described(Time, "When the verification started."),
@@ -33,7 +36,7 @@ export const Verification = z.strictObject({
   date_updated: described(Time, "When its last message was sent, or when it was canceled by this request."),
   lookup: z.strictObject({}),
   send_code_attempts: described(
-    z.array(z.strictObject({ time: z.iso.datetime({ precision: 3 }), channel: z.literal("sms"), attempt_sid: sid("VL", "The message.") })).min(1),
+    z.array(z.strictObject({ time: z.iso.datetime({ precision: 3 }), channel, attempt_sid: sid("VL", "The message.") })).min(1),
     "The first message, and the last three that no carrier rejected.",
   ),
   sna: none,
