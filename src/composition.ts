@@ -3,7 +3,6 @@ import { container, type DependencyContainer, instanceCachingFactory } from "tsy
 import { type Accounts, configuredCustomers, createAccounts } from "./access/accounts.js";
 import { type CustomersOfStore, createCustomers } from "./access/customers/customers.js";
 import { createCustomerRecords } from "./access/customers/records.js";
-import { createSeals } from "./access/customers/seal.js";
 import { type StoredCustomers, type StoredCustomersParts, storedCustomers } from "./access/customers/source.js";
 import { createLists } from "./access/lists.js";
 import { createNumberFacts } from "./access/number-facts.js";
@@ -18,6 +17,7 @@ import { storeDeadline } from "./core/deadline.js";
 import { createKeyring } from "./core/keyring.js";
 import { createRecords } from "./core/records/records.js";
 import { safeLogger } from "./core/safe-logger.js";
+import { createSeals } from "./core/seal.js";
 import { systemClock } from "./core/system-clock.js";
 import { testOverridesOf } from "./core/test-overrides.js";
 import { wholeMilliseconds } from "./core/whole-milliseconds.js";
@@ -138,7 +138,7 @@ export function compose(options: VerifierOptions): Composed {
   });
   register<StoredCustomersParts>(tokens.storedCustomers, (inner) => {
     const core = inner.resolve<Core>(tokens.core);
-    return { ...core, records: createCustomerRecords(core), seals: createSeals(settings.secrets) };
+    return { ...core, records: createCustomerRecords(core), seals: createSeals(settings.secrets, "phoneproof: secrets of customers") };
   });
   register<StoredCustomers>(tokens.source, (inner) => storedCustomers(inner.resolve(tokens.storedCustomers)));
   register<CustomersOfStore>(tokens.customers, (inner) => {
@@ -177,6 +177,7 @@ export function compose(options: VerifierOptions): Composed {
       past: createPast(observed),
       learned: agedCache(clock, 20_000, 5 * minute),
       underWay: new Map(),
+      keptCodes: createSeals(settings.secrets, "phoneproof: codes of deliveries"),
     };
   });
   register<Operations>(tokens.operations, (inner) => {

@@ -1,7 +1,7 @@
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { deadEvent, deliveryMargin, dueEvent, leaseTime, needsWork, redelivered } from "../domain/delivery.js";
-import { fallbackTime } from "../domain/fallback.js";
+import { fallbackTime, withoutOldCode } from "../domain/fallback.js";
 import { settleOverdue } from "../domain/send.js";
 import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
@@ -88,11 +88,12 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     return delivery.auth;
   };
 
-  /** Settles the record's overdue send, if any. */
+  /** Settles the record's overdue send, if any, and erases a code that was kept too long. */
   const withoutOverdue = async (auth: Authentication, now: number): Promise<Authentication | undefined> => {
-    if (settleOverdue(auth, settings.policy, now) === auth) return auth;
+    const settled = (one: Authentication) => withoutOldCode(settleOverdue(one, settings.policy, now), now);
+    if (settled(auth) === auth) return auth;
     return update(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication> => {
-      const next = settleOverdue(current, settings.policy, now);
+      const next = settled(current);
       return { result: next, next: next === current ? undefined : next };
     });
   };

@@ -58,6 +58,13 @@ export interface KeyedStart {
   readonly attempt: number;
 }
 
+/** A message whose code is not ours, kept for a fallback. */
+export interface KeptMessage {
+  readonly sealed: string;
+  /** When it is erased, whatever happens. */
+  readonly until: number;
+}
+
 /** A delivery status to be posted to `callback_url`. */
 export interface OutboxEvent {
   /**
@@ -153,6 +160,8 @@ export interface Authentication {
   readonly fallbackAt?: number | undefined;
   /** Messages that replaced one that did not arrive. */
   readonly fallbacks: number;
+  /** The newest message of a delivery, encrypted: it may have to be sent again on another route. */
+  readonly kept?: KeptMessage | undefined;
   /** What its codes are for, if another server made them (docs/contract.md#deliver). Absent: the codes are ours. */
   readonly purpose?: string | undefined;
 }
@@ -195,6 +204,7 @@ export function withDecision(auth: Authentication, decision: Decision): Authenti
 export interface NewSend extends Pick<Send, "route" | "channel" | "fallback"> {
   /** When the message falls back. */
   readonly fallbackAt?: number | undefined;
+  readonly kept?: KeptMessage | undefined;
 }
 
 /**
@@ -202,7 +212,7 @@ export interface NewSend extends Pick<Send, "route" | "channel" | "fallback"> {
  * fallback, uses up a retry. "With a `callback_url` the first write sets `wakeAt` to the send's deadline, so a crash yields an `unknown`
  * event" (docs/contract.md#outbox): `settleBy`.
  */
-export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, { fallbackAt, ...made }: NewSend): Authentication {
+export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, { fallbackAt, kept, ...made }: NewSend): Authentication {
   const attempt = auth.attempts + 1;
   const isFree = auth.attempts === 0 || made.fallback === true;
   return {
@@ -212,6 +222,7 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
     retries: isFree ? auth.retries : auth.retries + 1,
     fallbacks: made.fallback === true ? auth.fallbacks + 1 : auth.fallbacks,
     fallbackAt,
+    kept,
     lastSendAt: now,
     sends: auth.sends.slice(1 - keptSends(auth)).concat({ attempt, digest, state: "undecided", at: now, ...made }),
     settleBy: auth.callbackUrl === undefined ? undefined : settleBy,
@@ -229,7 +240,7 @@ export function withoutTriedSend(auth: Authentication, attempt: number, before: 
   const newest = auth.attempts === attempt;
   return {
     ...auth,
-    ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt, settleBy: undefined, fallbackAt: before.fallbackAt }),
+    ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt, settleBy: undefined, fallbackAt: before.fallbackAt, kept: before.kept }),
     sent: auth.sent - 1,
     uncounted: Math.min(auth.uncounted, auth.sent - 1),
     retries: retriesWithout(auth, send),
@@ -261,6 +272,7 @@ export function blankOf(auth: Authentication): Authentication {
     settleBy: undefined,
     fallbackAt: undefined,
     fallbacks: 0,
+    kept: undefined,
   };
 }
 

@@ -75,6 +75,7 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
     byCall: fields.byCall,
     fallbackAt: undefined,
     fallbacks: 0,
+    kept: undefined,
   };
 }
 

@@ -91,5 +91,5 @@ export function decideConfirm(auth: Authentication, at: number, skew: number, no
   if (auth.validated) return { status: "already_confirmed" };
   const proved = auth.sends.findLast((send) => send.at <= at + 2 * skew);
   if (proved === undefined || now >= auth.lastSendAt + confirmedWithin) return { status: "not_found" };
-  return { status: "confirmed", next: { ...auth, validated: true }, proved };
+  return { status: "confirmed", next: { ...auth, validated: true, kept: undefined }, proved };
 }

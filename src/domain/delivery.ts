@@ -1,6 +1,6 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Authentication, OutboxEvent } from "./authentication.js";
-import { fallbackTime } from "./fallback.js";
+import { fallbackWork } from "./fallback.js";
 import { day, hour, minute, second } from "./time.js";
 
 /**
@@ -67,7 +67,7 @@ export function dueEvent(auth: Authentication, now: number): OutboxEvent | undef
 
 /** Whether a worker has work on the record: an event or a fallback is due, or a crash left a send to settle. */
 export function needsWork(auth: Authentication, now: number): boolean {
-  const fallback = fallbackTime(auth);
+  const fallback = fallbackWork(auth);
   return dueEvent(auth, now) !== undefined || (auth.settleBy !== undefined && auth.settleBy <= now) || (fallback !== undefined && fallback <= now);
 }
 
@@ -134,7 +134,7 @@ export function deadEvent(auth: Authentication, sequence: number): OutboxEvent |
  * take it before then.
  */
 export function wakeAt(auth: Authentication, now: number, leaseUntil: number | undefined): number | undefined {
-  const fallback = fallbackTime(auth);
+  const fallback = fallbackWork(auth);
   if (auth.outbox.length === 0 && fallback === undefined) return auth.settleBy;
   const due = [...heads(auth).map(({ nextAt }) => nextAt), ...(fallback === undefined ? [] : [fallback])];
   const times = due.map((at) => (at <= now && leaseUntil !== undefined ? leaseUntil : at));

@@ -83,7 +83,7 @@ function withoutSend(auth: Authentication, attempt: number): Authentication {
   const send = auth.sends.find((one) => one.attempt === attempt);
   return {
     ...withoutDeadline(auth, attempt),
-    ...(auth.attempts === attempt && { fallbackAt: undefined }),
+    ...(auth.attempts === attempt && { fallbackAt: undefined, kept: undefined }),
     sent: auth.sent - 1,
     uncounted: Math.min(auth.uncounted, auth.sent - 1),
     retries: send === undefined ? auth.retries : retriesWithout(auth, send),

@@ -1,5 +1,6 @@
 import type { Outbox } from "../callbacks/outbox.js";
 import type { AgedCache } from "../core/aged-cache.js";
+import type { Seals } from "../core/seal.js";
 import type { Observed } from "../observability/observed.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { Countries } from "./countries.js";
@@ -16,6 +17,8 @@ export interface Messages extends Observed {
    * verifications, and what a growing cell allows.
    */
   readonly learned: AgedCache<number>;
+  /** Encrypts the codes of deliveries that may fall back. The owner is the authentication. */
+  readonly keptCodes: Seals;
   /** Messages that this process is handing over, by authentication and attempt. */
   readonly underWay: Map<string, Promise<unknown>>;
 }

@@ -1,11 +1,11 @@
-import type { Authentication, Send } from "../domain/authentication.js";
+import type { Authentication, KeptMessage, Send } from "../domain/authentication.js";
 import { withSend } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textFault } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
 import type { Charge } from "../domain/quota.js";
 import { type Cost, ceilingsOf, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
-import { base36 } from "../domain/time.js";
+import { base36, minute } from "../domain/time.js";
 import { defaultText } from "../options/schema.js";
 import type { Channel, CodeMessage, Destination, Network, Plan, RegisteredIds } from "../ports/sms-sender.js";
 import type { GivenMessage } from "./given-message.js";
@@ -66,7 +66,8 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
       route: route?.route,
       ...(channel !== undefined && channel !== "sms" && { channel }),
       ...(fallback && { fallback }),
-      fallbackAt: test === undefined ? silentAt(messages, auth, destination, route?.route, now) : undefined,
+      fallbackAt: test === undefined ? silentAt(messages, auth, destination, route?.route, given, now) : undefined,
+      kept: test === undefined ? keptOf(messages, auth, destination, route?.route, given, now) : undefined,
     }),
     isRouted: fallback === undefined || route !== undefined,
     code,
@@ -113,31 +114,67 @@ function destinationOf(auth: Authentication, sends: readonly Send[], attempt: nu
  * When a message falls back if nothing reports its delivery by then (docs/contract.md#fallback): only on a route whose
  * receipts confirm deliveries, and only if another route can follow.
  */
-function silentAt(messages: Messages, auth: Authentication, destination: Destination, route: string | undefined, now: number): number | undefined {
+function silentAt(
+  messages: Messages,
+  auth: Authentication,
+  destination: Destination,
+  route: string | undefined,
+  given: GivenMessage | undefined,
+  now: number,
+): number | undefined {
   const rules = messages.sender.fallback;
   if (rules === undefined || !rules.on.includes("silent") || !rules.confirms(route)) return undefined;
-  return mayFallBack(messages, auth, destination, route) ? now + rules.after : undefined;
+  return mayFallBack(messages, auth, destination, route, given) ? now + rules.after : undefined;
 }
+
+/** How much longer than its fallback's time a code of a delivery is kept. Milliseconds. */
+const keptLonger = minute;
+
+/** The message of a delivery, if it is kept for a fallback (docs/contract.md#fallback-deliveries). */
+function keptOf(
+  messages: Messages,
+  auth: Authentication,
+  destination: Destination,
+  route: string | undefined,
+  given: GivenMessage | undefined,
+  now: number,
+): KeptMessage | undefined {
+  const { fallback } = messages.sender;
+  if (fallback === undefined || given?.code === undefined || !mayFallBack(messages, auth, destination, route, given)) return undefined;
+  const onlySilent = fallback.on.every((reason) => reason === "silent");
+  if (onlySilent && !fallback.confirms(route)) return undefined;
+  const sealed = messages.keptCodes.seal(ownerOf(auth), [given.code, ...(given.text === undefined ? [] : [given.text])]);
+  return { sealed, until: now + fallback.after + keptLonger };
+}
+
+/** The kept message of a delivery; `undefined` if it cannot be decrypted. */
+export function openKept({ keptCodes }: Messages, auth: Authentication): GivenMessage | undefined {
+  const [code, text] = (auth.kept && keptCodes.open(ownerOf(auth), auth.kept.sealed)?.texts) ?? [];
+  return code === undefined ? undefined : { code, text, identity: `${auth.purpose}\0${code}`, answerBy: Number.POSITIVE_INFINITY };
+}
+
+const ownerOf = ({ customer, id }: Authentication) => `${customer}/${id}`;
 
 /** The same for a message that moved to another route than the planned one. `before`: without the message. */
 export function silentOn(messages: Messages, before: Authentication, { next, wanted }: PlannedMessage, route: string | undefined): number | undefined {
   if (messages.sender.fallback === undefined || route === undefined || route === next.sends.at(-1)?.route) return undefined;
-  return silentAt(messages, before, destinationOf(before, before.sends, next.attempts, wanted), route, next.lastSendAt);
+  return silentAt(messages, before, destinationOf(before, before.sends, next.attempts, wanted), route, wanted.given, next.lastSendAt);
 }
 
 /** Whether a message may be replaced by one on another route. `auth`: without the message. */
-function mayFallBack(messages: Messages, auth: Authentication, destination: Destination, route: string | undefined): boolean {
-  const most = messages.sender.fallback?.most ?? 0;
-  const isKnown = auth.purpose === undefined;
+function mayFallBack(messages: Messages, auth: Authentication, destination: Destination, route: string | undefined, given: GivenMessage | undefined): boolean {
+  const { sender, settings } = messages;
   const used = auth.fallbacks + (destination.fallback ? 1 : 0);
-  if (!isKnown || used >= most) return false;
+  if (used >= (sender.fallback?.most ?? 0)) return false;
+  if (given !== undefined && (given.code === undefined || !settings.keepCode)) return false;
   const tried = [...(destination.routes_tried ?? []), ...(route === undefined ? [] : [route])];
   return planRoute(messages, { ...destination, routes_tried: tried, channel: auth.byCall && "voice", fallback: true }) !== undefined;
 }
 
 /** The same for a message that was sent. */
 export function mayReplace(messages: Messages, auth: Authentication): boolean {
-  return mayFallBack(messages, auth, destinationOf(auth, auth.sends, auth.attempts + 1, {}), undefined);
+  if (auth.purpose !== undefined && auth.kept === undefined) return false;
+  return mayFallBack(messages, auth, destinationOf(auth, auth.sends, auth.attempts + 1, {}), undefined, undefined);
 }
 
 /** The message of a send, as passed to the sender. */

@@ -2,6 +2,7 @@ import { deliveryStatuses } from "../contract/callback.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import { update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
+import { withoutFallback } from "../domain/fallback.js";
 import { settleReceipt } from "../domain/send.js";
 import { VerifierError } from "../errors.js";
 import type { Receipt } from "../ports/receipts.js";
@@ -133,7 +134,7 @@ function withFallbackOf(
 ): Authentication {
   const { fallback } = parts.sender;
   if (fallback === undefined || attempt !== auth.attempts) return auth;
-  if (status === "delivered") return { ...auth, fallbackAt: undefined };
+  if (status === "delivered") return withoutFallback(auth, []);
   const isDue = status === "undeliverable" && (fallback.on.includes("undeliverable") || (unreachable === true && fallback.on.includes("unreachable")));
   return isDue && mayReplace(parts, auth) ? { ...auth, fallbackAt: now } : auth;
 }

@@ -2,9 +2,12 @@ import type { Accounts } from "../access/accounts.js";
 import { update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { type Decision, isEnforced } from "../domain/decision.js";
+import { deliveryPolicy } from "../domain/deliver.js";
 import { decideFallback, fallbackTime, withoutFallback } from "../domain/fallback.js";
+import { pastOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { handOver } from "../messages/hand-over.js";
+import { openKept } from "../messages/plan.js";
 import { reserve } from "../messages/reserve.js";
 import type { Context } from "./context.js";
 import { askAboutRetry } from "./outside.js";
@@ -16,22 +19,34 @@ import { reportRefusal } from "./refusals.js";
  * `unavailable`; the next worker then tries again.
  */
 export async function fallBack(context: Context, accounts: Accounts, { id, customer }: Authentication): Promise<Authentication | undefined> {
-  const { clock, records } = context;
+  const { clock, keyring, past, records } = context;
   const account = await accounts.byUuid(customer).catch(unlessSuspended);
   if (account === undefined) return stopped(context, customer, id, []);
   const deadline = context.newDeadline();
   const held = await records.find(deadline, customer, id);
   const due = held && fallbackTime(held.auth);
   if (held === undefined || due === undefined || due > clock.now()) return held?.auth;
+  const isDelivery = held.auth.purpose !== undefined;
+  const given = isDelivery ? openKept(context, held.auth) : undefined;
+  if (isDelivery && given === undefined) return stopped(context, customer, id, []);
   const outside = await askAboutRetry(context, account, deadline, held.auth);
-  const reserved = await reserve(context, account, deadline, {
+  const weighing = isDelivery ? await past.weighing(deadline, account, held.auth.origin?.g === 1 ? "unknown" : "reported") : undefined;
+  const policy = weighing === undefined ? account.policy : deliveryPolicy(account.policy, weighing);
+  const sending = { ...account, policy };
+  const reserved = await reserve(context, sending, deadline, {
     id,
     isNew: false,
     outside,
+    given,
     fallback: true,
-    decide: (stored, now) => (stored === undefined ? { status: "none", auth: held.auth } : decideFallback(stored, outside.fired, now, account.policy)),
+    decide: (stored, now) =>
+      stored === undefined || stored.id !== held.auth.id ? { status: "none", auth: held.auth } : decideFallback(stored, outside.fired, now, policy),
   });
-  if ("commit" in reserved) return (await handOver(context, account, deadline, reserved.commit)).auth;
+  if ("commit" in reserved) {
+    const { auth, result } = await handOver(context, sending, deadline, reserved.commit);
+    if (isDelivery && result !== "rejected") past.sent(customer, auth.origin?.s === 1 ? [] : pastOf(auth, keyring.pseudonym));
+    return auth;
+  }
   if (!("refusal" in reserved)) {
     if (outside.fired.some(isEnforced)) reportRefusal(context, "fallback", "rate_limited", reserved.auth, outside.fired);
     return reserved.auth;

@@ -64,6 +64,7 @@ function optionsSchema<Customer extends z.ZodType>(PolicyChange: ReturnType<type
       )
       .optional(),
     lookup: methods<VerifierOptions["lookup"]>("a lookup provider", ["lookup"]).optional(),
+    keepCode: flag().default(false),
     conversion: z.enum(conversions, 'must be "reported", "late" or "unknown"').optional(),
     policy: PolicyChange.prefault({}).transform((change) => withOverride(defaultPolicy, change)),
     message: messageSchema(),

@@ -132,6 +132,12 @@ export interface VerifierOptions {
    * 24 hours, or `unknown`. Default `unknown`, which requires a spend ceiling, because the spam rules then know less.
    */
   readonly conversion?: Conversion | undefined;
+  /**
+   * Keeps the code of a delivery, encrypted under `secret`, until it is delivered, confirmed or replaced, at most for the
+   * router's `fallback.after` and a minute more, so that its message can fall back later than at once. Default false: nothing
+   * stores such a code.
+   */
+  readonly keepCode?: boolean | undefined;
   /** Changes to the default policy. */
   readonly policy?: PolicyOverride | undefined;
   readonly message?: MessageOptions | undefined;

@@ -215,6 +215,7 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
     statistics: { keep: 86_400 },
     docUrl: "https://docs.example.com",
     conversion: "late",
+    keepCode: true,
     logger: console,
     clock: { now: () => 0, after: () => () => undefined },
   } satisfies Required<VerifierOptions>;

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { createVerifier } from "../../src/index.js";
+import { createVerifier, type Store } from "../../src/index.js";
 import type { Channel, CodeMessage, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { type FallbackOptions, type RouteOptions, router } from "../../src/routing/router.js";
 import { createTestVerifier, fixedClock } from "../../src/testing/index.js";
@@ -532,6 +532,83 @@ describe("what a fallback costs (docs/contract.md#fallback-costs)", () => {
     const told = await set.explain(authentication_uuid);
     expect(told).toMatchObject({ left: { retries: 4 } });
     expect(await set.verifier.check({ authentication_uuid, check_code: set.carriers.wa.sent[0]!.code })).toMatchObject({ status: "valid" });
+  });
+});
+
+describe("of deliveries (docs/contract.md#fallback-deliveries)", () => {
+  const code = "K7P-904";
+  const delivery = { phone_number: mobile, code, text: `Use ${code} to sign in to Acme`, conversion: "reported" as const };
+  /** Whether the delivery's record holds an encrypted message. */
+  const kept = async (store: Store, customer: string, id = "") => {
+    const { data } = (await store.find(customer, `${id.slice(0, -8)}00000000`)) ?? never();
+    return JSON.parse(data).K !== undefined;
+  };
+  const never = (): never => {
+    throw new Error("there is no record");
+  };
+
+  it("at once if the carrier rejects the message, later not at all without `keepCode`, and nothing stores the code", async () => {
+    const store = memoryStore();
+    const set = setUp(["wa", "sms"], {}, { store });
+    const commits = vi.spyOn(store, "commit");
+    set.carriers.wa.answer = { outcome: "rejected" };
+    await set.verifier.deliver(delivery);
+    expect(set.ways()).toEqual(["1 sms", "1 wa"]);
+    set.carriers.wa.answer = { outcome: "accepted" };
+    await set.verifier.deliver({ ...delivery, phone_number: "+33612345679" });
+    set.clock.advance(seconds(120));
+    await set.flush();
+    expect(set.ways()).toEqual(["1 sms", "1 wa", "1 wa"]);
+    expect(JSON.stringify(commits.mock.calls)).not.toContain('\\"K\\"');
+  });
+
+  it("with `keepCode`, later too: the same code and text, under the same rules", async () => {
+    const store = memoryStore();
+    const set = setUp(["wa", "sms"], {}, { keepCode: true, store });
+    const commits = vi.spyOn(store, "commit");
+    const { delivery_uuid } = await set.verifier.deliver(delivery);
+    expect(JSON.stringify(commits.mock.calls)).not.toContain("904");
+    set.clock.advance(seconds(20));
+    await set.flush();
+    expect(set.carriers.sms.sent).toMatchObject([{ code, text: delivery.text, attempt: 2, fallback: true }]);
+    expect(await kept(store, set.customer_uuid, delivery_uuid)).toBe(false);
+    expect(await set.verifier.confirm({ phone_number: mobile })).toMatchObject({ status: "confirmed" });
+    expect(JSON.stringify(commits.mock.calls)).not.toContain("904");
+  });
+
+  it("a receipt, too: undeliverable sends it again; the code without a text goes in ours", async () => {
+    const set = setUp(["sms", "sms2"], { on: ["undeliverable"] }, { keepCode: true });
+    await set.verifier.deliver({ phone_number: mobile, code, conversion: "reported" });
+    await set.receipt(mobile, "undeliverable");
+    await set.flush();
+    expect(set.carriers.sms2.sent).toMatchObject([{ code, text: `Your verification code is ${code}` }]);
+  });
+
+  it.each([
+    ["delivered", async (set: ReturnType<typeof setUp>) => set.receipt(mobile, "delivered")],
+    ["confirmed", async (set: ReturnType<typeof setUp>) => void (await set.verifier.confirm({ phone_number: mobile }))],
+    ["erased", async (set: ReturnType<typeof setUp>) => void (await set.verifier.erase({ phone_number: mobile }))],
+    ["after + 60 s old", async (set: ReturnType<typeof setUp>) => void set.clock.advance(seconds(80))],
+  ])("the code is erased once it is %s", async (what, happens) => {
+    const store = memoryStore();
+    const set = setUp(["sms", "sms2"], { on: ["undeliverable"] }, { keepCode: true, store });
+    const { delivery_uuid } = await set.verifier.deliver({ phone_number: mobile, code, conversion: "reported" });
+    expect(await kept(store, set.customer_uuid, delivery_uuid)).toBe(true);
+    await happens(set);
+    await set.flush();
+    if (what !== "erased") expect(await kept(store, set.customer_uuid, delivery_uuid)).toBe(false);
+    set.clock.advance(seconds(1));
+    await set.receipt(mobile, "undeliverable");
+    await set.flush();
+    expect(set.ways()).toEqual(["1 sms"]);
+  });
+
+  it("a notice, which has no code, does not fall back later", async () => {
+    const set = setUp(["sms", "sms2"], { on: ["undeliverable"] }, { keepCode: true });
+    await set.verifier.deliver({ phone_number: mobile, text: "Your password was changed.", conversion: "reported" });
+    await set.receipt(mobile, "undeliverable");
+    await set.flush();
+    expect(set.ways()).toEqual(["1 sms"]);
   });
 });
 

@@ -4,12 +4,12 @@ import type { Core } from "../../core/core.js";
 import { withTimeout } from "../../core/deadline.js";
 import type { RecordsOf } from "../../core/records/records.js";
 import { update } from "../../core/records/transact.js";
+import type { Seals } from "../../core/seal.js";
 import { type CustomerKey, type CustomerRecord, isUsable } from "../../domain/customers.js";
 import { day, hour, timestamp } from "../../domain/time.js";
 import type { Customer, Customers } from "../../ports/customers.js";
 import { decodeCustomer } from "./codec.js";
 import { customerRecordId, lastUseOf, neverExpires, ownerOf } from "./records.js";
-import type { Seals } from "./seal.js";
 
 /** Milliseconds between the starts of two reads: a revoked key stops working within two seconds. */
 const freshFor = 1_000;

@@ -1,7 +1,7 @@
 import { authenticationStatuses, deviceTypes } from "../../contract/authentication.js";
 import { callbackForms, deliveryStatuses } from "../../contract/callback.js";
 import { channels } from "../../contract/channel.js";
-import type { Authentication, KeyedCheck, KeyedStart, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
+import type { Authentication, KeptMessage, KeyedCheck, KeyedStart, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
 import { isInSlot } from "../../domain/slot.js";
 import type { Origin } from "../../domain/spam-rules.js";
@@ -89,7 +89,7 @@ const list = <T extends object>(key: string, table: Table<T>, alone: keyof T & s
 };
 
 /** Stored unchanged. */
-const origin = (key: string): Field<Origin> => ({
+const object = <T extends object>(key: string): Field<T> => ({
   key,
   pack: (value) => value,
   read: (stored) => sound(typeof stored === "object" && stored !== null, stored),
@@ -145,7 +145,7 @@ const fields: Table<Kept> = {
   settleBy: maybe(time("b")),
   outbox: objects<OutboxEvent>("q"),
   events: count("m"),
-  origin: maybe(origin("g")),
+  origin: maybe(object<Origin>("g")),
   uncounted: count("j"),
   request: maybe(text("f")),
   checks: objects<KeyedCheck>("k"),
@@ -160,6 +160,7 @@ const fields: Table<Kept> = {
   byCall: maybe(oneOf("H", ["wished", "fixed line"] as const)),
   fallbackAt: maybe(time("B")),
   fallbacks: count("A"),
+  kept: maybe(object<KeptMessage>("K")),
 };
 
 /** The key of the last digits of an id that is not the record's. */

@@ -1,7 +1,7 @@
 import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
-import { fallbackTime } from "../../domain/fallback.js";
+import { fallbackWork } from "../../domain/fallback.js";
 import { keptApartClaim } from "../../domain/quota.js";
 import { slotOf } from "../../domain/slot.js";
 import type { Clock } from "../../ports/clock.js";
@@ -131,8 +131,8 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
 
   /** When the record wakes. A write that does not change what it wakes for keeps the time: a worker may hold it. */
   const wakeOf = (next: Authentication, before: Held | undefined, now: number): RecordWrite["wakeAt"] => {
-    const fallback = fallbackTime(next);
-    if (before !== undefined && next.outbox === before.auth.outbox && next.settleBy === before.auth.settleBy && fallback === fallbackTime(before.auth)) {
+    const fallback = fallbackWork(next);
+    if (before !== undefined && next.outbox === before.auth.outbox && next.settleBy === before.auth.settleBy && fallback === fallbackWork(before.auth)) {
       return next.outbox.length === 0 && next.settleBy === undefined && fallback === undefined ? undefined : "unchanged";
     }
     return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);

@@ -2,31 +2,31 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 
 /** Authenticated encryption, AES-256-GCM, under keys derived from the verifier's secrets. */
 export interface Seals {
-  /** Encrypts under the current secret, for this customer only. */
-  seal(customer: string, texts: readonly string[]): string;
-  /** Decrypts. `current`: sealed under the current secret. `undefined`: no secret fits, or it is another customer's. */
-  open(customer: string, sealed: string): { readonly texts: readonly string[]; readonly current: boolean } | undefined;
+  /** Encrypts under the current secret, for this owner only. */
+  seal(owner: string, texts: readonly string[]): string;
+  /** Decrypts. `current`: sealed under the current secret. `undefined`: no secret fits, or it is another owner's. */
+  open(owner: string, sealed: string): { readonly texts: readonly string[]; readonly current: boolean } | undefined;
 }
 
 const algorithm = "aes-256-gcm";
 const [nonceBytes, tagBytes] = [12, 16];
 
-/** `secrets`: current first. */
-export function createSeals(secrets: readonly string[]): Seals {
-  const keyOf = (secret: string) => Buffer.from(hkdfSync("sha256", secret, "", "phoneproof: secrets of customers", 32));
+/** `secrets`: current first. `use`: makes the keys those of this use. */
+export function createSeals(secrets: readonly string[], use: string): Seals {
+  const keyOf = (secret: string) => Buffer.from(hkdfSync("sha256", secret, "", use, 32));
   return {
-    seal(customer, texts) {
+    seal(owner, texts) {
       const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv(algorithm, keyOf(secrets[0] as string), nonce).setAAD(Buffer.from(customer));
+      const cipher = createCipheriv(algorithm, keyOf(secrets[0] as string), nonce).setAAD(Buffer.from(owner));
       const text = Buffer.concat([cipher.update(JSON.stringify(texts)), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString("base64url");
     },
-    open(customer, sealed) {
+    open(owner, sealed) {
       const bytes = Buffer.from(sealed, "base64url");
       for (const secret of secrets) {
         try {
           const decipher = createDecipheriv(algorithm, keyOf(secret), bytes.subarray(0, nonceBytes), { authTagLength: tagBytes });
-          decipher.setAAD(Buffer.from(customer)).setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
+          decipher.setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
           const text = Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]);
           return { texts: JSON.parse(text.toString()) as string[], current: secret === secrets[0] };
         } catch {} // Another secret may fit.
