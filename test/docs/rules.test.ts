@@ -5,7 +5,7 @@ import { defaultPolicy, type Policy } from "../../src/domain/policy.js";
 import { capCharges } from "../../src/domain/quota.js";
 import { defaultSpamPolicy, type SpamPolicy } from "../../src/domain/spam-policy.js";
 import { noExemptions, spamCharges } from "../../src/domain/spam-rules.js";
-import { spendCharges } from "../../src/domain/spend.js";
+import { ceilingsOf, spendCharges } from "../../src/domain/spend.js";
 import { readPage } from "./pages.js";
 
 const { text } = readPage("docs/no-code.md");
@@ -22,14 +22,14 @@ describe("docs/no-code.md: the table of rules", () => {
     const cap = [{ limit: 7, window: 60 }];
     const { limits } = defaultPolicy;
     const capped = Object.fromEntries(
-      Object.keys(limits).map((name) => [name, name === "spend" ? [{ amount: 5, per: "day" }] : cap]),
+      Object.keys(limits).map((name) => [name, /spend/i.test(name) ? [{ amount: 5, per: "day" }] : cap]),
     ) as unknown as Policy["limits"];
     const policy = { ...defaultPolicy, limits: capped };
     const spam = Object.fromEntries(Object.entries(defaultSpamPolicy).map(([name, rule]) => [name, { ...rule, mode: "enforce" }])) as unknown as SpamPolicy;
-    const subject = { customer: "c", id: "i", number: "+33612345678", country: "FR", createdAt: 0, attempt: 1, deviceId: "d", ip: "192.0.2.1" };
-    const cells = spamCharges({ ...subject, origin: { a: "a", w: "w", p: 1 } }, spam, [], noExemptions, [], moment, (name) => name);
-    const charges = [...capCharges(subject, policy, moment, (name) => name), ...spendCharges("c", 1, policy.limits.spend, moment), ...cells];
-    const names = [...charges.map(({ rule }) => rule), ...destinationFaults, "strangeNetwork", "signals", "blockList"];
+    const subject = { customer: "c", id: "i", number: "+33612345678", country: "FR", createdAt: 0, attempt: 1, deviceId: "d", ip: "192.0.2.1", isCall: true };
+    const cells = spamCharges({ ...subject, calls: [], origin: { a: "a", w: "w", p: 1 } }, spam, [], noExemptions, [], moment, (name) => name);
+    const charges = [...capCharges(subject, policy, moment, (name) => name), ...spendCharges("c", 1, ceilingsOf(policy.limits, "voice"), moment), ...cells];
+    const names = [...charges.map(({ rule }) => rule), ...destinationFaults, "strangeNetwork", "signals", "blockList", "fallback"];
     expect(names.filter((name) => wordsOf(name) === ownRule)).toEqual([]);
     // No cap is forgotten: lookups answer from the numbering plan alone, and block no message.
     expect(new Set(names.map((name) => Object.values(ruleWords).indexOf(wordsOf(name)))).size).toBe(Object.keys(ruleWords).length);

@@ -39,6 +39,16 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
     means: "The customer has sent as many messages as it may in this time, to all numbers together. It grows by 3 for each verified user.",
     fix: "Look for an attack with `phoneproof stats` first. If the traffic is honest, raise `policy.limits.perCustomer`.",
   },
+  callsPerNumber: {
+    form: "callsPerNumber 3/86400s",
+    means: "The number has been called as often as it may be in this time.",
+    fix: "Send a message instead, wait until there is room, or lift it once a day with `phoneproof unlock`.",
+  },
+  callSpend: {
+    form: "callSpend 20/day",
+    means: "The calls of this hour or day would cost more than their ceiling.",
+    fix: "Look for an attack with `phoneproof stats` first. If the traffic is honest, raise `policy.limits.callSpend`.",
+  },
   spend: {
     form: "spend 50/day",
     means: "The messages of this hour or day would cost more than the spend ceiling, or the route has no price.",
@@ -66,6 +76,16 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
     form: "address",
     means: "Too many codes requested from this address were not entered.",
     fix: "It recovers as users verify, within 36 hours at the latest. Check that `ip` is the user's address, not your proxy's. Put networks of your own on `lists.safe`.",
+  },
+  calls: {
+    form: "calls",
+    means: "Too many codes said in calls to the number's country were not entered.",
+    fix: "Send a message instead. It recovers as users verify, within 36 hours at the latest. Call only countries that need it: option `countries` of the sender.",
+  },
+  fallback: {
+    form: "fallback",
+    means: "A message that did not arrive was to be sent again on another route, and no other route takes it.",
+    fix: "Add a route for the country, or look at `fallback` of its routes.",
   },
   strangeNetwork: {
     form: "strangeNetwork",

@@ -62,9 +62,11 @@ function outcomeOf({ status, validated, sends, left, expires_at, wrong_codes }: 
   return "A code was sent, and the right one has not been entered yet.";
 }
 
-function sendSentence({ attempt, at, state, route, reason, delivery }: ExplainedSend): string {
+function sendSentence({ attempt, at, state, route, channel, fallback, reason, delivery }: ExplainedSend): string {
   const carrier = route === undefined || route === "sender" ? "the carrier" : route;
-  const message = `Message ${attempt} at ${timeOf(at)}:`;
+  const how = channel === undefined ? "" : ` by ${channel === "voice" ? "call" : channel}`;
+  const why = fallback ? ", because the one before it did not arrive" : "";
+  const message = `Message ${attempt}${how} at ${timeOf(at)}${why}:`;
   const answer = reason === undefined ? "" : `: ${reason}`;
   if (state === "rejected") return `${message} ${carrier} rejected it${answer}. It was not sent.`;
   if (delivery === "delivered") return `${message} ${carrier} reports that the phone received it.`;
