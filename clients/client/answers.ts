@@ -1,4 +1,5 @@
 import type { AuthenticationResponse } from "../../src/contract/authentication.js";
+import type { Channel } from "../../src/contract/channel.js";
 import type { CheckResponse } from "../../src/contract/check.js";
 import type { LookupResponse } from "../../src/contract/lookup.js";
 import type { RetryResponse } from "../../src/contract/retry.js";
@@ -20,6 +21,8 @@ export interface Facts {
   readonly retry_after?: number;
   /** Present and true if every route rejected the message. */
   readonly carrier_refused?: true;
+  /** Of a create or retry: the channel of the newest message; absent if that is an SMS. */
+  readonly channel?: Channel;
 }
 
 /** One type for each status: with a `switch` on `status`, the compiler reports a missing one. */
@@ -33,17 +36,17 @@ export type RetryAnswer = ByStatus<RetryResponse>;
 export type CheckAnswer = ByStatus<CheckResponse>;
 export type LookupAnswer = LookupResponse;
 
-const facts = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks", "retry_after", "carrier_refused"];
+const facts = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks", "retry_after", "carrier_refused", "channel"];
 
-/** A fact and its value, by the first letter of the fact. */
-const sound = /^(p\w+:\+\d{1,15}|n\w+:[\d:T.-]+Z|r\w+:\d{1,9}|c\w+:true)$/;
+/** A fact and its value, by the first letters of the fact. */
+const sound = /^(p\w+:\+\d{1,15}|n\w+:[\d:T.-]+Z|r\w+:\d{1,9}|ca\w+:true|ch\w+:[a-z]+)$/;
 
 /** The facts in the headers of a response. Invalid ones are omitted. */
 export function factsOf(headers: { get(name: string): string | null }): Facts {
   const told: Record<string, string | number | true> = {};
   for (const fact of facts) {
-    const text = headers.get(`x-phoneproof-${fact.replaceAll("_", "-")}`) as string;
-    if (sound.test(`${fact}:${text}`)) told[fact] = fact > "r" ? +text : text === "true" || text;
+    const text = headers.get(`x-phoneproof-${fact.replaceAll("_", "-")}`);
+    if (text && sound.test(`${fact}:${text}`)) told[fact] = fact > "r" ? +text : fact < "ch" || text;
   }
   return told;
 }

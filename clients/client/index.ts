@@ -96,12 +96,12 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
   need("retries", `${retries}`, /^\d$/, "0 to 9");
   const v1 = `${baseUrl.replace(/\/*(\/v1)?\/*$/, "")}/v1/`;
 
-  /** Without a `request` it is a GET. */
+  /** Without a `request` it is a GET. Of the paths, those of calls with a key are below "l". */
   async function call<A>(
     path: string,
     left: number,
     request?: AnyInput,
-    { signal, idempotencyKey: key = /^[ac]/.test(path) ? crypto.randomUUID() : undefined }: KeyedCallOptions = {},
+    { signal, idempotencyKey: key = path < "l" ? crypto.randomUUID() : undefined }: KeyedCallOptions = {},
   ): Promise<A> {
     need("idempotencyKey", key ?? "", /^[ -~\xa0-\xff]*$/, "printable ASCII");
     for (;;) {
@@ -144,7 +144,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         signal?.throwIfAborted();
         failed = ending.signal.aborted
           ? new TransportError("timeout", `no full response in ${timeout} s`, { cause })
-          : new TransportError("network", "no connection, or it broke", { cause });
+          : new TransportError("network", "connection failed", { cause });
       } finally {
         end();
       }

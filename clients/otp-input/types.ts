@@ -19,6 +19,9 @@ export interface OtpAnswer {
 /** Fired as `otp-complete` when all digits are entered. */
 export type OtpCompleteEvent = OfPage<"Event"> & { readonly detail: { readonly code: string } };
 
+/** Fired as `otp-resend` when another message is requested: `voice` if it is to be a call. */
+export type OtpResendEvent = OfPage<"Event"> & { readonly detail: { readonly channel: "voice" | undefined } };
+
 /** The properties of the element that pages set. Each except `answer` and `value` has an attribute of the same name. */
 export interface OtpInputProperties {
   /** Digits of a code. Default 6. */
@@ -31,8 +34,12 @@ export interface OtpInputProperties {
   remainingChecks: number | null;
   /** Messages that can still be requested; at 0 the button is hidden. */
   remainingRetry: number | null;
+  /** Messages that can be requested after the first. Default 4. With `remainingRetry`, it says how many were sent. */
+  retries: number;
+  /** Number of messages after which a call is offered too. `null`: never. */
+  callAfter: number | null;
   /**
-   * All of these at once, as in the response. Set a new object for each response, so that a repeated status is
+   * The status, the time and what remains, as in the response. Set a new object for each response, so that a repeated status is
    * announced again.
    */
   answer: OtpAnswer | null;
@@ -46,7 +53,7 @@ export interface OtpInputProperties {
   required: boolean;
 }
 
-/** `<otp-input>`. Fires `otp-complete` (`detail.code`) and `otp-resend`, and `input` and `change` like every field. */
+/** `<otp-input>`. Fires `otp-complete` (`detail.code`) and `otp-resend` (`detail.channel`), and `input` and `change` like every field. */
 export interface OtpInputElement extends OfPage<"HTMLElement">, OtpInputProperties {
   readonly form: OfPage<"HTMLFormElement"> | null;
   readonly labels: OfPage<"NodeList">;
@@ -60,7 +67,7 @@ export interface OtpInputElement extends OfPage<"HTMLElement">, OtpInputProperti
 }
 
 /** Properties whose attribute is spelled differently. */
-type Hyphened = "nextRetryAt" | "remainingChecks" | "remainingRetry";
+type Hyphened = "nextRetryAt" | "remainingChecks" | "remainingRetry" | "callAfter";
 
 /**
  * The attributes for JSX, in addition to those of every element. Names of several words are spelled as attributes, for
@@ -70,8 +77,9 @@ export interface OtpInputAttributes extends Partial<{ [P in Exclude<keyof OtpInp
   "next-retry-at"?: string | undefined;
   "remaining-checks"?: number | string | undefined;
   "remaining-retry"?: number | string | undefined;
+  "call-after"?: number | string | undefined;
   "onotp-complete"?: ((event: OtpCompleteEvent) => void) | undefined;
-  "onotp-resend"?: ((event: OfPage<"Event">) => void) | undefined;
+  "onotp-resend"?: ((event: OtpResendEvent) => void) | undefined;
 }
 
 declare global {
@@ -80,6 +88,6 @@ declare global {
   }
   interface HTMLElementEventMap {
     "otp-complete": OtpCompleteEvent;
-    "otp-resend": OfPage<"Event">;
+    "otp-resend": OtpResendEvent;
   }
 }

@@ -15,9 +15,11 @@ import {
   TransportError,
 } from "../../clients/client/index.js";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
+import type { Channel } from "../../src/contract/channel.js";
 import { checkStatuses } from "../../src/contract/check.js";
 import { retryStatuses } from "../../src/contract/retry.js";
-import { numberOf, setUp } from "../support/verifier.js";
+import { router } from "../../src/routing/router.js";
+import { inbox, numberOf, setUp } from "../support/verifier.js";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -43,8 +45,8 @@ async function serve(handler: RequestListener) {
 async function realService(
   options: Partial<ClientOptions> = {},
   before: (request: IncomingMessage, response: ServerResponse, asked: number) => boolean | Promise<boolean> = () => false,
+  made = setUp(),
 ) {
-  const made = setUp();
   const handler = nodeHandler(made.verifier);
   const { baseUrl, asked } = await serve(async (request, response) => {
     if (!(await before(request, response, asked.length))) handler(request, response);
@@ -88,6 +90,31 @@ describe("a client of a real service", () => {
     });
     expect(await client.check({ authentication_uuid, check_code: box.code() })).toMatchObject({ status: "already_validated" });
     expect(await client.lookup({ phone_number: numberOf(1) })).toEqual({ phone_number: numberOf(1), country_code: "FR", line_type: "Mobile" });
+  });
+
+  test("asks for a call, and tells the channel of the newest message unless it is an SMS", async () => {
+    const [sms, calls] = [inbox(), inbox()];
+    const routes = [
+      { name: "sms", sender: sms },
+      { name: "calls", sender: Object.assign(calls, { channel: "voice" as const }) },
+    ];
+    const { client, clock } = await realService({}, undefined, setUp({ sender: router({ routes }) }));
+    const created = await client.createAuthentication({ phone_number: numberOf(1) });
+    expect(created).not.toHaveProperty("channel");
+    const { authentication_uuid } = created;
+    clock.advance(59_999);
+    const early = await client.retry({ authentication_uuid, channel: "voice" });
+    expect(early).toMatchObject({ status: "denied", next_retry_at: "2026-03-01T12:01:00.000Z" });
+    expect(early).not.toHaveProperty("channel");
+    clock.advance(1);
+    expect(await client.retry({ authentication_uuid, channel: "voice" })).toMatchObject({ status: "approved", channel: "voice", remaining_retry: 3 });
+    expect(await client.check({ authentication_uuid, check_code: calls.code() })).toMatchObject({ status: "valid" });
+    expect(sms.messages).toHaveLength(1);
+
+    const called = await client.createAuthentication({ phone_number: numberOf(2), channel: "voice" });
+    expect(called).toMatchObject({ status: "pending", channel: "voice" });
+    expectTypeOf(called.channel).toEqualTypeOf<Channel | undefined>();
+    expect(await failure(client.createAuthentication({ phone_number: numberOf(3), channel: "telegram" }))).toMatchObject({ code: "bad_request" });
   });
 
   test("a fault is a FaultError with the wire's code, message and doc_url", async () => {
@@ -181,6 +208,7 @@ describe("facts in headers", () => {
     "x-phoneproof-remaining-checks": "4",
     "x-phoneproof-retry-after": "61",
     "x-phoneproof-carrier-refused": "true",
+    "x-phoneproof-channel": "voice",
   };
 
   test("stand on the answer under the names of the direct calls", async () => {
@@ -193,7 +221,14 @@ describe("facts in headers", () => {
       remaining_checks: 4,
       retry_after: 61,
       carrier_refused: true,
+      channel: "voice",
     });
+  });
+
+  test("that are none are left out", async () => {
+    const wrong = { "x-phoneproof-carrier-refused": "yes", "x-phoneproof-channel": "<b>", "x-phoneproof-remaining-retry": "-1" };
+    const { client } = await clientOf((_, response) => json(response, 200, pending, wrong));
+    expect(await client.createAuthentication({ phone_number: "+33612345678" })).toEqual(pending);
   });
 
   test("never stand before the body's own", async () => {
