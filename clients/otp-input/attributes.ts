@@ -1,7 +1,13 @@
 import type { OtpInputProperties } from "./types.js";
 
 const texts = { status: "status", nextRetryAt: "next-retry-at", name: "name", label: "label" } as const;
-const numbers = { length: "length", remainingChecks: "remaining-checks", remainingRetry: "remaining-retry", retries: "retries", callAfter: "call-after" } as const;
+const numbers = {
+  length: "length",
+  remainingChecks: "remaining-checks",
+  remainingRetry: "remaining-retry",
+  retries: "retries",
+  callAfter: "call-after",
+} as const;
 const flags = { disabled: "disabled", required: "required" } as const;
 
 /** The attribute of each property that has one. */

@@ -19,7 +19,7 @@ const tones: ReadonlyMap<string, string> = new Map([
   ["valid", "success"],
 ]);
 
-/** Milliseconds until the button is enabled again, unless a response sets another time. */
+/** Milliseconds until the buttons are enabled again, unless a response sets another time. */
 const pressPause = 3_000;
 
 /** Seconds between two announcements of the remaining wait. */
@@ -43,9 +43,11 @@ export class OtpInput extends reflecting(HTMLElement) {
   /** The description that the page refers to. */
   readonly #about = part("span", "about", { id: "about", hidden: true });
   readonly #resend = part("button", "resend", { type: "button", dir: "auto" });
+  readonly #call = part("button", "call", { type: "button", dir: "auto" });
+  readonly #buttons = part("div", "buttons", {}, this.#resend, this.#call);
   /** Visually hidden, and announced when it changes. */
   readonly #live = part("div", "live", { role: "status" });
-  readonly #root = part("div", "root", {}, this.#label, part("div", "room", {}, this.#field), this.#message, this.#about, this.#resend, this.#live);
+  readonly #root = part("div", "root", {}, this.#label, part("div", "room", {}, this.#field), this.#message, this.#about, this.#buttons, this.#live);
   /** Any ancestor may have a `lang`. */
   readonly #languages = new MutationObserver(() => this.#plan());
   #lang = "en";
@@ -64,7 +66,10 @@ export class OtpInput extends reflecting(HTMLElement) {
   #skew = 0;
   /** When another message can be requested, in ms since the epoch by the server's clock; undefined: never. */
   #next: number | undefined;
-  #waiting = false;
+  /** The same for a call. */
+  #nextCall = 0;
+  /** The channel of the last request. */
+  #asked: "voice" | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #planned = false;
   #aloud = false;
@@ -101,7 +106,8 @@ export class OtpInput extends reflecting(HTMLElement) {
       if (this.value.length < this.length) this.#listen();
     });
     for (const type of ["keyup", "pointerup", "select", "selectionchange"]) this.#input.addEventListener(type, () => this.#showBoxes());
-    this.#resend.addEventListener("click", () => this.#ask());
+    this.#resend.addEventListener("click", () => this.#ask(this.#resend));
+    this.#call.addEventListener("click", () => this.#ask(this.#call, "voice"));
   }
 
   get value(): string {
@@ -121,12 +127,13 @@ export class OtpInput extends reflecting(HTMLElement) {
   set answer(answer: OtpAnswer | null | undefined) {
     this.#answer = answer ?? null;
     const { created_at, status, next_retry_at, remaining_checks, remaining_retry, carrier_refused } = answer ?? {};
-    const then = Date.parse(created_at ?? "");
-    if (!Number.isNaN(then)) this.#skew = then - Date.now();
+    if (timeOf(created_at)) this.#skew = timeOf(created_at) - Date.now();
     const told = status ?? "";
     this.status = carrier_refused && tones.get(told) === "info" ? "carrier_refused" : told;
+    // The response that denies a call contains the time of the next call, which is none of a message.
+    if (this.#asked && this.status === "denied") this.#nextCall = timeOf(next_retry_at);
     // A fact that the response lacks keeps its value.
-    this.nextRetryAt = next_retry_at ?? this.nextRetryAt;
+    else this.nextRetryAt = next_retry_at ?? this.nextRetryAt;
     this.remainingChecks = remaining_checks ?? this.remainingChecks;
     this.remainingRetry = remaining_retry ?? this.remainingRetry;
   }
@@ -183,13 +190,13 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#hush();
   }
 
-  attributeChangedCallback(name: string, _before: string | null, value: string | null): void {
+  attributeChangedCallback(name: string, before: string | null, value: string | null): void {
     // A property set before the element was defined takes precedence over the attribute.
     if (name === "value" && !Object.hasOwn(this, name)) this.value = value;
     if (name === "length") this.value = this.value;
     if (name === "next-retry-at") {
-      const at = Date.parse(this.nextRetryAt);
-      this.#next = this.nextRetryAt === "" ? undefined : Number.isNaN(at) ? 0 : at;
+      this.#next = value ? timeOf(value) : undefined;
+      if (value !== before) this.#nextCall = timeOf(value);
     }
     const isNews = news.includes(name);
     if (isNews) this.#edited = this.#sent = false;
@@ -286,12 +293,15 @@ export class OtpInput extends reflecting(HTMLElement) {
     }
   }
 
-  #ask(): void {
-    if (this.#waiting) return;
-    this.#next = Date.now() + this.#skew + pressPause;
+  #ask(button: HTMLButtonElement, channel?: "voice"): void {
+    if (isWaiting(button)) return;
+    this.#asked = channel;
+    const pause = Date.now() + this.#skew + pressPause;
+    this.#next = Math.max(this.#next ?? 0, pause);
+    this.#nextCall = Math.max(this.#nextCall, pause);
     this.#tick();
     this.#listen();
-    this.#fire("otp-resend");
+    this.#fire("otp-resend", { channel });
   }
 
   #fire(type: string, detail?: unknown): void {
@@ -332,10 +342,13 @@ export class OtpInput extends reflecting(HTMLElement) {
     queueMicrotask(() => {
       this.#planned = false;
       if (!this.isConnected) return;
+      const isNew = this.#call.hidden;
       this.#render();
       if (!this.#aloud) return;
       this.#aloud = false;
-      this.#say(this.#words.textContent, this.#tries.textContent, this.#waiting ? this.#resend.textContent : "");
+      const wait = isWaiting(this.#resend) ? this.#resend.textContent : "";
+      const call = !this.#call.hidden && (isNew || this.#nextCall !== this.#next) ? this.#call.textContent : "";
+      this.#say(this.#words.textContent, this.#tries.textContent, wait, call);
       if (this.#wrong && this.shadowRoot?.activeElement === this.#input) this.select();
       if (over.test(this.#told)) this.#hush();
       else if (tones.get(this.#told) === "info") this.#listen();
@@ -356,7 +369,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#input.ariaInvalid = `${this.#wrong}`;
     this.#input.ariaRequired = `${this.required}`;
     this.#input.disabled = this.#off;
-    this.#resend.disabled = this.#off;
+    this.#resend.disabled = this.#call.disabled = this.#off;
     const marks = { off: this.#off, bad: tone === "error" && !this.#edited, good: tone === "success" };
     for (const [mark, on] of Object.entries(marks)) this.#field.classList.toggle(mark, on);
     this.#message.hidden = told === "";
@@ -391,23 +404,34 @@ export class OtpInput extends reflecting(HTMLElement) {
     }
   }
 
-  /** Updates the button and its text during the wait. */
+  /** Updates the buttons and their texts during a wait. */
   #tick(): void {
     clearTimeout(this.#timer);
-    const words = wordsOf(this.#lang);
-    const wait = (this.#next ?? 0) - Date.now() - this.#skew;
+    const { resend, call, wait, ready } = wordsOf(this.#lang);
+    const { callAfter, remainingRetry, retries } = this;
+    const now = Date.now() + this.#skew;
+    const isOver = this.#next === undefined || remainingRetry === 0 || over.test(this.#told);
+    const sent = 1 + retries - (remainingRetry ?? retries);
+    const left = [(this.#next ?? 0) - now, this.#nextCall - now] as const;
+    const told = this.#show(this.#resend, isOver, left[0], resend, wait, ready);
+    const toldOfCall = this.#show(this.#call, isOver || callAfter === null || sent < callAfter, left[1], call, `${call} ({when})`, call);
+    if (told || toldOfCall) this.#say(told || toldOfCall);
+    const ticks = left.filter((one) => one > 0).map((one) => one % 1000 || 1000);
+    if (!isOver && ticks.length > 0) this.#timer = setTimeout(() => this.#tick(), Math.min(...ticks));
+  }
+
+  /** Updates a button that is enabled after a wait in ms. Returns what to announce. */
+  #show(button: HTMLButtonElement, hidden: boolean, wait: number, text: string, waiting: string, ready: string): string {
     const seconds = Math.ceil(wait / 1000);
-    const was = this.#waiting;
-    this.#resend.hidden = this.#next === undefined || this.remainingRetry === 0 || over.test(this.#told);
-    this.#waiting = !this.#resend.hidden && seconds > 0;
-    this.#resend.ariaDisabled = `${this.#waiting}`;
-    const text = this.#waiting ? waitingFor(this.#lang, seconds) : words.resend;
-    if (text !== this.#resend.textContent) {
-      this.#resend.textContent = text;
-      if (was && this.#waiting && seconds % spokenEvery === 0) this.#say(text);
-      if (was && !this.#waiting && !this.#resend.hidden) this.#say(words.ready);
-    }
-    if (this.#waiting) this.#timer = setTimeout(() => this.#tick(), wait % 1000 || 1000);
+    const wasWaiting = isWaiting(button);
+    const waits = !hidden && seconds > 0;
+    button.hidden = hidden;
+    button.ariaDisabled = `${waits}`;
+    const shown = waits ? waitingFor(this.#lang, seconds, waiting) : text;
+    if (shown === button.textContent) return "";
+    button.textContent = shown;
+    if (!wasWaiting || hidden) return "";
+    return !waits ? ready : seconds % spokenEvery === 0 ? shown : "";
   }
 
   /** Announces texts, even if they are the same as before. */
@@ -442,6 +466,15 @@ function styleSheet(): CSSStyleSheet {
     sheet.replaceSync(style);
   }
   return sheet;
+}
+
+/** Milliseconds since the epoch; 0 if the text is not a time. */
+function timeOf(text: string | null | undefined): number {
+  return Date.parse(text ?? "") || 0;
+}
+
+function isWaiting(button: HTMLButtonElement): boolean {
+  return button.ariaDisabled === "true";
 }
 
 /** The `lang` of the nearest element that has one, across shadow roots; else the user's language. */

@@ -65,6 +65,7 @@ input:autofill { -webkit-text-fill-color: currentcolor; transition: background-c
 .message { margin: .625rem 0 0; font-size: .9375em }
 .error { color: var(--_error) }
 .success { color: var(--_success) }
+.buttons { display: flex; flex-wrap: wrap; column-gap: 1.5rem }
 button {
   all: unset;
   display: flex;

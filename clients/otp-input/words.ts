@@ -16,6 +16,8 @@ export interface OtpWords {
   /** The browser's message if a form is submitted with too few digits. */
   readonly incomplete: string;
   readonly resend: string;
+  /** The button for a call. */
+  readonly call: string;
   /** With `{when}`, which `Intl.RelativeTimeFormat` writes: "in 24 seconds". */
   readonly wait: string;
   readonly ready: string;
@@ -42,6 +44,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "حدث خطأ ما. يُرجى المحاولة مرة أخرى.",
     incomplete: "أدخل الرمز كاملًا.",
     resend: "إرسال رمز جديد",
+    call: "الاتصال بي بدلًا من ذلك",
     wait: "رمز جديد {when}",
     ready: "يمكنك الآن طلب رمز جديد.",
     tries: {
@@ -67,6 +70,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Etwas ist schiefgegangen. Bitte versuchen Sie es erneut.",
     incomplete: "Geben Sie den ganzen Code ein.",
     resend: "Neuen Code senden",
+    call: "Stattdessen anrufen lassen",
     wait: "Neuer Code {when}",
     ready: "Sie können jetzt einen neuen Code anfordern.",
     tries: { one: "Noch # Versuch", other: "Noch # Versuche" },
@@ -85,6 +89,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Something went wrong. Please try again.",
     incomplete: "Enter the whole code.",
     resend: "Send a new code",
+    call: "Call me instead",
     wait: "New code {when}",
     ready: "You can ask for a new code now.",
     tries: { one: "# try left", other: "# tries left" },
@@ -103,6 +108,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Algo ha ido mal. Inténtalo de nuevo.",
     incomplete: "Introduce el código completo.",
     resend: "Enviar un nuevo código",
+    call: "Recibir una llamada",
     wait: "Nuevo código {when}",
     ready: "Ya puedes pedir un nuevo código.",
     tries: { one: "Queda # intento", other: "Quedan # intentos" },
@@ -121,6 +127,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Une erreur s’est produite. Veuillez réessayer.",
     incomplete: "Saisissez le code en entier.",
     resend: "Envoyer un nouveau code",
+    call: "Recevoir plutôt un appel",
     wait: "Nouveau code {when}",
     ready: "Vous pouvez maintenant demander un nouveau code.",
     tries: { one: "# essai restant", other: "# essais restants" },
@@ -139,6 +146,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "कुछ गड़बड़ हो गई। कृपया फिर कोशिश करें।",
     incomplete: "पूरा कोड दर्ज करें।",
     resend: "नया कोड भेजें",
+    call: "इसके बजाय मुझे कॉल करें",
     wait: "नया कोड {when}",
     ready: "अब आप नया कोड माँग सकते हैं।",
     tries: { other: "# प्रयास शेष" },
@@ -157,6 +165,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Qualcosa è andato storto. Riprova.",
     incomplete: "Inserisci il codice completo.",
     resend: "Invia un nuovo codice",
+    call: "Ricevi invece una chiamata",
     wait: "Nuovo codice {when}",
     ready: "Ora puoi richiedere un nuovo codice.",
     tries: { one: "# tentativo rimasto", other: "# tentativi rimasti" },
@@ -175,6 +184,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "問題が発生しました。もう一度お試しください。",
     incomplete: "コードをすべて入力してください。",
     resend: "新しいコードを送信",
+    call: "電話でコードを受け取る",
     wait: "{when}に再送信できます",
     ready: "新しいコードを送信できるようになりました。",
     tries: { other: "残り # 回" },
@@ -193,6 +203,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "문제가 발생했습니다. 다시 시도해 주세요.",
     incomplete: "코드를 모두 입력해 주세요.",
     resend: "새 코드 보내기",
+    call: "대신 전화로 받기",
     wait: "{when} 다시 보낼 수 있습니다",
     ready: "이제 새 코드를 요청할 수 있습니다.",
     tries: { other: "#회 남음" },
@@ -211,6 +222,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Er is iets misgegaan. Probeer het opnieuw.",
     incomplete: "Vul de hele code in.",
     resend: "Stuur een nieuwe code",
+    call: "Bel me liever",
     wait: "Nieuwe code {when}",
     ready: "Je kunt nu een nieuwe code aanvragen.",
     tries: { one: "Nog # poging", other: "Nog # pogingen" },
@@ -229,6 +241,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Coś poszło nie tak. Spróbuj ponownie.",
     incomplete: "Wpisz cały kod.",
     resend: "Wyślij nowy kod",
+    call: "Zadzwoń do mnie",
     wait: "Nowy kod {when}",
     ready: "Możesz teraz poprosić o nowy kod.",
     tries: { one: "Pozostała # próba", few: "Pozostały # próby", many: "Pozostało # prób", other: "Pozostało # próby" },
@@ -247,6 +260,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Ocorreu um erro. Tente novamente.",
     incomplete: "Digite o código completo.",
     resend: "Enviar um novo código",
+    call: "Receber antes uma chamada",
     wait: "Novo código {when}",
     ready: "Já pode pedir um novo código.",
     tries: { one: "Resta # tentativa", other: "Restam # tentativas" },
@@ -265,6 +279,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Что-то пошло не так. Попробуйте ещё раз.",
     incomplete: "Введите код полностью.",
     resend: "Отправить новый код",
+    call: "Позвонить мне",
     wait: "Новый код {when}",
     ready: "Теперь можно запросить новый код.",
     tries: { one: "Осталась # попытка", few: "Осталось # попытки", many: "Осталось # попыток", other: "Осталось # попытки" },
@@ -283,6 +298,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Bir sorun oluştu. Lütfen tekrar deneyin.",
     incomplete: "Kodun tamamını girin.",
     resend: "Yeni kod gönder",
+    call: "Bunun yerine beni ara",
     wait: "Yeni kod {when}",
     ready: "Artık yeni bir kod isteyebilirsiniz.",
     tries: { other: "# deneme hakkınız kaldı" },
@@ -301,6 +317,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "出了点问题，请重试。",
     incomplete: "请输入完整的验证码。",
     resend: "发送新的验证码",
+    call: "改用电话接收",
     wait: "{when}可重新发送",
     ready: "现在可以获取新的验证码。",
     tries: { other: "还可尝试 # 次" },
@@ -319,6 +336,7 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "發生問題，請重試。",
     incomplete: "請輸入完整的驗證碼。",
     resend: "傳送新的驗證碼",
+    call: "改用電話接收",
     wait: "{when}可重新傳送",
     ready: "現在可以取得新的驗證碼。",
     tries: { other: "還可嘗試 # 次" },
@@ -356,11 +374,11 @@ export function triesLeft(lang: string, left: number): string {
   return (tries[new Intl.PluralRules(lang).select(left)] ?? tries.other).replace("#", left.toLocaleString(lang));
 }
 
-/** "New code in 24 seconds". */
-export function waitingFor(lang: string, seconds: number): string {
+/** "New code in 24 seconds". `text`: with `{when}`. */
+export function waitingFor(lang: string, seconds: number, text = wordsOf(lang).wait): string {
   const format = new Intl.RelativeTimeFormat(lang);
   const when = seconds < 120 ? format.format(seconds, "second") : format.format(Math.ceil(seconds / 60), "minute");
-  return wordsOf(lang).wait.replace("{when}", when);
+  return text.replace("{when}", when);
 }
 
 /** Texts that a page omits come from the element, in that language or in English. */

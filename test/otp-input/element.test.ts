@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { OtpAnswer } from "../../clients/otp-input/index.js";
 import { hasChromium } from "../support/chromium.js";
 import { addScript, element, field, openPages, type PageOptions, type Pages, told, watch } from "./pages.js";
 
@@ -17,9 +18,20 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
 
   const value = (page: Page) => element(page, (otp) => otp.value);
   const message = (page: Page) => page.locator("otp-input p");
-  const resend = (page: Page) => page.locator("otp-input button");
+  const resend = (page: Page) => page.locator("otp-input [part=resend]");
+  const call = (page: Page) => page.locator("otp-input [part=call]");
   const spoken = (page: Page) => page.getByRole("status").textContent();
   const completions = async (page: Page) => (await told(page)).filter((one) => one.startsWith("otp-complete")).map((one) => one.slice("otp-complete ".length));
+  /** Keeps what is announced from now on. */
+  const listen = async (page: Page) => {
+    await page.evaluate(() => {
+      const said: (string | null)[] = [];
+      Object.assign(globalThis, { said });
+      const live = document.querySelector("otp-input")?.shadowRoot?.querySelector("[role=status]") as Element;
+      new MutationObserver(() => said.push(live.textContent)).observe(live, { childList: true, characterData: true, subtree: true });
+    });
+    return () => page.evaluate(() => (globalThis as unknown as { said: string[] }).said);
+  };
   const paste = async (page: Page, text: string) => {
     await page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
     await field(page).press("Control+V");
@@ -451,6 +463,160 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       }),
     );
 
+    describe("and for a call instead", () => {
+      const shown = async (page: Page) => Promise.all([resend(page), call(page)].map(async (one) => ((await one.isVisible()) ? one.innerText() : "")));
+      const answer = (page: Page, given: OtpAnswer) => element(page, (otp, answered) => void (otp.answer = answered), given);
+
+      const offers: [attributes: string, offered: boolean][] = [
+        ["", false],
+        ["remaining-retry=0 call-after=1", false],
+        ["call-after=1", true],
+        ["call-after=2", false],
+        ["remaining-retry=4 call-after=2", false],
+        ["remaining-retry=3 call-after=2", true],
+        ["remaining-retry=1 call-after=2", true],
+        ["remaining-retry=3", false],
+        ["remaining-retry=3 call-after=soon", false],
+        ["remaining-retry=2 retries=2 call-after=2", false],
+        ["remaining-retry=1 retries=2 call-after=2", true],
+        ["remaining-retry=6 retries=6 call-after=2", false],
+        ["remaining-retry=3 call-after=2 status=valid", false],
+        ["remaining-retry=3 call-after=2 status=expired_auth", false],
+      ];
+      test.each(offers)("with %s: %j", (attributes, offered) =>
+        pages.on(`<otp-input next-retry-at="${at(0)}" ${attributes}></otp-input>`, async (page) => {
+          expect(await call(page).isVisible()).toBe(offered);
+        }),
+      );
+
+      test("is offered after the second message, counts down beside the other one, and asks for a call", () =>
+        pages.on(
+          "<otp-input call-after=2></otp-input>",
+          async (page) => {
+            await watch(page);
+            await answer(page, { status: "pending", created_at: at(0), next_retry_at: at(30), remaining_retry: 4 });
+            expect(await shown(page)).toEqual(["New code in 30 seconds", ""]);
+            await page.clock.runFor(30_000);
+            await resend(page).click();
+            await answer(page, { status: "approved", created_at: at(30), next_retry_at: at(90), remaining_retry: 3 });
+            expect(await shown(page)).toEqual(["New code in 60 seconds", "Call me instead (in 60 seconds)"]);
+            await call(page).click({ force: true });
+            expect(await call(page).getAttribute("aria-disabled")).toBe("true");
+            await page.clock.runFor(60_000);
+            expect(await shown(page)).toEqual(["Send a new code", "Call me instead"]);
+            await call(page).click();
+            expect(await told(page)).toEqual(["otp-resend", "otp-resend voice"]);
+          },
+          noon,
+        ));
+
+      test("pressing one pauses both until the answer, and shortens no wait", () =>
+        pages.on(
+          `<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`,
+          async (page) => {
+            await watch(page);
+            await call(page).dblclick();
+            await resend(page).click({ force: true });
+            expect(await told(page)).toEqual(["otp-resend voice"]);
+            expect(await shown(page)).toEqual(["New code in 3 seconds", "Call me instead (in 3 seconds)"]);
+            await answer(page, { status: "denied", next_retry_at: at(40) });
+            await page.clock.runFor(3_000);
+            await resend(page).click();
+            expect(await told(page)).toEqual(["otp-resend voice", "otp-resend"]);
+            expect(await shown(page)).toEqual(["New code in 3 seconds", "Call me instead (in 37 seconds)"]);
+          },
+          noon,
+        ));
+
+      test("a call that is denied waits for its own time, and the message for its own", () =>
+        pages.on(
+          "<otp-input call-after=1></otp-input>",
+          async (page) => {
+            await answer(page, { status: "pending", created_at: at(0), next_retry_at: at(30), remaining_retry: 4 });
+            await page.clock.runFor(30_000);
+            await call(page).click();
+            await answer(page, { status: "denied", created_at: at(30), next_retry_at: at(60), remaining_retry: 4 });
+            await page.clock.runFor(3_000);
+            expect(await shown(page)).toEqual(["Send a new code", "Call me instead (in 27 seconds)"]);
+            // A check returns the time of the next message, as before.
+            await answer(page, { status: "invalid", next_retry_at: at(30), remaining_retry: 4, remaining_checks: 4 });
+            expect(await shown(page)).toEqual(["Send a new code", "Call me instead (in 27 seconds)"]);
+            await page.clock.runFor(27_000);
+            expect(await shown(page)).toEqual(["Send a new code", "Call me instead"]);
+            await call(page).click();
+            await answer(page, { status: "approved", created_at: at(60), next_retry_at: at(120), remaining_retry: 3 });
+            expect(await shown(page)).toEqual(["New code in 60 seconds", "Call me instead (in 60 seconds)"]);
+          },
+          noon,
+        ));
+
+      test("a call that no carrier took lets both wait again", () =>
+        pages.on(
+          `<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`,
+          async (page) => {
+            await call(page).click();
+            await answer(page, { status: "denied", carrier_refused: true, next_retry_at: at(60), remaining_retry: 4 });
+            expect(await shown(page)).toEqual(["New code in 60 seconds", "Call me instead (in 60 seconds)"]);
+          },
+          noon,
+        ));
+
+      test("the keyboard alone asks for it, it is named for who does not see it, and a disabled element offers none", () =>
+        pages.on(`<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`, async (page) => {
+          await watch(page);
+          expect(await page.locator("otp-input").ariaSnapshot()).toBe(
+            '- textbox "Verification code"\n- button "Send a new code"\n- button "Call me instead"\n- status',
+          );
+          for (const key of ["Tab", "Tab", "Tab", "Enter"]) await page.keyboard.press(key);
+          expect(await told(page)).toEqual(["otp-resend voice"]);
+          await element(page, (otp) => void (otp.disabled = true));
+          await expect.poll(() => call(page).isDisabled()).toBe(true);
+        }));
+
+      test("is read out when it appears and when its time is another one, not beside each wait of the other one", () =>
+        pages.on(
+          "<otp-input call-after=2></otp-input>",
+          async (page) => {
+            const said = await listen(page);
+            await answer(page, { status: "approved", next_retry_at: at(60), remaining_retry: 3 });
+            await page.clock.runFor(10_000);
+            await answer(page, { status: "invalid", remaining_checks: 4 });
+            await page.clock.runFor(50_000);
+            await call(page).click();
+            await answer(page, { status: "denied", next_retry_at: at(100), remaining_retry: 3 });
+            await page.clock.runFor(41_000);
+            expect(await said()).toEqual([
+              "A new code is on its way. New code in 60 seconds Call me instead (in 60 seconds)",
+              "That code is not right. 4 tries left New code in 50 seconds",
+              "New code in 30 seconds",
+              "You can ask for a new code now.",
+              "A new code cannot be sent yet. New code in 3 seconds Call me instead (in 40 seconds)",
+              "You can ask for a new code now.",
+              "Call me instead (in 30 seconds)",
+              "Call me instead",
+            ]);
+          },
+          noon,
+        ));
+
+      test("stands beside the other one, under it where there is no room, and from right to left in such a page", () =>
+        pages.on(
+          `<otp-input lang=ar next-retry-at="${at(0)}" call-after=1></otp-input>`,
+          async (page) => {
+            expect(await call(page).innerText()).toBe("الاتصال بي بدلًا من ذلك");
+            const boxes = () => Promise.all([resend(page), call(page)].map(async (one) => (await one.boundingBox()) as DOMRect));
+            const [message, instead] = (await boxes()) as [DOMRect, DOMRect];
+            expect(instead.y).toBe(message.y);
+            expect(instead.x + instead.width).toBeLessThan(message.x);
+            await page.setViewportSize({ width: 200, height: 600 });
+            const [above, below] = (await boxes()) as [DOMRect, DOMRect];
+            expect(below.y).toBeGreaterThanOrEqual(above.y + above.height);
+            expect(Math.round(below.x + below.width)).toBe(Math.round(above.x + above.width));
+          },
+          { html: 'lang="ar" dir="rtl"' },
+        ));
+    });
+
     test("an element that is taken away counts no more, and goes on when it is back", () =>
       pages.on(
         `<otp-input next-retry-at="${at(30)}"></otp-input>`,
@@ -614,17 +780,12 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       pages.on(
         "<otp-input></otp-input>",
         async (page) => {
-          await page.evaluate(() => {
-            const said: (string | null)[] = [];
-            Object.assign(globalThis, { said });
-            const live = document.querySelector("otp-input")?.shadowRoot?.querySelector("[role=status]") as Element;
-            new MutationObserver(() => said.push(live.textContent)).observe(live, { childList: true, characterData: true, subtree: true });
-          });
+          const said = await listen(page);
           await element(page, (otp) => {
             otp.answer = { status: "approved", next_retry_at: "2026-03-01T12:01:10.000Z" };
           });
           await page.clock.runFor(80_000);
-          expect(await page.evaluate(() => (globalThis as unknown as { said: string[] }).said)).toEqual([
+          expect(await said()).toEqual([
             "A new code is on its way. New code in 70 seconds",
             "New code in 60 seconds",
             "New code in 30 seconds",

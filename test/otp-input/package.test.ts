@@ -3,12 +3,12 @@ import { expect, test } from "vitest";
 import { run } from "../package/built.js";
 import { shipped } from "../support/shipped.js";
 
-test("phoneproof/otp-input is below 28 kB minified, and below 11.5 kB gzipped, words of sixteen languages included", async () => {
+test("phoneproof/otp-input is below 29.5 kB minified, and below 12 kB gzipped, words of sixteen languages included", async () => {
   const bytes = await shipped(`import "phoneproof/otp-input";`);
   // An import for its effect alone is kept: the package says that it has one.
   expect(new TextDecoder().decode(bytes)).toContain("otp-input");
-  expect(bytes.length).toBeLessThan(28_000);
-  expect(gzipSync(bytes).length).toBeLessThan(11_500);
+  expect(bytes.length).toBeLessThan(29_500);
+  expect(gzipSync(bytes).length).toBeLessThan(12_000);
 });
 
 test.each(["module", "commonjs"] as const)("is imported where there is no page, as %s", async (format) => {

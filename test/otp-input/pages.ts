@@ -102,7 +102,9 @@ export function watch(page: Page): Promise<void> {
     const told: string[] = [];
     Object.assign(globalThis, { told });
     for (const type of ["otp-complete", "otp-resend", "input", "change"]) {
-      document.addEventListener(type, (event) => told.push([type, (event as CustomEvent<{ code: string } | null>).detail?.code].filter(Boolean).join(" ")));
+      document.addEventListener(type, (event) =>
+        told.push([type, ...Object.values((event as CustomEvent<object | null>).detail ?? {})].filter(Boolean).join(" ")),
+      );
     }
   });
 }
