@@ -1,5 +1,6 @@
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { onlyOptions } from "../kit/option-fault.js";
+import { speechFor, spokenCode } from "./kit/spoken.js";
 
 /** Columns of text inside the box. */
 const columns = 56;
@@ -9,12 +10,19 @@ const columns = 56;
  *
  * It is not available when `NODE_ENV` is `production`, because anyone who can read the log could use the codes.
  *
+ * @param options.channel `"voice"` prints what a call would say, as a sender of calls: "call me instead" can then be tried
+ *   without a carrier. Default: SMS.
  * @param options.write Receives the printed text with its line breaks. Default: standard output.
  * @param options.allowInProduction `true` prints codes in production too. Default: `false`.
- * @throws Error if `NODE_ENV` is `production` and `allowInProduction` is not `true`; TypeError for an unknown option.
+ * @throws Error if `NODE_ENV` is `production` and `allowInProduction` is not `true`; TypeError for an unknown option or
+ *   another channel.
  */
-export function consoleSender(options: { readonly write?: (text: string) => void; readonly allowInProduction?: boolean } = {}): SmsSender {
-  onlyOptions("consoleSender", options, { write: true, allowInProduction: true });
+export function consoleSender(
+  options: { readonly channel?: "voice"; readonly write?: (text: string) => void; readonly allowInProduction?: boolean } = {},
+): SmsSender {
+  onlyOptions("consoleSender", options, { channel: true, write: true, allowInProduction: true });
+  const { channel } = options;
+  if (channel !== undefined && channel !== "voice") throw new TypeError('consoleSender: option channel must be "voice". Leave it out for SMS.');
   if (globalThis.process?.env.NODE_ENV === "production" && options.allowInProduction !== true) {
     throw new Error(
       "consoleSender prints codes where anyone who reads the log can use them, and NODE_ENV is production: pass the sender of a carrier, or { allowInProduction: true } if that is what you want.",
@@ -22,8 +30,10 @@ export function consoleSender(options: { readonly write?: (text: string) => void
   }
   const write = options.write ?? ((text: string) => void process.stdout.write(text));
   return {
+    ...(channel !== undefined && { channel }),
     async send(message) {
-      write(box(`SMS to ${message.to}`, message.text));
+      const text = channel === undefined ? message.text : spokenCode(speechFor(message), message.code);
+      write(box(`${channel === undefined ? "SMS" : "Call"} to ${message.to}`, text));
       return { outcome: "accepted" };
     },
   };

@@ -25,6 +25,19 @@ test("prints each message in a box and accepts it", async () => {
   );
 });
 
+test("of calls, prints what they say, in the language of the number or of the request", async () => {
+  const printed: string[] = [];
+  const sender = consoleSender({ channel: "voice", write: (text) => printed.push(text) });
+  expect(sender.channel).toBe("voice");
+  await sender.send({ ...message("Your code is 123456"), country: "US" }, context);
+  await sender.send({ ...message("Your code is 123456"), country: "US", locale: "fr" }, context);
+  expect(printed.map((one) => one.split("\n").slice(0, 2).join(""))).toEqual([
+    expect.stringMatching(/^┌ Call to \+14155552671 ─+┐│ Your verification code is: 1, 2, 3, 4, 5, 6\. +│$/),
+    expect.stringMatching(/^┌ Call to \+14155552671 ─+┐│ Votre code de vérification est : 1, 2, 3, 4, 5, 6\. +│$/),
+  ]);
+  expect(() => consoleSender({ channel: "telegram" as never })).toThrow('consoleSender: option channel must be "voice". Leave it out for SMS.');
+});
+
 test("long lines are broken at spaces, and words that do not fit are cut", async () => {
   const printed: string[] = [];
   await consoleSender({ write: (text) => printed.push(text) }).send(message(`${"word ".repeat(20)}${"x".repeat(120)}`), context);

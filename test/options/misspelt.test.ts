@@ -78,7 +78,7 @@ const takers: readonly Taker[] = [
     { client: { send: async () => ({}) }, command: Command, configurationSet: "otp", from: "ACME", extra: {}, receipts: true },
     "region",
   ),
-  taker("consoleSender", consoleSender, { write: () => {}, allowInProduction: true }, "allowInProd"),
+  taker("consoleSender", consoleSender, { channel: "voice", write: () => {}, allowInProduction: true }, "allowInProd"),
   taker(
     "httpSender",
     httpSender,
