@@ -41,7 +41,9 @@ ${waiting ? '<p><a href="/code">I have a code</a></p>' : ""}`,
   );
 }
 
-/** The code form. `<otp-input>` says in words what the status means, counts the tries, and counts down to the next message. */
+/**
+ * The code form. `<otp-input>` says in words what the status means, counts the tries, and counts down to the next message; after the second one it offers a call.
+ */
 export function codePage({ phone_number, answer }: { readonly phone_number: string; readonly answer: Answer }): string {
   const { status, remaining_checks, remaining_retry, next_retry_at } = answer; // not the id, which answers hold too
   const told = { status, remaining_checks, remaining_retry, next_retry_at, created_at: new Date().toISOString() }; // when it is by our clock: that of the page may be off
@@ -50,18 +52,19 @@ export function codePage({ phone_number, answer }: { readonly phone_number: stri
     `<p>It was sent to <strong>${escaped(phone_number)}</strong>. <a href="/">Change</a></p>
 ${answer.carrier_refused ? '<p class="problem" role="alert">The network did not take the new message. An earlier code is still good.</p>' : ""}
 <form method="post" action="/code">
-<otp-input name="code" label="Code" required data-answer="${escaped(JSON.stringify(told))}">
+<otp-input name="code" label="Code" required call-after="2" data-answer="${escaped(JSON.stringify(told))}">
 <noscript><label for="code">Code</label> <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" required></noscript>
 </otp-input>
 <button>Continue</button>
 </form>
 <form method="post" action="/resend" id="resend"><noscript><button>Send a new code</button></noscript></form>
+<form method="post" action="/call" id="call">${remaining_retry < 4 ? "<noscript><button>Call me instead</button></noscript>" : ""}</form>
 <script type="module">
 import "/phoneproof/otp-input.js";
 const field = document.querySelector("otp-input");
 field.answer = JSON.parse(field.dataset.answer);
 field.addEventListener("otp-complete", () => field.form.requestSubmit());
-field.addEventListener("otp-resend", () => document.querySelector("#resend").requestSubmit());
+field.addEventListener("otp-resend", ({ detail }) => document.querySelector(detail.channel === "voice" ? "#call" : "#resend").requestSubmit());
 field.focus();
 </script>`,
   );

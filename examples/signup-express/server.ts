@@ -102,12 +102,15 @@ post("/code", async (request, response) => {
   response.redirect(303, checked.status === "valid" ? "/" : next(session, checked));
 });
 
-post("/resend", async (request, response) => {
+/** Sends another code, and calls only who asks for it. */
+const sendAgain = (channel?: "voice") => async (request: Request, response: Response) => {
   const session = sessionOf(request);
   if (session.pending === undefined) return response.redirect(303, "/code");
   const { authentication_uuid } = session.pending;
-  response.redirect(303, next(session, await verifier.retry({ authentication_uuid })));
-});
+  response.redirect(303, next(session, await verifier.retry({ authentication_uuid, channel })));
+};
+post("/resend", sendAgain());
+post("/call", sendAgain("voice"));
 
 /** The code form while a code may still be typed, else the first one. */
 function next(session: Session, answer: Answer): string {

@@ -10,8 +10,10 @@ const secret = () => randomBytes(32).toString("base64");
 /** An example that runs as a process of its own. */
 export interface Example {
   readonly url: string;
-  /** The code of the `nth` message to a number that it showed, from 1, once there is one. Default: the first. */
+  /** The code of the `nth` message or call to a number that it showed, from 1, once there is one. Default: the first. */
   code(to: string, nth?: number): Promise<string>;
+  /** All that it printed. */
+  printed(): string;
   stop(): Promise<void>;
 }
 
@@ -57,7 +59,10 @@ async function start(args: readonly string[], env: Variables, listening: RegExp)
   return {
     url: await seen(() => listening.exec(printed)?.[1]),
     code: (to, nth = 1) =>
-      seen(() => [...printed.matchAll(/SMS to (\+\d+) [\s\S]*?Your verification code is (\d{6})/g)].filter(([, number]) => number === to)[nth - 1]?.[2]),
+      seen(() =>
+        [...printed.matchAll(/(?:SMS|Call) to (\+\d+) \D*((?:\d(?:, )?){6})/g)].filter(([, number]) => number === to)[nth - 1]?.[2]?.replace(/\D/g, ""),
+      ),
+    printed: () => printed,
     async stop() {
       if (child.exitCode !== null) return;
       const ended = once(child, "exit");

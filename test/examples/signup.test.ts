@@ -8,25 +8,30 @@ const apps = [
   { name: "signup-next", start: () => nextDev("signup-next"), cookie: "pending" },
 ];
 
-describe.skipIf(!hasChromium("the sign-up examples")).each(apps)("examples/$name in a browser", ({ start, cookie }) => {
-  let app: Example;
+describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a browser", () => {
   let browser: Browser;
-  /** Asked for a code first, and for another one last: the cool-down goes by meanwhile. */
-  let patient: Page;
+  const running = new Map<string, Example>();
+  /** Asked for a code first, and for others last: the cool-downs go by meanwhile. */
+  const patient = new Map<string, Page>();
   let visits = 0;
 
   beforeAll(async () => {
-    [app, browser] = await Promise.all([start(), launchChromium()]);
-    patient = await visit();
-    await askFor(patient, "+33602345670");
+    browser = await launchChromium();
+    for (const { name, start } of apps) {
+      const app = await start();
+      running.set(name, app);
+      const page = await open(app);
+      patient.set(name, page);
+      await askFor(page, "+33602345670");
+    }
   });
   afterAll(async () => {
     await browser?.close();
-    await app?.stop();
+    for (const app of running.values()) await app.stop();
   });
 
   /** A page of a browser session of its own, at the first form. */
-  async function visit(path = "/"): Promise<Page> {
+  async function open(app: Example, path = "/"): Promise<Page> {
     // As a proxy tells the address: one for each, since spam rules count what one address leaves unproven; numbers lie in ranges of their own for the same reason.
     const context = await browser.newContext({ extraHTTPHeaders: { "x-forwarded-for": `198.51.100.${++visits}` } });
     const page = await context.newPage();
@@ -47,141 +52,162 @@ describe.skipIf(!hasChromium("the sign-up examples")).each(apps)("examples/$name
     await field(page).waitFor();
   }
 
-  it("a number as people type it is proven, and the session is of its canonical form until it signs out", async () => {
-    const page = await visit();
-    await page.getByLabel("Country").selectOption("GB");
-    await askFor(page, "07400 123456");
-    await page.getByText("+447400123456").waitFor();
-    await field(page).fill(await app.code("+447400123456"));
-    await heading(page, "Welcome");
-    await page.getByText("+447400123456").waitFor();
-    const cookies = await page.context().cookies();
-    expect(cookies.length).toBeGreaterThanOrEqual(2);
-    for (const one of cookies) expect(one).toMatchObject({ httpOnly: true, sameSite: "Lax" });
+  describe.each(apps)("examples/$name", ({ name, cookie }) => {
+    let app: Example;
+    beforeAll(() => {
+      app = running.get(name) as Example;
+    });
+    const visit = (path?: string) => open(app, path);
 
-    await page.goto(`${app.url}/code`);
-    await heading(page, "Welcome");
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await heading(page, "Create your account");
-  });
+    it("a number as people type it is proven, and the session is of its canonical form until it signs out", async () => {
+      const page = await visit();
+      await page.getByLabel("Country").selectOption("GB");
+      await askFor(page, "07400 123456");
+      await page.getByText("+447400123456").waitFor();
+      await field(page).fill(await app.code("+447400123456"));
+      await heading(page, "Welcome");
+      await page.getByText("+447400123456").waitFor();
+      const cookies = await page.context().cookies();
+      expect(cookies.length).toBeGreaterThanOrEqual(2);
+      for (const one of cookies) expect(one).toMatchObject({ httpOnly: true, sameSite: "Lax" });
 
-  it("what is no number, and a country that gets no codes, are told in words beside what was typed", async () => {
-    const page = await visit();
-    for (const [phone, words] of [
-      ["06 12", "This number is too short."],
-      ["+49 1512 3456789", "We do not send codes to this country yet."],
-      ["01 23 45 67 89", "This line takes no text messages. Give a mobile number."],
-    ] as const) {
-      await page.getByLabel("Mobile number").fill(phone);
-      await page.getByRole("button", { name: "Send me a code" }).click();
-      await page.getByText(words).waitFor();
-      await expect.poll(() => page.getByLabel("Mobile number").inputValue()).toBe(phone);
-    }
-  });
+      await page.goto(`${app.url}/code`);
+      await heading(page, "Welcome");
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await heading(page, "Create your account");
+    });
 
-  it("a wrong code shows the tries left, a reload too; the last one leads back to the first form; the right one is none any more", async () => {
-    const page = await visit();
-    await askFor(page, "06 12 34 56 70");
-    const wrong = wrongFor(await app.code("+33612345670"));
-    for (const left of [4, 3, 2, 1]) {
+    it("what is no number, and a country that gets no codes, are told in words beside what was typed", async () => {
+      const page = await visit();
+      for (const [phone, words] of [
+        ["06 12", "This number is too short."],
+        ["+49 1512 3456789", "We do not send codes to this country yet."],
+        ["01 23 45 67 89", "This line takes no text messages. Give a mobile number."],
+      ] as const) {
+        await page.getByLabel("Mobile number").fill(phone);
+        await page.getByRole("button", { name: "Send me a code" }).click();
+        await page.getByText(words).waitFor();
+        await expect.poll(() => page.getByLabel("Mobile number").inputValue()).toBe(phone);
+      }
+    });
+
+    it("a wrong code shows the tries left, a reload too; the last one leads back to the first form; the right one is none any more", async () => {
+      const page = await visit();
+      await askFor(page, "06 12 34 56 70");
+      const wrong = wrongFor(await app.code("+33612345670"));
+      for (const left of [4, 3, 2, 1]) {
+        await field(page).fill(wrong);
+        await tries(page, left);
+        if (left === 4) await page.reload({ waitUntil: "networkidle" });
+        if (left === 4) await tries(page, 4);
+      }
       await field(page).fill(wrong);
-      await tries(page, left);
-      if (left === 4) await page.reload({ waitUntil: "networkidle" });
-      if (left === 4) await tries(page, 4);
-    }
-    await field(page).fill(wrong);
-    await heading(page, "Create your account");
-    await page.getByText("There were too many wrong codes.").waitFor();
-    await page.goto(`${app.url}/code`);
-    await page.getByText("Ask for a code first.").waitFor();
+      await heading(page, "Create your account");
+      await page.getByText("There were too many wrong codes.").waitFor();
+      await page.goto(`${app.url}/code`);
+      await page.getByText("Ask for a code first.").waitFor();
+    });
+
+    it("another browser, with or without a code of its own, gets nothing by the right one; no page and no readable cookie holds the id", async () => {
+      const page = await visit();
+      await askFor(page, "06 22 34 56 70");
+      const code = await app.code("+33622345670");
+      const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-/;
+      expect(await page.content()).not.toContain("authentication_uuid");
+      for (const { value } of await page.context().cookies()) {
+        expect(value).not.toMatch(uuid);
+        expect(Buffer.from(value, "base64url").toString("latin1")).not.toMatch(uuid);
+      }
+
+      const other = await visit("/code");
+      await other.getByText("Ask for a code first.").waitFor();
+      await askFor(other, "06 32 34 56 70");
+      await field(other).fill(code);
+      await tries(other, 4);
+
+      // A cookie that the other one made of its own is none.
+      const [mine] = (await page.context().cookies()).filter(({ name }) => name === cookie);
+      const forgedValue = `${mine?.value[0] === "A" ? "B" : "A"}${mine?.value.slice(1)}`;
+      await other.context().addCookies([{ name: cookie, value: forgedValue, url: app.url }]);
+      await other.goto(`${app.url}/code`);
+      await other.getByText("Ask for a code first.").waitFor();
+    });
+
+    it("a code form that is sent without its cookie leads back to the first form, and says so", async () => {
+      const page = await visit();
+      await askFor(page, "06 42 34 56 70");
+      await page.context().clearCookies();
+      await field(page).fill(await app.code("+33642345670"));
+      await page.getByText("Ask for a code first.").waitFor();
+    });
+
+    it("a form of another site is refused", async () => {
+      const page = await visit();
+      await page.route("http://evil.example/", (route) =>
+        route.fulfill({
+          contentType: "text/html",
+          body: `<form method="post" action="${app.url}/sign-up"><input name="phone" value="+33652345670"><button>Win</button></form>`,
+        }),
+      );
+      await page.goto("http://evil.example/");
+      const [answer] = await Promise.all([
+        page.waitForResponse((response) => response.url().startsWith(app.url)),
+        page.getByRole("button", { name: "Win" }).click(),
+      ]);
+      expect(answer.status()).toBeGreaterThanOrEqual(400);
+    });
+
+    it("back and forward show how things are: the code form while it waits, the welcome once it is over", async () => {
+      const page = await visit();
+      await askFor(page, "06 62 34 56 70");
+      await page.goBack();
+      await page.getByRole("link", { name: "I have a code" }).waitFor();
+      await page.goForward();
+      await field(page).fill(await app.code("+33662345670"));
+      await heading(page, "Welcome");
+      await page.goBack({ waitUntil: "commit" });
+      // The way back may still be under way, and interrupt it.
+      await vi.waitFor(() => page.reload(), { timeout: 60_000 });
+      await heading(page, "Welcome");
+    });
+
+    it("the keyboard alone goes through", async () => {
+      const page = await visit();
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Tab");
+      await page.keyboard.type("0672345670");
+      await page.keyboard.press("Enter");
+      await field(page).waitFor();
+      await expect.poll(() => page.evaluate("document.activeElement.localName")).toBe("otp-input");
+      await page.keyboard.type(await app.code("+33672345670"));
+      await heading(page, "Welcome");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      await heading(page, "Create your account");
+    });
   });
 
-  it("another browser, with or without a code of its own, gets nothing by the right one; no page and no readable cookie holds the id", async () => {
-    const page = await visit();
-    await askFor(page, "06 22 34 56 70");
-    const code = await app.code("+33622345670");
-    const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-/;
-    expect(await page.content()).not.toContain("authentication_uuid");
-    for (const { value } of await page.context().cookies()) {
-      expect(value).not.toMatch(uuid);
-      expect(Buffer.from(value, "base64url").toString("latin1")).not.toMatch(uuid);
-    }
-
-    const other = await visit("/code");
-    await other.getByText("Ask for a code first.").waitFor();
-    await askFor(other, "06 32 34 56 70");
-    await field(other).fill(code);
-    await tries(other, 4);
-
-    // A cookie that the other one made of its own is none.
-    const [mine] = (await page.context().cookies()).filter(({ name }) => name === cookie);
-    const forgedValue = `${mine?.value[0] === "A" ? "B" : "A"}${mine?.value.slice(1)}`;
-    await other.context().addCookies([{ name: cookie, value: forgedValue, url: app.url }]);
-    await other.goto(`${app.url}/code`);
-    await other.getByText("Ask for a code first.").waitFor();
-  });
-
-  it("a code form that is sent without its cookie leads back to the first form, and says so", async () => {
-    const page = await visit();
-    await askFor(page, "06 42 34 56 70");
-    await page.context().clearCookies();
-    await field(page).fill(await app.code("+33642345670"));
-    await page.getByText("Ask for a code first.").waitFor();
-  });
-
-  it("a form of another site is refused", async () => {
-    const page = await visit();
-    await page.route("http://evil.example/", (route) =>
-      route.fulfill({
-        contentType: "text/html",
-        body: `<form method="post" action="${app.url}/sign-up"><input name="phone" value="+33652345670"><button>Win</button></form>`,
-      }),
-    );
-    await page.goto("http://evil.example/");
-    const [answer] = await Promise.all([
-      page.waitForResponse((response) => response.url().startsWith(app.url)),
-      page.getByRole("button", { name: "Win" }).click(),
-    ]);
-    expect(answer.status()).toBeGreaterThanOrEqual(400);
-  });
-
-  it("back and forward show how things are: the code form while it waits, the welcome once it is over", async () => {
-    const page = await visit();
-    await askFor(page, "06 62 34 56 70");
-    await page.goBack();
-    await page.getByRole("link", { name: "I have a code" }).waitFor();
-    await page.goForward();
-    await field(page).fill(await app.code("+33662345670"));
-    await heading(page, "Welcome");
-    await page.goBack({ waitUntil: "commit" });
-    // The way back may still be under way, and interrupt it.
-    await vi.waitFor(() => page.reload(), { timeout: 60_000 });
-    await heading(page, "Welcome");
-  });
-
-  it("the keyboard alone goes through", async () => {
-    const page = await visit();
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Tab");
-    await page.keyboard.type("0672345670");
-    await page.keyboard.press("Enter");
-    await field(page).waitFor();
-    await expect.poll(() => page.evaluate("document.activeElement.localName")).toBe("otp-input");
-    await page.keyboard.type(await app.code("+33672345670"));
-    await heading(page, "Welcome");
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Enter");
-    await heading(page, "Create your account");
-  });
-
-  it("another message can be asked for after the countdown, which is shown, and its code is the right one", async () => {
-    const button = patient.getByRole("button", { name: /new code/i });
-    await expect.poll(() => button.getAttribute("aria-disabled")).toBe("false");
-    await button.click();
-    await patient.getByText("A new code is on its way.", { exact: true }).waitFor();
-    await expect.poll(() => button.getAttribute("aria-disabled")).toBe("true");
-    await expect.poll(() => button.innerText()).toMatch(/\d/);
-    await field(patient).fill(await app.code("+33602345670", 2));
-    await heading(patient, "Welcome");
-  });
+  it.concurrent.for(apps)(
+    "examples/$name: after the countdown another message can be asked for, and after the second a call, whose code is the right one",
+    async ({ name }, { expect }) => {
+      const app = running.get(name) as Example;
+      const page = patient.get(name) as Page;
+      const button = page.getByRole("button", { name: /new code/i });
+      const call = page.getByRole("button", { name: /call me instead/i });
+      const isWaiting = () => button.getAttribute("aria-disabled");
+      await expect.poll(isWaiting).toBe("false");
+      expect(await call.count()).toBe(0);
+      await button.click();
+      await page.getByText("A new code is on its way.", { exact: true }).waitFor();
+      await expect.poll(isWaiting).toBe("true");
+      await expect.poll(() => button.innerText()).toMatch(/\d/);
+      await expect.poll(() => call.innerText()).toMatch(/^Call me instead \(in \d+ seconds\)$/);
+      await app.code("+33602345670", 2);
+      await expect.poll(() => call.innerText(), { timeout: 90_000 }).toBe("Call me instead");
+      await call.click();
+      await field(page).fill(await app.code("+33602345670", 3));
+      await heading(page, "Welcome");
+      expect(app.printed()).toContain("Call to +33602345670");
+    },
+  );
 });

@@ -38,13 +38,13 @@ export async function sendCode(_before: NumberState, form: FormData): Promise<Nu
   redirect("/code");
 }
 
-/** Checks the code, or sends another one where the form asks for it. */
+/** Checks the code, or sends another one where the form asks for it: by a call, where it asks for that. */
 export async function answerCode(_before: Answer, form: FormData): Promise<Answer> {
   const asked = await pending.read();
   if (asked === undefined) redirect("/?ended=no_session");
   const { authentication_uuid } = asked;
   const checked = form.has("resend")
-    ? await verifier.retry({ authentication_uuid })
+    ? await verifier.retry({ authentication_uuid, channel: form.get("resend") === "voice" ? "voice" : undefined })
     : await verifier.check({ authentication_uuid, check_code: String(form.get("code") ?? "") });
   if (checked.status === "valid") {
     await pending.forget();

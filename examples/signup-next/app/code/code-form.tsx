@@ -14,11 +14,12 @@ declare module "react" {
   }
 }
 
-/** `<otp-input>` says in words what the status means, counts the tries, and counts down to the next message. */
+/** `<otp-input>` says in words what the status means, counts the tries, and counts down to the next message; after the second one it offers a call. */
 export function CodeForm({ answer }: { answer: Answer }) {
   const [state, act, busy] = useActionState(answerCode, answer);
   const field = useRef<OtpInputElement>(null);
   const resend = useRef<HTMLFormElement>(null);
+  const call = useRef<HTMLFormElement>(null);
 
   useEffect(() => {
     if (field.current === null) return;
@@ -30,7 +31,7 @@ export function CodeForm({ answer }: { answer: Answer }) {
   useEffect(() => {
     const ended = new AbortController();
     field.current?.addEventListener("otp-complete", () => field.current?.form?.requestSubmit(), ended);
-    field.current?.addEventListener("otp-resend", () => resend.current?.requestSubmit(), ended);
+    field.current?.addEventListener("otp-resend", ({ detail }) => (detail.channel === "voice" ? call : resend).current?.requestSubmit(), ended);
     return () => ended.abort();
   }, []);
 
@@ -42,7 +43,7 @@ export function CodeForm({ answer }: { answer: Answer }) {
         </p>
       )}
       <form action={act}>
-        <otp-input ref={field} name="code" label="Code" required>
+        <otp-input ref={field} name="code" label="Code" required call-after={2}>
           <noscript>
             <label htmlFor="code">Code</label>
             <input id="code" name="code" inputMode="numeric" autoComplete="one-time-code" required />
@@ -53,10 +54,18 @@ export function CodeForm({ answer }: { answer: Answer }) {
         </button>
       </form>
       <form action={act} ref={resend} id="resend">
-        <input type="hidden" name="resend" value="yes" />
+        <input type="hidden" name="resend" value="message" />
         <noscript>
           <button type="submit">Send a new code</button>
         </noscript>
+      </form>
+      <form action={act} ref={call} id="call">
+        <input type="hidden" name="resend" value="voice" />
+        {state.remaining_retry < 4 && (
+          <noscript>
+            <button type="submit">Call me instead</button>
+          </noscript>
+        )}
       </form>
     </>
   );
