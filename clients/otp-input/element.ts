@@ -296,9 +296,9 @@ export class OtpInput extends reflecting(HTMLElement) {
   #ask(button: HTMLButtonElement, channel?: "voice"): void {
     if (isWaiting(button)) return;
     this.#asked = channel;
-    const pause = Date.now() + this.#skew + pressPause;
-    this.#next = Math.max(this.#next ?? 0, pause);
-    this.#nextCall = Math.max(this.#nextCall, pause);
+    this.#next = Date.now() + this.#skew + pressPause;
+    // A call that was denied may wait longer.
+    this.#nextCall = Math.max(this.#nextCall, this.#next);
     this.#tick();
     this.#listen();
     this.#fire("otp-resend", { channel });

@@ -510,7 +510,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           noon,
         ));
 
-      test("pressing one pauses both until the answer, and shortens no wait", () =>
+      test("pressing one pauses both until the answer, and does not shorten the wait of a call", () =>
         pages.on(
           `<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`,
           async (page) => {
@@ -546,6 +546,19 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
             await call(page).click();
             await answer(page, { status: "approved", created_at: at(60), next_retry_at: at(120), remaining_retry: 3 });
             expect(await shown(page)).toEqual(["New code in 60 seconds", "Call me instead (in 60 seconds)"]);
+          },
+          noon,
+        ));
+
+      test("a message that is denied lets both wait", () =>
+        pages.on(
+          `<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`,
+          async (page) => {
+            await call(page).click();
+            await page.clock.runFor(3_000);
+            await resend(page).click();
+            await answer(page, { status: "denied", next_retry_at: at(60), remaining_retry: 4 });
+            expect(await shown(page)).toEqual(["New code in 57 seconds", "Call me instead (in 57 seconds)"]);
           },
           noon,
         ));
