@@ -105,7 +105,7 @@ export interface DestinationRules {
 
 /**
  * "line type that cannot or must not receive codes (premium rate, shared cost, toll free, pager, voice mail, UAN,
- * personal numbers, satellite and other global ranges, fixed line unless calls reach it) → `invalid_line`" (docs/contract.md#destinations).
+ * personal numbers, satellite and other global ranges, fixed line …) → `invalid_line`" (docs/contract.md#destinations).
  */
 const refusedLines: ReadonlySet<LineType> = new Set(["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"]);
 

@@ -77,6 +77,7 @@ describe("docs/options.md: the table of defaults", () => {
       pepper: undefined,
       receiptBase: undefined,
       waitUntil: undefined,
+      keepCode: false,
     };
     expect({ ...none, ...noRules }).toStrictEqual(empty);
     expect(lists).toEqual({});

@@ -709,3 +709,35 @@ describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
     expect(() => router({ routes: list, fallback })).toThrow(fault);
   });
 });
+
+describe("what shows the channel (docs/contract.md#channel-shown)", () => {
+  it("is explain, statistics, events, metrics and callbacks; where it is absent, the message was an SMS", async () => {
+    const events: unknown[] = [];
+    const set = setUp(["wa", "sms"], {}, { onEvent: (event) => void events.push(event) });
+    const { authentication_uuid: id } = await set.verifier.createAuthentication({ phone_number: mobile, callback_url: "https://a.example/" });
+    set.clock.advance(seconds(21));
+    await set.flush();
+    await set.receipt(set.carriers.sms.sent[0]!, "delivered");
+    await set.verifier.check({ authentication_uuid: id, check_code: set.carriers.wa.sent[0]!.code });
+    await set.flush();
+
+    expect((await set.explain(id)).sends.map(({ attempt, channel }) => [attempt, channel])).toEqual([
+      [1, "whatsapp"],
+      [2, undefined],
+    ]);
+    const { messages } = await set.verifier.stats({ from: new Date(set.clock.now() - 3_600_000), to: new Date(set.clock.now()) });
+    expect(messages.map(({ route, channel, sends, verified }) => [route, channel, sends, verified])).toEqual(
+      expect.arrayContaining([
+        ["wa", "whatsapp", 1, 1],
+        ["sms", undefined, 1, 0],
+      ]),
+    );
+    expect(events).toContainEqual(expect.objectContaining({ attempt: 1, route: "wa", channel: "whatsapp" }));
+    expect(events.filter((event) => (event as { attempt?: number }).attempt === 2).every((event) => !Object.hasOwn(event as object, "channel"))).toBe(true);
+    expect(set.verifier.metrics()).toContain('phoneproof_messages_total{country="FR",route="wa",channel="whatsapp",outcome="accepted"} 1\n');
+    expect(set.verifier.metrics()).toContain('phoneproof_messages_total{country="FR",route="sms",channel="sms",outcome="accepted"} 1\n');
+    const posted = set.callbacks.map(({ event }) => (event as { data: Record<string, unknown> }).data);
+    expect(posted.filter(({ channel }) => channel === "whatsapp").map(({ attempt }) => attempt)).toEqual([1]);
+    expect(posted.find(({ attempt }) => attempt === 2)).not.toHaveProperty("channel");
+  });
+});
