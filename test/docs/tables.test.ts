@@ -78,6 +78,9 @@ describe("docs/options.md: the table of defaults", () => {
       receiptBase: undefined,
       waitUntil: undefined,
       keepCode: false,
+      // What the sender can do.
+      callsFixedLines: undefined,
+      channels: ["sms"],
     };
     expect({ ...none, ...noRules }).toStrictEqual(empty);
     expect(lists).toEqual({});

@@ -736,7 +736,7 @@ describe("what shows the channel (docs/contract.md#channel-shown)", () => {
     expect(events.filter((event) => (event as { attempt?: number }).attempt === 2).every((event) => !Object.hasOwn(event as object, "channel"))).toBe(true);
     expect(set.verifier.metrics()).toContain('phoneproof_messages_total{country="FR",route="wa",channel="whatsapp",outcome="accepted"} 1\n');
     expect(set.verifier.metrics()).toContain('phoneproof_messages_total{country="FR",route="sms",channel="sms",outcome="accepted"} 1\n');
-    const posted = set.callbacks.map(({ event }) => (event as { data: Record<string, unknown> }).data);
+    const posted = set.callbacks.map(({ event }) => event.data);
     expect(posted.filter(({ channel }) => channel === "whatsapp").map(({ attempt }) => attempt)).toEqual([1]);
     expect(posted.find(({ attempt }) => attempt === 2)).not.toHaveProperty("channel");
   });
