@@ -8,7 +8,7 @@ const root = import.meta.dirname;
 
 /** Faults, crashes, thousands of racers and entries, days of simulated traffic. */
 const hostile =
-  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|privacy\/hostile|customers\/hostile|domain\/lists-large)/;
+  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|testing\/simulate-channels|privacy\/hostile|customers\/hostile|domain\/lists-large)/;
 
 /** Stores that write to a disk. */
 const onDisk = /^store\/sqlite/;

@@ -1,0 +1,84 @@
+/**
+ * `npm run simulate:channels`: plays users who can be reached on several channels, and prints what a verified number
+ * costs with and without a fallback, and what the rules do to an attack by calls or on WhatsApp.
+ */
+import { parseArgs } from "node:util";
+import { latencyOf } from "../../../bench/report.js";
+import { type ChannelFigures, type ChannelSetup, callPrice, channelCountries, late, playChannels, silent } from "../channels.js";
+
+const { values } = parseArgs({ options: { users: { type: "string", default: "1000" }, seed: { type: "string", default: "1" } } });
+const size = { users: whole("--users", values.users), seed: whole("--seed", values.seed) };
+
+const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+const dollars = (amount: number) => `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
+const verifiedOf = ({ verified, users }: ChannelFigures) => percent(verified / users);
+
+function print(title: string, rows: readonly Readonly<Record<string, string | number>>[]): void {
+  console.log(`\n${title}`);
+  console.table(rows);
+}
+
+console.log(`${size.users} users of each country over two days, seed ${size.seed}. All of them want the code.`);
+print(
+  `Assumed: ${percent(silent)} of the messages on WhatsApp and Telegram are not seen in time, ${percent(late)} of these arrive minutes later; a call costs ${dollars(callPrice)}`,
+  channelCountries.map(({ code, first, has, price, lost }) => ({ country: code, channel: first, "are on it": has, "its price": price, "SMS lost": lost })),
+);
+
+const setups: Readonly<Record<string, ChannelSetup>> = {
+  "SMS alone": { first: false, fallback: false },
+  "WhatsApp or Telegram first": { first: true, fallback: false },
+  "the same, with fallback": { first: true, fallback: true },
+};
+for (const [title, setup] of Object.entries(setups)) {
+  const { countries, all } = await playChannels(setup, size);
+  print(
+    title,
+    [...countries, ["all", all] as const].map(([country, figures]) => ({
+      country,
+      verified: verifiedOf(figures),
+      "a verified number costs": dollars(figures.cost / figures.verified),
+      seconds: latencyOf(figures.seconds).p50.toFixed(1),
+      SMS: figures.sms,
+      "WhatsApp, Telegram": figures.other,
+    })),
+  );
+}
+
+const calls: Readonly<Record<string, ChannelSetup["policy"]>> = { "the default policy": {}, "without the rule calls": { spam: { calls: { mode: "off" } } } };
+const byCalls = [];
+for (const [policy, changes] of Object.entries(calls)) {
+  const setup = { first: false, fallback: false, calls: true, policy: changes, attack: { country: "ID", requests: 1_000, channel: "voice" } } as const;
+  const { all, attack } = await playChannels(setup, size);
+  byCalls.push({
+    policy,
+    "calls to the attacker": attack.calls,
+    cost: dollars(attack.cost),
+    "users who asked for a call": all.callers,
+    "got none": all.uncalled,
+  });
+}
+print("1,000 requests for calls to numbers all over Indonesia, none verified", byCalls);
+
+// Seeds twice as high: at least what a message on WhatsApp gained if it counted as half a message.
+const twice = {
+  spam: { range: { seeds: [10, 24, 60] }, country: { seed: 60 }, newCountries: { seed: 60 }, address: { seed: 16 }, crowd: { messages: 50 } },
+} as const;
+const bySeeds = [];
+for (const [policy, changes] of Object.entries({ "the default policy": {}, "seeds twice as high": twice })) {
+  const setup = { first: true, fallback: true, policy: changes, attack: { country: "ID", requests: 2_000, ranges: 50 } } as const;
+  const { all, attack } = await playChannels(setup, size);
+  bySeeds.push({
+    policy,
+    "SMS to the attacker": attack.sms,
+    "on WhatsApp, none delivered": attack.other,
+    cost: dollars(attack.cost),
+    "users with a rejected request": `${all.refused} of ${all.users}`,
+  });
+}
+print("WhatsApp first, with fallback: 2,000 requests to 50 ranges of Indonesia that are not on WhatsApp, none verified", bySeeds);
+
+function whole(option: string, text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  console.error(`simulate:channels: ${option} takes a whole number from 1 to 999,999, not "${text}"`);
+  process.exit(2);
+}
