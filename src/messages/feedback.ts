@@ -8,6 +8,7 @@ export function sendFeedback(
   { id, country, sends }: Authentication,
   attempt: number,
   event: Feedback["event"],
+  isUnreachable = false,
 ): void {
   const send = sends.find((one) => one.attempt === attempt);
   if (sender.feedback === undefined || (send?.route === undefined && send?.messageId === undefined)) return;
@@ -18,6 +19,7 @@ export function sendFeedback(
     authentication_uuid: id,
     attempt,
     event,
+    ...(isUnreachable && { unreachable: true }),
     sent_at: at,
     chosen: attempt === 1 && moved === undefined,
     ...(country !== undefined && { country }),

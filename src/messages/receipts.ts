@@ -118,7 +118,7 @@ export async function settleOne(
   if (unreachable === true && channel !== undefined) rememberUnreachable(parts, settled, channel);
   parts.monitor.receipt(settled, attempt, status, error);
   parts.outbox.workSoon(settled);
-  if (status === "delivered" || status === "undeliverable") sendFeedback(parts, settled, attempt, status);
+  if (status === "delivered" || status === "undeliverable") sendFeedback(parts, settled, attempt, status, unreachable);
 }
 
 /**

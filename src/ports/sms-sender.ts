@@ -185,6 +185,8 @@ export interface Feedback {
   readonly authentication_uuid: string;
   readonly attempt: number;
   readonly event: "validated" | "delivered" | "undeliverable";
+  /** With `undeliverable`: the number is not on the channel of the message. */
+  readonly unreachable?: true;
   /** When the message was sent, in milliseconds since the epoch. */
   readonly sent_at: number;
   /**

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { withTimeout } from "../core/deadline.js";
 import { safeLogger } from "../core/safe-logger.js";
 import type { Store } from "../ports/store.js";
-import { type Counts, mergeRead, type Place, readsDue, stretch, stretchOf } from "./counts.js";
+import { type Counts, mergeRead, type Place, readsDue, stretch, stretchOf, type Tally } from "./counts.js";
 import { getOrPut } from "./get-or-put.js";
 import type { RouterSettings } from "./router-options.js";
 
@@ -15,8 +15,14 @@ const cutOffAfter = 3;
 /** Counters in one call of the store. */
 const mostPerCall = 2000;
 
-/** A counter holds `good * goodUnit + all`: both numbers of a tally add up as one, up to 67 million messages. */
+/** A counter holds `good * goodUnit + all`: both numbers of a tally add up as one, up to 33 million messages. */
 const goodUnit = 2 ** 26;
+
+/** `all` may be below 0: what was taken out may be known before what it is taken from. */
+function tallyIn(sum: number): Tally {
+  const good = Math.round(sum / goodUnit);
+  return { good, all: sum - good * goodUnit };
+}
 
 /**
  * Exchanges counts with other processes over counters in the store. The function returned does so when it is time to,
@@ -48,13 +54,12 @@ export function createExchange(store: Store, counts: Counts, { routes, clock, lo
     const all = [...lines].map(([counter, line]) => ({ counter, ...line }));
     for (let from = 0; from < all.length; from += mostPerCall) {
       const part = all.slice(from, from + mostPerCall);
-      const adds = part.filter(({ by }) => by > 0).map(({ counter, place, by }) => ({ counter, by, now, keepUntil: keepUntil(counts, place) }));
+      const adds = part.filter(({ by }) => by !== 0).map(({ counter, place, by }) => ({ counter, by, now, keepUntil: keepUntil(counts, place) }));
       const toRead = part.filter(({ read }) => read);
       const names = toRead.map(({ counter }) => counter);
       const sums = await withTimeout(clock, exchangeEvery, () => store.tally(adds, names));
       for (const [index, { place }] of toRead.entries()) {
-        const sum = sums[index] ?? 0;
-        mergeRead(counts, place, { good: Math.floor(sum / goodUnit), all: sum % goodUnit });
+        mergeRead(counts, place, tallyIn(sums[index] ?? 0));
       }
     }
     done();

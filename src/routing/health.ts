@@ -101,10 +101,14 @@ export function quality(periods: readonly Period[], route: string): number {
   return ((handOver.good + 1) / (handOver.all + 2)) * ((conversion.good + 1) / (conversion.all + 2));
 }
 
-/** The sums over periods and routes, with at most `all` good events. */
+/** The sums over periods and routes, from 0, with at most `all` good events. */
 export function totals(periods: readonly Period[], routes: readonly string[]): Tallies {
   const sum = noTallies();
   for (const period of periods) for (const route of routes) addTo(sum, period.get(route));
-  for (const signal of signals) sum[signal].good = Math.min(sum[signal].good, sum[signal].all);
+  for (const signal of signals) {
+    // What was taken out may be known before what it is taken from.
+    const all = Math.max(0, sum[signal].all);
+    sum[signal] = { good: Math.min(sum[signal].good, all), all };
+  }
   return sum;
 }

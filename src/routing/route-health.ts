@@ -140,11 +140,13 @@ export function createRouteHealth(settings: HealthSettings, counts: Counts) {
     },
 
     /** Counts a code or a receipt of a chosen message, if it came in time. */
-    countFeedback({ country, route, authentication_uuid, event, sent_at, chosen }: Feedback & { readonly route: string }, now: number) {
+    countFeedback({ country, route, authentication_uuid, event, unreachable, sent_at, chosen }: Feedback & { readonly route: string }, now: number) {
       const at = ownSends === undefined ? sent_at : ownSends.sentAt(authentication_uuid);
       if (!chosen || at === undefined || Math.abs(now - at) > settings.settle) return;
       const own = countryOf(country).counts;
-      if (event === "validated") count(counts, own, route, at, "conversion", { good: 1, all: 0 });
+      // A number that is not on a channel says nothing about the route: no code could be entered.
+      if (unreachable === true) count(counts, own, route, at, "conversion", { good: 0, all: -1 });
+      else if (event === "validated") count(counts, own, route, at, "conversion", { good: 1, all: 0 });
       else count(counts, own, route, at, "receipts", { good: event === "delivered" ? 1 : 0, all: 1 });
     },
 

@@ -304,6 +304,38 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
     expect(tg.sent).toHaveLength(60);
     expect(made.health().find(({ route }) => route === "tg")).toMatchObject({ breaker: "closed", handOver: { all: 0 } });
   });
+
+  it("nor if a receipt says so, in another process with the same counts: the message does not count as one without a code", async () => {
+    const clock = fixedClock();
+    const store = memoryStore({ now: clock.now });
+    const carriers = [carrier("whatsapp"), carrier()] as const;
+    const process = () => {
+      const list = (["wa", "sms"] as const).map((name, at): RouteOptions => ({ name, sender: carriers[at]!.sender, priority: at }));
+      const made = router({ routes: list, clock, store });
+      return { made, set: createTestVerifier({ clock, store, sender: made, limits: false, countries: ["FR"] }) };
+    };
+    const [sending, receiving] = [process(), process()];
+    const exchanged = async () => {
+      clock.advance(3_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    for (let at = 0; at < 80; at++) {
+      await sending.set.verifier.createAuthentication({ phone_number: `+336123456${10 + at}` });
+      await exchanged();
+      await receiving.set.receipt(carriers[0].sent.at(-1)!, "undeliverable", { unreachable: true });
+      await exchanged();
+    }
+    clock.advance(600_000);
+    await sending.set.verifier.createAuthentication({ phone_number: "+33698765432" });
+    await exchanged();
+    expect(carriers[0].sent).toHaveLength(81);
+    expect(carriers[1].sent).toHaveLength(0);
+    for (const { made } of [sending, receiving]) {
+      const health = made.health().find(({ route }) => route === "wa");
+      expect(health).toMatchObject({ breaker: "closed", receipts: { all: 0 } });
+      expect(health?.conversion.all).toBeLessThanOrEqual(1);
+    }
+  });
 });
 
 describe("fallback (docs/contract.md#fallback)", () => {
