@@ -51,10 +51,11 @@ export interface ChannelSetup {
   readonly calls?: boolean;
   readonly policy?: PolicyOverride | undefined;
   /**
-   * Requests of an attacker to numbers that pay him, on the second day. None is verified, and none is on WhatsApp or
-   * Telegram. `ranges`: so many ranges of 10,000 numbers; absent: all over the country.
+   * Requests of an attacker to numbers that pay him, on the second day. None is on WhatsApp or
+   * Telegram. `ranges`: so many ranges of 10,000 numbers; absent: all over the country. `enters`: the share of the codes
+   * that he enters, default 0.
    */
-  readonly attack?: { readonly country: string; readonly requests: number; readonly channel?: Channel; readonly ranges?: number };
+  readonly attack?: { readonly country: string; readonly requests: number; readonly channel?: Channel; readonly ranges?: number; readonly enters?: number };
 }
 
 /** The figures of a country or of all. Money in US dollars. */
@@ -79,6 +80,8 @@ export interface ChannelResult {
   readonly countries: ReadonlyMap<string, ChannelFigures>;
   readonly all: ChannelFigures;
   readonly attack: ChannelFigures;
+  /** Errors that the verifier threw or reported. */
+  readonly faults: number;
 }
 
 const newFigures = (): ChannelFigures => ({ users: 0, verified: 0, refused: 0, callers: 0, uncalled: 0, sms: 0, other: 0, calls: 0, cost: 0, seconds: [] });
@@ -99,9 +102,17 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
   const { agenda, play } = agendaOn(clock);
   const countries = new Map<string, ChannelFigures>(channelCountries.map(({ code }) => [code, newFigures()]));
   const attack = newFigures();
-  const chance = stream(seed, "vendors");
+  /** A message's fate is the same in every setup, as far as it is the number's first, second and so on by the channel. */
+  const sends = new Map<string, number>();
+  const chanceOf = (to: string, channel: Channel) => {
+    const name = `${channel} to ${to}`;
+    sends.set(name, (sends.get(name) ?? 0) + 1);
+    return stream(seed, `${name}, message ${sends.get(name)}`);
+  };
+  let faults = 0;
+  const fault = () => void faults++;
   /** By authentication: what arrives, for the person who waits. */
-  const waiting = new Map<string, (code: string) => void>();
+  const waiting = new Map<string, (code: string) => Promise<void> | void>();
   /** Numbers of the attacker: on no channel but SMS and calls, and they pay him. */
   const owned = new Set<string>();
   const figuresOf = ({ to, country }: CodeMessage) => (owned.has(to) ? attack : (countries.get(country ?? "") as ChannelFigures));
@@ -112,6 +123,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
   const sms = {
     async send(message: CodeMessage): Promise<SendOutcome> {
       const { lost } = assumed(message);
+      const chance = chanceOf(message.to, "sms");
       const figures = figuresOf(message);
       figures.sms++;
       figures.cost += world.country(message.country as string).price;
@@ -126,6 +138,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
     receiptProviders: ["simulated"],
     async send(message) {
       const { has, price } = assumed(message);
+      const chance = chanceOf(message.to, channel);
       const figures = figuresOf(message);
       const isThere = !owned.has(message.to) && shareOf(message.to, seed) < has;
       // Telegram says so at once, WhatsApp in a receipt.
@@ -152,7 +165,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
       const figures = figuresOf(message);
       figures.calls++;
       figures.cost += callPrice;
-      arrive(message, around(chance, 20 * second, 0.4));
+      arrive(message, around(chanceOf(message.to, "voice"), 20 * second, 0.4));
       return { outcome: "accepted" };
     },
   };
@@ -171,11 +184,16 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
     countries: channelCountries.map(({ code }) => code),
     customers: [{ customer_uuid, keys: [`pp_simulation-${customer_uuid}`] }],
     clock,
-    logger: { info() {}, warn() {}, error() {} },
+    logger: { info() {}, warn() {}, error: fault },
     receipts: { baseUrl: "https://simulated.example", sources: [{ provider: "simulated", read: async () => ({ receipts: [] }) }] },
     callbacks: { worker: false },
     ...(setup.policy !== undefined && { policy: setup.policy }),
   });
+
+  const failed = () => {
+    fault();
+    return { authentication_uuid: "", status: "failed" };
+  };
 
   /** One user, who waits, asks again once or twice, and leaves. */
   const visit = (country: Country, random: Random) => {
@@ -219,7 +237,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
       figures.users++;
       const phone_number = country.subscriber(random);
       const request = { customer_uuid, phone_number, ip: country.line(random), device_id: hex(random, 16), device_type: "ANDROID" as const };
-      const { authentication_uuid: id, status } = await verifier.createAuthentication(request).catch(() => ({ authentication_uuid: "", status: "failed" }));
+      const { authentication_uuid: id, status } = await verifier.createAuthentication(request).catch(failed);
       if (status !== "pending") return refuse();
       waiting.set(id, (code) => type(id, code));
       agenda.in(patience(), () => again(id, 0));
@@ -233,7 +251,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
     }
   }
   if (setup.attack !== undefined) {
-    const { country: code, requests, channel, ranges = 0 } = setup.attack;
+    const { country: code, requests, channel, ranges = 0, enters = 0 } = setup.attack;
     const country = world.country(code);
     const random = stream(seed, "attack");
     const held = Array.from({ length: ranges }, () => country.number(random).slice(0, -4));
@@ -243,8 +261,13 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
         owned.add(phone_number);
         attack.users++;
         const request = { customer_uuid, phone_number, ip: country.line(random), device_id: hex(random, 16), device_type: "ANDROID" as const, channel };
-        const { status } = await verifier.createAuthentication(request).catch(() => ({ status: "failed" }));
+        const { authentication_uuid, status } = await verifier.createAuthentication(request).catch(failed);
         if (status !== "pending") attack.refused++;
+        else if (random() < enters)
+          waiting.set(authentication_uuid, async (check_code) => {
+            const answer = await verifier.check({ customer_uuid, authentication_uuid, check_code });
+            if (answer.status === "valid") attack.verified++;
+          });
       });
     }
   }
@@ -252,7 +275,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
 
   await play(begin + 2 * day + 3_600_000);
   await verifier.close();
-  return { countries, all: summed([...countries.values()]), attack };
+  return { countries, all: summed([...countries.values()]), attack, faults };
 }
 
 const assumptions = new Map<string, ChannelCountry>(channelCountries.map((row) => [row.code, row]));

@@ -30,7 +30,8 @@ const setups: Readonly<Record<string, ChannelSetup>> = {
   "the same, with fallback": { first: true, fallback: true },
 };
 for (const [title, setup] of Object.entries(setups)) {
-  const { countries, all } = await playChannels(setup, size);
+  const { countries, all, faults } = await playChannels(setup, size);
+  if (faults > 0) throw new Error(`simulate:channels: ${faults} errors`);
   print(
     title,
     [...countries, ["all", all] as const].map(([country, figures]) => ({
@@ -44,11 +45,17 @@ for (const [title, setup] of Object.entries(setups)) {
   );
 }
 
-const calls: Readonly<Record<string, ChannelSetup["policy"]>> = { "the default policy": {}, "without the rule calls": { spam: { calls: { mode: "off" } } } };
+const off = { spam: { calls: { mode: "off" } } } as const;
+const calls = [
+  ["the default policy, none entered", {}, 0],
+  ["the default policy, one code in ten entered", {}, 0.1],
+  ["without the rule calls, none entered", off, 0],
+] as const;
 const byCalls = [];
-for (const [policy, changes] of Object.entries(calls)) {
-  const setup = { first: false, fallback: false, calls: true, policy: changes, attack: { country: "ID", requests: 1_000, channel: "voice" } } as const;
-  const { all, attack } = await playChannels(setup, size);
+for (const [policy, changes, enters] of calls) {
+  const setup = { first: false, fallback: false, calls: true, policy: changes, attack: { country: "ID", requests: 1_000, channel: "voice", enters } } as const;
+  const { all, attack, faults } = await playChannels(setup, size);
+  if (faults > 0) throw new Error(`simulate:channels: ${faults} errors`);
   byCalls.push({
     policy,
     "calls to the attacker": attack.calls,
@@ -57,16 +64,17 @@ for (const [policy, changes] of Object.entries(calls)) {
     "got none": all.uncalled,
   });
 }
-print("1,000 requests for calls to numbers all over Indonesia, none verified", byCalls);
+print("1,000 requests for calls to numbers all over Indonesia", byCalls);
 
-// Seeds twice as high: at least what a message on WhatsApp gained if it counted as half a message.
+// Seeds twice as high: as if messages on WhatsApp did not count, as a fallback makes two of each.
 const twice = {
   spam: { range: { seeds: [10, 24, 60] }, country: { seed: 60 }, newCountries: { seed: 60 }, address: { seed: 16 }, crowd: { messages: 50 } },
 } as const;
 const bySeeds = [];
 for (const [policy, changes] of Object.entries({ "the default policy": {}, "seeds twice as high": twice })) {
   const setup = { first: true, fallback: true, policy: changes, attack: { country: "ID", requests: 2_000, ranges: 50 } } as const;
-  const { all, attack } = await playChannels(setup, size);
+  const { all, attack, faults } = await playChannels(setup, size);
+  if (faults > 0) throw new Error(`simulate:channels: ${faults} errors`);
   bySeeds.push({
     policy,
     "SMS to the attacker": attack.sms,
