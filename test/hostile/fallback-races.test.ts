@@ -1,0 +1,558 @@
+import { describe, expect, it } from "vitest";
+import { fixedClock } from "../../src/testing/index.js";
+import { PlainStore, TwoStepStore } from "../store/plain-store.js";
+import { after, carrier, exhaust, hangs, ofEvents, type Process, refuses, saysWhy, secret, silence, start, takes, type World, world } from "./fallback-kit.js";
+import { drive, ending, type Fate, numberAt, pass, tallied, turns, wide } from "./kit.js";
+
+const begin = async ({ one }: World, number: string | number = 1, fields: Record<string, unknown> = {}) =>
+  (await one.create(number, fields)).authentication_uuid;
+const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+const at = (w: World, i: number): Process => w.set[i % w.set.length] as Process;
+const minute = 60_000;
+const soon = { retryCooldowns: [1, 1, 1, 1] };
+const stores = [
+  ["in one step", () => new PlainStore()],
+  ["in two steps", () => new TwoStepStore()],
+] as const;
+
+describe.each(stores)("a store that commits %s", (_, open) => {
+  it("two workers racing: exactly one fallback (docs/contract.md#fallback-worker)", async () => {
+    for (let round = 0; round < 10; round++) {
+      const w = world({ count: 2, store: open() });
+      const id = await begin(w);
+      w.clock.advance(after);
+      await Promise.all(times(6, (i) => at(w, i).flush()));
+      await exhaust(w, 3);
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    }
+  });
+
+  it("ten processes whose clocks differ, sixty fallbacks, a receipt and silence at once: one each", async () => {
+    const w = world({ count: 10, store: open(), clockSkew: 5, clock: (i: number) => fixedClock(start + (i - 5) * 400) });
+    const ids = await Promise.all(times(60, async (i) => (await at(w, i).create(i)).authentication_uuid));
+    for (const one of w.set) one.clock.advance(after);
+    const told = (i: number) => at(w, i).receipt(w.messageOf(ids[i % 60] as string, 1), "undeliverable", i % 2 ? { unreachable: true } : {});
+    await Promise.all([...w.set.map((one) => one.flush()), ...times(120, told), ...w.set.map((one) => one.flush())]);
+    await exhaust(w, 4);
+    for (const id of ids) expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+  });
+
+  it("the user's retries race with the fallback: one of them at a time, each counted once", async () => {
+    for (let round = 0; round < 5; round++) {
+      const w = world({ count: 4, store: open(), policy: soon });
+      const id = await begin(w);
+      w.clock.advance(after);
+      const retry = (i: number) => ending(at(w, i).retry(id));
+      const found = await Promise.all(
+        times(24, (i) =>
+          i % 3 === round % 3
+            ? at(w, i)
+                .flush()
+                .then(() => "flush")
+            : retry(i),
+        ),
+      );
+      const { approved = 0 } = tallied(found);
+      // The second of two in the same second is in the other's cool-down.
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+      expect(approved).toBeLessThanOrEqual(1);
+      expect((await w.one.explain(id)).left.retries).toBe(4 - approved);
+      expect((await w.one.explain(id)).sends.filter(({ fallback }) => fallback)).toHaveLength(1 - approved);
+      await exhaust(w, 3);
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+      expect((await w.one.check(id, w.codeOf(id, 2))).status).toBe("valid");
+    }
+  });
+
+  it("a right code races with the fallback: valid once, at most one message, and none later", async () => {
+    for (let round = 0; round < 6; round++) {
+      const w = world({ count: 4, store: open() });
+      const id = await begin(w);
+      const code = w.codeOf(id);
+      w.clock.advance(after);
+      const check = (i: number) => ending(at(w, i).check(id, code));
+      const calls = times(8, (i) =>
+        i < 4 === round < 3
+          ? check(i)
+          : at(w, i)
+              .flush()
+              .then(() => "flush"),
+      );
+      expect(tallied(await Promise.all(calls))).toMatchObject({ valid: 1, already_validated: 3 });
+      const sent = w.story(id).length;
+      await exhaust(w, 12);
+      expect(w.story(id)).toHaveLength(sent);
+      expect(sent).toBeLessThanOrEqual(2);
+    }
+  });
+
+  it("wrong codes race with the fallback: five are judged, whatever it is sent with (docs/contract.md#checks)", async () => {
+    const w = world({ count: 4, store: open() });
+    const id = await begin(w);
+    const wrong = w.wrong(id);
+    w.clock.advance(after);
+    const found = await Promise.all(
+      times(40, (i) =>
+        i % 10 === 5
+          ? at(w, i)
+              .flush()
+              .then(() => "flush")
+          : ending(at(w, i).check(id, wrong)),
+      ),
+    );
+    expect(tallied(found)).toEqual({ flush: 4, invalid: 5, rate_limited: 31 });
+    await exhaust(w, 3);
+    expect(w.story(id).length).toBeLessThanOrEqual(2);
+    expect(await ending(w.one.check(id, w.codeOf(id)))).toBe("rate_limited");
+  });
+
+  it("a receipt of delivery races with the fallback: at most one message, none after it", async () => {
+    const w = world({ count: 4, store: open() });
+    const ids = await Promise.all(times(20, (i) => at(w, i).create(i)));
+    w.clock.advance(after);
+    await Promise.all(ids.flatMap(({ authentication_uuid: id }, i) => [at(w, i).receipt(w.messageOf(id, 1), "delivered"), at(w, i + 1).flush()]));
+    const sent = w.journal.length;
+    expect(sent).toBeLessThanOrEqual(40);
+    await exhaust(w, 5);
+    expect(w.journal).toHaveLength(sent);
+  });
+
+  it("the last place in a cap goes to a create or to the fallback, not to both (docs/contract.md#caps)", async () => {
+    for (let round = 0; round < 6; round++) {
+      const w = world({ count: 4, store: open(), policy: { limits: { perNumber: [{ limit: 2, window: 86_400 }] } } });
+      await begin(w);
+      w.clock.advance(after);
+      const calls = times(8, (i) =>
+        i < 4 === round < 3
+          ? at(w, i)
+              .flush()
+              .then(() => "flush")
+          : ending(at(w, i).create(1)),
+      );
+      await Promise.all(calls);
+      await exhaust(w, 3);
+      expect(w.journal.length).toBeLessThanOrEqual(2);
+      expect(w.journal.filter(({ message }) => message.to === numberAt(1)).length).toBe(w.journal.length);
+    }
+  });
+
+  it("a ceiling with room for some of the fallbacks lets those through, in whatever process (docs/contract.md#spend-ceiling)", async () => {
+    const w = world({
+      count: 5,
+      store: open(),
+      routes: [
+        { name: "wa", sender: carrier("whatsapp"), priority: 0, price: 1 },
+        { name: "sms", sender: carrier("sms"), priority: 1, price: 1 },
+      ],
+      policy: { limits: { spend: [{ amount: 27, per: "day" }] } },
+    });
+    for (let i = 0; i < 20; i++) await begin(w, i);
+    w.clock.advance(after);
+    await Promise.all(w.set.map((one) => one.flush()));
+    await exhaust(w, 3);
+    expect(w.journal.length).toBeLessThanOrEqual(27);
+    // A store of two steps may refuse too many of those that race, never grant too many.
+    if (open() instanceof TwoStepStore) expect(w.journal.length).toBeGreaterThan(20);
+    else expect(w.journal).toHaveLength(27);
+  });
+
+  it("erase races with the fallback: nothing is sent after it, and what is left is gone with a second one (docs/contract.md#erase)", async () => {
+    const store = open();
+    const w = world({ count: 3, store });
+    const id = await begin(w);
+    const erase = () => w.two.verifier.erase({ customer_uuid: w.customer, phone_number: numberAt(1) });
+    w.clock.advance(after);
+    await Promise.all([w.one.flush(), erase(), at(w, 2).flush()]);
+    expect(w.story(id).length).toBeLessThanOrEqual(2);
+    const sent = w.story(id);
+    await erase();
+    expect(store.records.size).toBe(0);
+    await exhaust(w, 12);
+    expect(w.story(id)).toEqual(sent);
+    expect(store.records.size).toBe(0);
+  });
+
+  it("300 messages due at once: each falls back once, within one poll, also with one worker (docs/contract.md#fallback-worker)", async () => {
+    for (const count of [1, 4]) {
+      const w = world({ count, store: open(), callbacks: { worker: true }, fallback: { worker: "here" } });
+      const ids = await Promise.all(times(300, async (i) => (await at(w, i).create(i)).authentication_uuid));
+      expect(w.journal).toHaveLength(300);
+      await pass(w.clock, after + 5_000, 250);
+      for (const id of ids) expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+      await pass(w.clock, minute, 1_000);
+      expect(w.journal).toHaveLength(600);
+    }
+  });
+});
+
+describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () => {
+  it("whose carrier never answers: the others are sent in time, and each once", async () => {
+    const w = world({ callbacks: { worker: true }, fallback: { worker: "here" } });
+    const stuck = new Set(times(30, (i) => numberAt(i * 10)));
+    w.sms.answer = (message) => (stuck.has(message.to) ? hangs() : takes());
+    const ids = await Promise.all(times(300, async (i) => (await w.one.create(i)).authentication_uuid));
+    await pass(w.clock, 60_000, 250);
+    for (const id of ids) expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    const late = w.journal.slice(300).map(({ at: sent }) => sent - start - after);
+    expect(Math.max(...late)).toBeLessThanOrEqual(20_000);
+    await pass(w.clock, 10 * minute, 5_000);
+    expect(w.journal).toHaveLength(600);
+  });
+
+  it("whose carrier never answers: another process does not send it again", async () => {
+    const w = world({ count: 2 });
+    w.sms.answer = hangs;
+    const id = await begin(w);
+    w.clock.advance(after);
+    const hung = w.one.flush();
+    await turns();
+    for (let i = 0; i < 100; i++) {
+      w.clock.advance(2_500);
+      await w.two.flush();
+      await turns(2);
+    }
+    await hung;
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    expect((await w.two.check(id, w.codeOf(id, 2))).status).toBe("valid");
+  });
+
+  it("that hangs after it took the work: another one sends it, while the code lives", async () => {
+    const w = world({ count: 2, storeTimeout: 2 });
+    const id = await begin(w);
+    w.clock.advance(after);
+    // What it leased is never read.
+    w.one.store.fate = (method) => (method === "lease" ? "deaf" : "silent");
+    const hung = w.one.flush().catch(() => {});
+    for (let i = 0; i < 60; i++) {
+      w.clock.advance(5_000);
+      await turns();
+      await w.two.flush();
+    }
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    await hung;
+  });
+
+  it("over one memory store, where the first verifier never answers: the second sends it once, and both codes are valid", async () => {
+    for (const attempt of [1, 2]) {
+      const w = world({ count: 2, storeTimeout: 2 });
+      const id = await begin(w);
+      w.clock.advance(10_000);
+      w.one.store.fate = () => "silent";
+      w.clock.advance(10_000);
+      const hung = w.one.flush().catch(() => {});
+      await w.two.flush();
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+      expect((await w.two.check(id, w.codeOf(id, attempt))).status).toBe("valid");
+      await drive(w.clock, hung);
+    }
+  });
+
+  it("a gap of its own: nothing was due meanwhile, or it is late but not twice", async () => {
+    for (const gap of [0, 5_000, 90_000, 300_000, 560_000]) {
+      const w = world();
+      const id = await begin(w);
+      w.clock.advance(after + gap);
+      await w.one.flush();
+      await exhaust(w, 12);
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    }
+  });
+
+  it("its clock is set back by an hour and forth again: once", async () => {
+    const w = world();
+    const id = await begin(w);
+    await silence(w);
+    w.clock.set(start - 60 * minute);
+    await w.one.flush();
+    w.clock.set(start + after);
+    for (let i = 0; i < 5; i++) await silence(w, 1_000);
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+  });
+
+  it("was stopped for longer than storeTimeout between its write and the message: it decides again (docs/contract.md#late-hand-over)", async () => {
+    for (const [gap, sent] of [
+      [4_000, 2],
+      [700_000, 1],
+    ] as const) {
+      const w = world({ count: 2, storeTimeout: 2 });
+      const id = await begin(w);
+      w.clock.advance(after);
+      let commits = 0;
+      w.one.store.fate = (method) => (method === "commit" && ++commits === 1 ? "late" : "done");
+      const stopped = w.one.flush().catch(() => {});
+      await turns();
+      expect(w.story(id)).toHaveLength(1);
+      w.clock.advance(gap);
+      await w.one.store.release();
+      await drive(w.clock, stopped);
+      await exhaust(w, 12);
+      expect(w.story(id).length).toBe(sent);
+    }
+  });
+
+  it("a right code, while it was stopped between its write and the message: no message after the right code was taken", async () => {
+    const w = world({ count: 2, storeTimeout: 2 });
+    const id = await begin(w);
+    w.clock.advance(after);
+    let commits = 0;
+    w.one.store.fate = (method) => (method === "commit" && ++commits === 1 ? "late" : "done");
+    const stopped = w.one.flush().catch(() => {});
+    await turns();
+    expect((await w.two.check(id, w.codeOf(id))).status).toBe("valid");
+    w.clock.advance(4_000);
+    await w.one.store.release();
+    await drive(w.clock, stopped);
+    await exhaust(w, 3);
+    expect(w.story(id)).toEqual(["1 wa"]);
+  });
+});
+
+describe("late and lost answers (docs/contract.md#lost-write)", () => {
+  const fates: readonly Fate[] = ["refused", "lost", "silent", "deaf", "held", "late"];
+  const cases = fates.flatMap((fate) => ([1, 2] as const).map((nth) => [fate, nth] as const));
+
+  it.each(cases)("the worker's commit is %s, the %i. of it: one message at most, and the first code stays valid", async (fate, nth) => {
+    const w = world({ count: 2, storeTimeout: 2, store: new PlainStore() });
+    const id = await begin(w);
+    w.clock.advance(after);
+    let commits = 0;
+    w.one.store.fate = (method) => (method === "commit" && ++commits === nth ? fate : "done");
+    await drive(
+      w.clock,
+      w.one.flush().catch(() => {}),
+    );
+    expect(commits).toBeGreaterThanOrEqual(nth);
+    await pass(w.clock, 5_000);
+    await w.one.store.release();
+    await pass(w.clock, 60_000);
+    await w.one.flush();
+    await w.two.flush();
+    await exhaust(w, 3);
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    expect((await w.two.explain(id)).left.retries).toBe(4);
+    expect((await w.two.check(id, w.codeOf(id, 1))).status).toBe("valid");
+  });
+
+  it.each(fates)("the worker's lease is %s: sent once all the same", async (fate) => {
+    const w = world({ count: 2, storeTimeout: 2 });
+    const id = await begin(w);
+    w.clock.advance(after);
+    let leases = 0;
+    w.one.store.fate = (method) => (method === "lease" && ++leases === 1 ? fate : "done");
+    await drive(
+      w.clock,
+      w.one.flush().catch(() => {}),
+    );
+    await w.one.store.release();
+    await pass(w.clock, 120_000, 2_000);
+    for (let i = 0; i < 3; i++) {
+      await Promise.all(w.set.map((one) => one.flush()));
+      await pass(w.clock, 10_000);
+    }
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+  });
+
+  it("the store is down from 19 s to 40 s: sent once, when it is back", async () => {
+    const w = world({ count: 2, storeTimeout: 2, callbacks: { worker: true }, fallback: { worker: "here" } });
+    const id = await begin(w);
+    await pass(w.clock, 19_000);
+    for (const one of w.set) one.store.fate = () => "refused";
+    await pass(w.clock, 21_000);
+    expect(w.story(id)).toEqual(["1 wa"]);
+    for (const one of w.set) one.store.fate = () => "done";
+    await pass(w.clock, 60_000);
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+  });
+
+  it("the write of the fallback is lost for good: it costs no retry, no cap and no money, and both codes' budget is whole", async () => {
+    const routes = [
+      { name: "wa", sender: carrier("whatsapp"), priority: 0, price: 1 },
+      { name: "sms", sender: carrier("sms"), priority: 1, price: 1 },
+    ];
+    const limits = { perNumber: [{ limit: 3, window: 86_400 }], spend: [{ amount: 3, per: "day" as const }] };
+    const w = world({ storeTimeout: 2, routes, policy: { limits, ...soon } });
+    const id = await begin(w);
+    w.clock.advance(after);
+    let commits = 0;
+    w.one.store.fate = (method) => (method === "commit" && ++commits === 1 ? "lost" : "done");
+    await drive(
+      w.clock,
+      w.one.flush().catch(() => {}),
+    );
+    await pass(w.clock, 120_000);
+    await w.one.flush();
+    await exhaust(w, 1);
+    const fallbacks = w.story(id).length - 1;
+    const retries: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      retries.push((await w.one.retry(id)).status);
+      w.clock.advance(5_000);
+    }
+    expect(tallied(retries).approved).toBe(2 - fallbacks);
+    expect(w.journal).toHaveLength(3);
+  });
+
+  /** WhatsApp answers eight seconds after the message; it is silent after five. */
+  const slow = async (outcome: typeof takes) => {
+    const w = world({ fallback: { after: 5 }, sendTimeout: 15, count: 2 });
+    let answer = (): void => {};
+    w.wa.answer = () =>
+      new Promise((resolve) => {
+        answer = () => void outcome().then(resolve);
+      });
+    const created = w.one.create(1);
+    await pass(w.clock, 8_000);
+    await w.two.flush();
+    answer();
+    const { authentication_uuid: id } = await drive(w.clock, created);
+    await exhaust(w, 3);
+    return { w, id };
+  };
+
+  it("a carrier accepts the first message after the fallback: both codes are valid", async () => {
+    for (const attempt of [1, 2]) {
+      const { w, id } = await slow(takes);
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+      expect((await w.two.check(id, w.codeOf(id, attempt))).status).toBe("valid");
+    }
+  });
+
+  // Fails: the create goes on with the route that carried the fallback. Two SMS, with two codes.
+  it.fails("a carrier rejects the first message after the fallback: one SMS, with a code that is valid (docs/contract.md#fallback)", async () => {
+    const { w, id } = await slow(refuses);
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    expect((await w.two.check(id, w.codeOf(id, 2))).status).toBe("valid");
+  });
+
+  const forgetful = async (fate: Fate) => {
+    const w = world({ storeTimeout: 2 });
+    w.one.store.fate = (method) => (method === "get" || method === "put" ? fate : "done");
+    const { authentication_uuid: id } = await drive(w.clock, w.one.create(1));
+    await w.one.receipt(w.messageOf(id), "undeliverable", { unreachable: true });
+    await drive(w.clock, w.one.flush());
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+  };
+
+  it("who is not on a channel cannot be stored or read: the channel is tried, and it falls back (docs/contract.md#unreachable)", () => forgetful("refused"));
+
+  // Fails: the read uses up the whole storeTimeout, so the commit has no time left and the create is a 503.
+  it.fails("who is not on a channel is read for ever: the same (docs/contract.md#unreachable)", () => forgetful("silent"));
+});
+
+describe("many tenants (docs/contract.md#keyed-by-customer)", () => {
+  const tenants = (count: number) => times(count, (i) => ({ customer_uuid: `6f1e7d2c-8a4b-4c3d-9e5f-${String(i).padStart(12, "0")}` }));
+
+  it("one number at many customers: each has its own fallback, caps, receipts and codes", async () => {
+    const customers = tenants(6);
+    const w = world({ count: 3, customers, policy: { limits: { perNumber: [{ limit: 2, window: 86_400 }] } } });
+    const ids = await Promise.all(customers.map(async ({ customer_uuid }, i) => (await at(w, i).create(1, { customer_uuid })).authentication_uuid));
+    await w.one.receipt(w.messageOf(ids[0] as string), "delivered");
+    await w.one.receipt(w.messageOf(ids[1] as string), "undeliverable", { unreachable: true });
+    await w.two.check(ids[2] as string, w.codeOf(ids[2] as string)).catch(() => {});
+    expect((await w.two.verifier.check({ ...customers[2]!, authentication_uuid: ids[2]!, check_code: w.codeOf(ids[2]!) })).status).toBe("valid");
+    await w.one.flush();
+    expect(ids.map((id) => w.story(id).length)).toEqual([1, 2, 1, 1, 1, 1]);
+    w.clock.advance(after);
+    await Promise.all(w.set.map((one) => one.flush()));
+    expect(ids.map((id) => w.story(id).length)).toEqual([1, 2, 1, 2, 2, 2]);
+    // Who is not on WhatsApp is known to the customer whose carrier said so.
+    for (const [i, route] of [
+      [1, "sms"],
+      [3, "wa"],
+    ] as const) {
+      w.clock.advance(24 * 60 * minute);
+      const { authentication_uuid } = await w.one.create(1, customers[i]);
+      expect(w.story(authentication_uuid)).toEqual([`1 ${route}`]);
+    }
+    for (const [i, id] of ids.entries()) {
+      const other = customers[(i + 1) % 6]!;
+      await expect(w.one.verifier.check({ ...other, authentication_uuid: id, check_code: w.codeOf(id) })).rejects.toMatchObject({ code: "invalid_auth_uuid" });
+    }
+  });
+
+  it("a tenant's backlog, whose carrier hangs, does not hold up another's fallback", async () => {
+    const customers = tenants(2);
+    const w = world({ customers, callbacks: { worker: true }, fallback: { worker: "here" } });
+    w.sms.answer = (message) => (message.customer_uuid === customers[0]!.customer_uuid ? hangs() : takes());
+    await Promise.all(times(200, (i) => w.one.create(i, customers[0])));
+    const { authentication_uuid: id } = await w.one.create(1, customers[1]);
+    await pass(w.clock, 3 * minute, 250);
+    expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    expect(w.journal.find(({ message }) => message.authentication_uuid === id && message.attempt === 2)!.at - start).toBeLessThanOrEqual(after + 10_000);
+  });
+
+  it("a tenant that is suspended, or gone, in between: nothing is sent for it, and everything for the others", async () => {
+    const customers = tenants(2);
+    for (const left of [[{ ...customers[0]!, suspended: true }, customers[1]!], [customers[1]!]]) {
+      const store = new PlainStore();
+      const w = world({ store, customers });
+      const [gone, stays] = [await w.one.create(1, customers[0]), await w.one.create(1, customers[1])].map((one) => one.authentication_uuid) as [
+        string,
+        string,
+      ];
+      const later = world({ store, customers: left, clock: w.clock });
+      await silence(later);
+      await exhaust(later, 12);
+      expect([later.story(gone), later.story(stays)]).toEqual([[], ["2 sms"]]);
+      expect(store.due(later.clock.now() + minute, 10)).toEqual([]);
+    }
+  });
+});
+
+describe("processes that differ", () => {
+  it("one without `fallback` in its options, during a rollout, loses none: one that has it sends it", async () => {
+    const store = new PlainStore();
+    const w = world({ store });
+    const old = world({ store, clock: w.clock, fallback: false });
+    const id = await begin(w);
+    w.clock.advance(after);
+    await old.one.flush();
+    for (let i = 0; i < 12; i++) {
+      w.clock.advance(10_000);
+      await w.one.flush();
+      await old.one.flush();
+    }
+    expect([...w.story(id), ...old.story(id)]).toEqual(["1 wa", "2 sms"]);
+  });
+
+  it("one with other secrets in front, during a rotation: sent once, and both codes are valid (docs/contract.md#secret-rotation)", async () => {
+    const other = "b7Wq3ZrX9cTn5LvK2hJd8MfS4gYp6AeU";
+    for (const attempt of [1, 2]) {
+      const w = world({ count: 2, own: (i) => ({ secret: i === 0 ? [secret, other] : [other, secret] }) });
+      const id = await begin(w);
+      w.clock.advance(after);
+      await w.two.flush();
+      await exhaust(w, 3);
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+      expect(w.messageOf(id, 2).to).toBe(numberAt(1));
+      expect((await at(w, attempt).check(id, w.codeOf(id, attempt))).status).toBe("valid");
+    }
+  });
+
+  it("another `after`: the record's time counts", async () => {
+    const store = new PlainStore();
+    const w = world({ store });
+    const hasty = world({ store, clock: w.clock, fallback: { after: 5 } });
+    const id = await begin(w);
+    w.clock.advance(10_000);
+    await hasty.one.flush();
+    expect(hasty.story(id)).toEqual([]);
+    w.clock.advance(10_000);
+    await hasty.one.flush();
+    expect(hasty.story(id)).toEqual(["2 sms"]);
+  });
+
+  it("another cool-down, check budget and lifetime: nothing is sent twice", async () => {
+    const store = new PlainStore();
+    const w = world({ store });
+    const other = world({ store, clock: w.clock, policy: { lifetime: 120, checks: 3, retryCooldowns: [5], limits: wide } });
+    const id = await begin(w);
+    w.clock.advance(after);
+    await Promise.all([w.one.flush(), other.one.flush()]);
+    await exhaust(w, 3);
+    await exhaust(other, 3);
+    expect([...w.story(id), ...other.story(id)]).toEqual(["1 wa", "2 sms"]);
+    expect(ofEvents(w.one, "refused")).toEqual([]);
+    expect(saysWhy(await w.one.explain(id))).toMatch(/fallback/);
+  });
+});
