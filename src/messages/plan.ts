@@ -7,7 +7,7 @@ import type { Charge } from "../domain/quota.js";
 import { type Cost, ceilingsOf, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
 import { base36, minute } from "../domain/time.js";
 import { defaultText } from "../options/schema.js";
-import type { Channel, CodeMessage, Destination, Network, Plan, RegisteredIds } from "../ports/sms-sender.js";
+import type { Channel, CodeMessage, Destination, Fallback, Network, Plan, RegisteredIds } from "../ports/sms-sender.js";
 import type { GivenMessage } from "./given-message.js";
 import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
@@ -124,7 +124,12 @@ function silentAt(
 ): number | undefined {
   const rules = messages.sender.fallback;
   if (rules === undefined || !rules.on.includes("silent") || !rules.confirms(route)) return undefined;
-  return mayFallBack(messages, auth, destination, route, given) ? now + rules.after : undefined;
+  return mayFallBack(messages, auth, destination, route, given) ? now + patienceOf(messages, rules) : undefined;
+}
+
+/** Milliseconds until a message is silent: not while it is being handed over, or two messages could follow it. */
+function patienceOf({ settings }: Messages, { after }: Fallback): number {
+  return Math.max(after, settings.sendTimeout);
 }
 
 /** How much longer than its fallback's time a code of a delivery is kept. Milliseconds. */
@@ -144,7 +149,7 @@ function keptOf(
   const onlySilent = fallback.on.every((reason) => reason === "silent");
   if (onlySilent && !fallback.confirms(route)) return undefined;
   const sealed = messages.keptCodes.seal(ownerOf(auth), [given.code, ...(given.text === undefined ? [] : [given.text])]);
-  return { sealed, until: now + fallback.after + keptLonger };
+  return { sealed, until: now + patienceOf(messages, fallback) + keptLonger };
 }
 
 /** The kept message of a delivery; `undefined` if it cannot be decrypted. */
