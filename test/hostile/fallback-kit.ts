@@ -249,5 +249,3 @@ export const ofEvents = <T extends VerifierEvent["type"]>(one: Pick<Process, "ev
 
 /** What `explain` says on the fallback that was not sent. */
 export const saysWhy = (explained: Awaited<ReturnType<Verifier["explain"]>>): string => JSON.stringify(explained.decisions);
-
-export type { PolicyOverride };
