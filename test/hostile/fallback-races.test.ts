@@ -10,6 +10,12 @@ const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ le
 const at = (w: World, i: number): Process => w.set[i % w.set.length] as Process;
 const minute = 60_000;
 const soon = { retryCooldowns: [1, 1, 1, 1] };
+/** WhatsApp, and two routes that a fallback may take: a second fallback would find one. */
+const three = () => [
+  { name: "wa", sender: carrier("whatsapp"), priority: 0 },
+  { name: "sms", sender: carrier("sms"), priority: 1 },
+  { name: "sms2", sender: carrier("sms"), priority: 2 },
+];
 const stores = [
   ["in one step", () => new PlainStore()],
   ["in two steps", () => new TwoStepStore()],
@@ -18,7 +24,7 @@ const stores = [
 describe.each(stores)("a store that commits %s", (_, open) => {
   it("two workers racing: exactly one fallback (docs/contract.md#fallback-worker)", async () => {
     for (let round = 0; round < 10; round++) {
-      const w = world({ count: 2, store: open() });
+      const w = world({ count: 2, store: open(), routes: three() });
       const id = await begin(w);
       w.clock.advance(after);
       await Promise.all(times(6, (i) => at(w, i).flush()));
@@ -28,12 +34,44 @@ describe.each(stores)("a store that commits %s", (_, open) => {
   });
 
   it("ten processes whose clocks differ, sixty fallbacks, a receipt and silence at once: one each", async () => {
-    const w = world({ count: 10, store: open(), clockSkew: 5, clock: (i: number) => fixedClock(start + (i - 5) * 400) });
+    const w = world({ count: 10, store: open(), routes: three(), clockSkew: 5, clock: (i: number) => fixedClock(start + (i - 5) * 400) });
     const ids = await Promise.all(times(60, async (i) => (await at(w, i).create(i)).authentication_uuid));
     for (const one of w.set) one.clock.advance(after);
     const told = (i: number) => at(w, i).receipt(w.messageOf(ids[i % 60] as string, 1), "undeliverable", i % 2 ? { unreachable: true } : {});
     await Promise.all([...w.set.map((one) => one.flush()), ...times(120, told), ...w.set.map((one) => one.flush())]);
     await exhaust(w, 4);
+    for (const id of ids) expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+  });
+
+  it("two workers have one record, because the lease of one has ended: exactly one fallback", async () => {
+    for (const slow of ["find", "commit"] as const) {
+      const w = world({ count: 2, store: open(), routes: three(), storeTimeout: 300 });
+      const id = await begin(w);
+      w.clock.advance(after);
+      // What the first has read is old when it gets it, or its write comes too late.
+      let calls = 0;
+      w.one.store.fate = (method) => (method === slow && ++calls === 1 ? (slow === "find" ? "late" : "held") : "done");
+      const first = w.one.flush();
+      await turns(30);
+      expect([calls, w.story(id)]).toEqual([1, ["1 wa"]]);
+      w.clock.advance(70_000);
+      await w.two.flush();
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+      await w.one.store.release();
+      await drive(w.clock, first);
+      await exhaust(w, 3);
+      expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
+    }
+  });
+
+  it("workers that a receipt wakes at once, in every process, and one that looks: exactly one fallback", async () => {
+    const w = world({ count: 6, store: open(), routes: three(), callbacks: { worker: true }, fallback: { worker: "here" } });
+    const ids = await Promise.all(times(30, async (i) => (await at(w, i).create(i)).authentication_uuid));
+    w.clock.advance(after - 1);
+    await Promise.all(ids.flatMap((id, i) => w.set.map((one) => one.receipt(w.messageOf(id, 1), "undeliverable", i % 2 ? { unreachable: true } : {}))));
+    w.clock.advance(1);
+    await Promise.all(w.set.map((one) => one.flush()));
+    await pass(w.clock, 2 * minute, 1_000);
     for (const id of ids) expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
   });
 
