@@ -7,7 +7,6 @@ import {
   type CodeMessage,
   type CustomerConfig,
   createVerifier,
-  type PolicyOverride,
   type Receipt,
   type ReceiptSource,
   type SendContext,

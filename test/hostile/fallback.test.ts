@@ -183,6 +183,27 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
     expect(w.story(onSms)).toEqual(["1 wa", "2 sms"]);
   });
 
+  it("a retry that every carrier rejects has no fallback, and ends that of the message before it", async () => {
+    const [wa, sms, other] = [carrier("whatsapp"), carrier("sms"), carrier("sms")];
+    const routes = [
+      { name: "wa", sender: wa, priority: 0 },
+      { name: "sms", sender: sms, priority: 1 },
+      { name: "sms2", sender: other, priority: 2 },
+    ];
+    const w = world({ routes, fallback: { after: 40 } });
+    for (const channel of ["sms", "whatsapp"] as const) {
+      for (const one of [wa, sms, other]) one.answer = takes;
+      const id = await begin(w, channel === "sms" ? 1 : 2, { channel });
+      w.clock.advance(30_001);
+      for (const one of [wa, sms, other]) one.answer = refuses;
+      expect((await w.one.retry(id, { channel: "whatsapp" })).status).toBe("denied");
+      for (const one of [wa, sms, other]) one.answer = takes;
+      const sent = w.story(id);
+      await exhaust(w, 12);
+      expect(w.story(id)).toEqual(sent);
+    }
+  });
+
   it("at most `most` times, each on a route that no earlier message used", async () => {
     for (const most of [1, 2, 3]) {
       const [wa, tg, sms] = [carrier("whatsapp"), carrier("telegram"), carrier("sms")];
