@@ -1,4 +1,4 @@
-import type { Channel, CodeMessage, CredentialCheck, Destination, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import type { Channel, CodeMessage, CredentialCheck, Destination, FallbackReason, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
 import { createCounts } from "./counts.js";
 import { createExchange, exchangeEvery } from "./exchange.js";
@@ -15,7 +15,7 @@ import {
 } from "./router-options.js";
 import { type TryResult, tryRoute } from "./try-route.js";
 
-export type { FallbackOptions, HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions };
+export type { FallbackOptions, FallbackReason, HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions };
 
 /** A sender made of several senders. */
 export interface Router extends SmsSender {
