@@ -4,18 +4,23 @@
  */
 import { parseArgs } from "node:util";
 import { latencyOf } from "../../../bench/report.js";
-import { type ChannelFigures, type ChannelSetup, callPrice, channelCountries, late, playChannels, silent } from "../channels.js";
+import { type ChannelResult, type ChannelSetup, callPrice, channelCountries, late, playChannels, silent } from "../channels.js";
 
 const { values } = parseArgs({ options: { users: { type: "string", default: "1000" }, seed: { type: "string", default: "1" } } });
 const size = { users: whole("--users", values.users), seed: whole("--seed", values.seed) };
 
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 const dollars = (amount: number) => `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
-const verifiedOf = ({ verified, users }: ChannelFigures) => percent(verified / users);
 
 function print(title: string, rows: readonly Readonly<Record<string, string | number>>[]): void {
   console.log(`\n${title}`);
   console.table(rows);
+}
+
+async function played(setup: ChannelSetup): Promise<ChannelResult> {
+  const result = await playChannels(setup, size);
+  if (result.faults > 0) throw new Error(`simulate:channels: ${result.faults} errors`);
+  return result;
 }
 
 console.log(`${size.users} users of each country over two days, seed ${size.seed}. All of them want the code.`);
@@ -30,13 +35,12 @@ const setups: Readonly<Record<string, ChannelSetup>> = {
   "the same, with fallback": { first: true, fallback: true },
 };
 for (const [title, setup] of Object.entries(setups)) {
-  const { countries, all, faults } = await playChannels(setup, size);
-  if (faults > 0) throw new Error(`simulate:channels: ${faults} errors`);
+  const { countries, all } = await played(setup);
   print(
     title,
     [...countries, ["all", all] as const].map(([country, figures]) => ({
       country,
-      verified: verifiedOf(figures),
+      verified: percent(figures.verified / figures.users),
       "a verified number costs": dollars(figures.cost / figures.verified),
       seconds: latencyOf(figures.seconds).p50.toFixed(1),
       SMS: figures.sms,
@@ -54,8 +58,7 @@ const calls = [
 const byCalls = [];
 for (const [policy, changes, enters] of calls) {
   const setup = { first: false, fallback: false, calls: true, policy: changes, attack: { country: "ID", requests: 1_000, channel: "voice", enters } } as const;
-  const { all, attack, faults } = await playChannels(setup, size);
-  if (faults > 0) throw new Error(`simulate:channels: ${faults} errors`);
+  const { all, attack } = await played(setup);
   byCalls.push({
     policy,
     "calls to the attacker": attack.calls,
@@ -73,8 +76,7 @@ const twice = {
 const bySeeds = [];
 for (const [policy, changes] of Object.entries({ "the default policy": {}, "seeds twice as high": twice })) {
   const setup = { first: true, fallback: true, policy: changes, attack: { country: "ID", requests: 2_000, ranges: 50 } } as const;
-  const { all, attack, faults } = await playChannels(setup, size);
-  if (faults > 0) throw new Error(`simulate:channels: ${faults} errors`);
+  const { all, attack } = await played(setup);
   bySeeds.push({
     policy,
     "SMS to the attacker": attack.sms,
