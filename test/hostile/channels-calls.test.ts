@@ -392,9 +392,12 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
     });
 
     // Twilio plays a Twiml that comes with the call to machines too (docs/carriers/channels.md, "Calls").
-    it.skipIf(name === "Twilio")("a recognised mailbox hears no code", async () => {
+    const heard = name === "Twilio" ? "the code, as the documentation warns" : "no code";
+    it(`a recognised mailbox hears ${heard}`, async () => {
       const { play, message } = await atOnce();
-      expect(heardCode((await play({ kind: "mailbox" })).heard, message.code)).toBe(0);
+      const times = heardCode((await play({ kind: "mailbox" })).heard, message.code);
+      if (name === "Twilio") expect(times).toBeGreaterThan(0);
+      else expect(times).toBe(0);
     });
 
     it("a recognised mailbox is no delivery", async () => {
