@@ -68,9 +68,8 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
   const since = latest - keptFor - milliseconds(policy.lifetime) - 2 * settings.clockSkew;
   for (const some of chunksOf(sends)) {
     await commit(movedClaims(own.names, some, latest, keptFor));
-    const nameless = some
-      .filter((member) => readMember(member).at > since)
-      .map((member) => `${nobody}/${latest.toString(36)}/${keyring.pseudonym(member).slice(0, 6)}`);
+    // The same for every erasure, so that a send counts once if two erase it.
+    const nameless = some.filter((member) => readMember(member).at > since).map((member) => `${nobody}/0/${keyring.pseudonym(member).slice(0, 8)}`);
     await commit([...movedClaims(own.names, nameless, latest, keptFor), ...some.map((member) => takenOut(own.names.sends, member, latest, 1))]);
   }
   for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));

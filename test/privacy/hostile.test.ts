@@ -140,6 +140,20 @@ describe("an erasure while something is under way", () => {
     expect(leftOf(dumpOfPlain(store), ids)).toEqual([]);
     expect((await service.create({ phone_number: number })).status, "five in ten minutes stay five").toBe("rate_limited");
   });
+
+  it("two erasures at once, by clocks that differ: each message counts once", async () => {
+    for (let round = 0; round < 30; round++) {
+      const store = interleaved(new PlainStore());
+      const policy = { limits: { perNumber: [{ limit: 5, window: 86_400 }] } };
+      const one = serviceOn(store, { policy });
+      const two = serviceOn(store, { policy, clock: fixedClock(start + 2), customers: [{ customer_uuid: one.customer, keys: ["k".repeat(40)] }] });
+      for (let i = 0; i < 4; i++) await one.create({ phone_number: number });
+      await Promise.all([one, two].map(({ verifier }) => verifier.erase(one.of)));
+      await turns();
+      expect((await one.create({ phone_number: number })).status, `round ${round}: four of five`).toBe("pending");
+      expect((await one.create({ phone_number: number })).status, "five of five").toBe("rate_limited");
+    }
+  });
 });
 
 describe("an erasure on a store that fails", () => {
