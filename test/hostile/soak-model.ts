@@ -337,8 +337,14 @@ export function nothingIsCountedWithoutAMessage({ entries, messages, keepsCutSho
       ...(erasures.get(ownerOf(message)) ?? []).filter(({ from, to }) => to >= message.at && from <= message.at + day + lifetime + skewed).map(({ to }) => to),
     );
   return refused.flatMap(({ ask, asked, answered, process }) => {
+    // "An erasure of the number at the same time may keep counted what the unlock would have taken back" (docs/contract.md#unlock).
     const unlocked = entries.filter(
-      (one) => one.ask.operation === "unlock" && owner(one.ask) === owner(ask) && result(one) === "unlocked" && one.answered < asked,
+      (one) =>
+        one.ask.operation === "unlock" &&
+        owner(one.ask) === owner(ask) &&
+        result(one) === "unlocked" &&
+        one.answered < asked &&
+        beside(erasures.get(owner(ask)), one.asked, one.answered) === 0,
     );
     const lifted = Math.max(...unlocked.map((one) => one.asked - late));
     const isLost = ({ lost, answer }: Entry) => lost || (keepsCutShort && answer?.status === 503);
