@@ -1,4 +1,4 @@
-/** A store of your own, on plain node:http: `npm run example examples/custom-store.ts`. The store is in map-store.ts. */
+/** A custom store, on plain node:http: `npm run example examples/custom-store.ts`. The store is in map-store.ts. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createVerifier } from "phoneproof";

@@ -16,7 +16,7 @@ const verifier = createVerifier({
 });
 
 const app = express();
-app.use(express.json()); // your own parsers may stand before or after
+app.use(express.json()); // your own parsers may come before or after
 app.use(expressHandlers(verifier));
 app.get("/", (_request, response) => {
   response.send("an app that verifies phone numbers under /v1");

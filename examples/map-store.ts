@@ -1,10 +1,10 @@
 import type { Claim, Store, StoredRecord, SumClaim, SumParts } from "phoneproof";
 
-/** When a member was claimed, and the token of the commit that added it, if no other has claimed it since. */
+/** When a member was claimed, and the token of the commit that added it, unless another has claimed it since. */
 type Member = { readonly at: number; readonly addedBy: string | undefined };
 
 /**
- * A store of your own. This one keeps everything in maps, for as long as the process runs; yours speaks to your database.
+ * A custom store. This one holds everything in maps while the process runs; yours uses your database.
  * Each method does its work in one tick, so each is one atomic step: nothing else runs in between.
  */
 export function mapStore(): Store {

@@ -1,5 +1,5 @@
 /**
- * A wire of your own beside `/v1`, for clients that speak another API: `npm run example examples/own-wire.ts`. This one
+ * Your own wire next to `/v1`, for clients of another API: `npm run example examples/own-wire.ts`. This one
  * starts a verification with `PUT /otp/{number}` and checks a code with `POST /otp/{number}`, whose body is the code.
  */
 import { createServer } from "node:http";
@@ -30,7 +30,7 @@ function ownWire(verifier: Verifier): HttpHandler {
     }
   };
   return {
-    // The verifier's clock and logger, and why it cannot be mounted, if so.
+    // The verifier's clock and logger, and the reason if it cannot be mounted.
     ...verifier.http,
     root: "/otp",
     // Adapters require that this never rejects.
@@ -47,7 +47,7 @@ function text(status: number, body: string, headers: Record<string, string> = {}
   return { status, headers: { "content-type": "text/plain", ...headers }, body: `${body}\n` };
 }
 
-/** The body as text, up to 100 bytes. A body parser of the host may have read it before. */
+/** The body as text, up to 100 bytes. The host's body parser may have read it before. */
 async function bodyOf(request: HttpRequest): Promise<string> {
   const body = await request.body(100);
   if (body.kind === "bytes") return new TextDecoder().decode(body.bytes);

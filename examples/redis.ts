@@ -9,7 +9,7 @@ import { createClient } from "redis";
 import { invite, settings } from "./settings.js";
 
 const client = createClient({ url: process.env.REDIS_URL ?? "redis://127.0.0.1:6379", disableOfflineQueue: true });
-client.on("error", (error) => console.error("redis:", error.message)); // it reconnects by itself; until then requests answer 503
+client.on("error", (error) => console.error("redis:", error.message)); // it reconnects automatically; until then requests return 503
 await client.connect();
 
 const verifier = createVerifier({

@@ -1,6 +1,6 @@
 import { required } from "./required.js";
 
-/** What every example has in common: `export PHONEPROOF_SECRET="$(openssl rand -base64 32)" PHONEPROOF_API_KEY="$(openssl rand -base64 32)"` comes before. */
+/** Settings of every example. First run `export PHONEPROOF_SECRET="$(openssl rand -base64 32)" PHONEPROOF_API_KEY="$(openssl rand -base64 32)"`. */
 export const settings = {
   secret: required("PHONEPROOF_SECRET"),
   customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f",

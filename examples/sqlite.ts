@@ -1,4 +1,4 @@
-/** Fastify with an SQLite file: `npm run example examples/sqlite.ts`. Stop it and start it again: a code that was sent is still valid. */
+/** Fastify with an SQLite file: `npm run example examples/sqlite.ts`. After a restart, codes that were sent are still valid. */
 import type { AddressInfo } from "node:net";
 import fastify from "fastify";
 import { createVerifier } from "phoneproof";

@@ -9,20 +9,20 @@ const typed: Readonly<Record<PhoneNumberFault, string>> = {
   invalid: "This is not a number of the chosen country. For another one begin with + and its code.",
 };
 
-/** For the person who typed what is no number. */
+/** For a user whose input is not a phone number. */
 export function wordsForTyped(reason: PhoneNumberFault): string {
   return typed[reason];
 }
 
-/** For the person who asked for a code; `undefined`: it was sent. They say nothing of whether the number has an account. */
+/** For a user who requested a code; `undefined`: it was sent. Never reveals whether the number has an account. */
 export function wordsForRefused({ status, carrier_refused, retry_after }: AuthenticationAnswer): string | undefined {
   if (carrier_refused) return "The network did not take our message to this number. Check it, or use another one.";
   if (status === "pending") return undefined;
   if (status === "rate_limited" && retry_after) return `Too many codes were asked for. Try again in ${Math.ceil(retry_after / 60)} min.`;
-  return "We cannot send a code to this number now. Try again later."; // nor which rule refused it
+  return "We cannot send a code to this number now. Try again later."; // nor which rule rejected it
 }
 
-/** For the person whose number the verifier does not take; whatever else was thrown is thrown on. */
+/** For a user whose number the verifier rejects; other errors are thrown again. */
 export function wordsForFault(error: unknown): string {
   switch (error instanceof VerifierError ? error.code : undefined) {
     case "unsupported_region":
@@ -40,11 +40,11 @@ export function wordsForFault(error: unknown): string {
 const ended: Readonly<Record<string, string>> = {
   expired_auth: "The code has expired. Ask for a new one.",
   rate_limited: "There were too many wrong codes. Ask for a new one.",
-  already_validated: "This code was used already. Ask for a new one.", // no proof: who sends it again may not be who knew it
+  already_validated: "This code was used already. Ask for a new one.", // no proof: the second sender may not be the one who knew the code
   no_session: "Ask for a code first. If you did: this browser keeps no cookies, or it took too long.",
 };
 
-/** For the person whose code can no longer be used. */
+/** For a user whose code can no longer be used. */
 export function wordsForEnded(why: string): string {
   return ended[why] ?? "No code can be used any more. Ask for a new one.";
 }

@@ -4,7 +4,7 @@ import { memoryStore } from "phoneproof/memory";
 import { consoleSender } from "phoneproof/senders/console";
 import { required } from "../required";
 
-/** Built when it is first used: `next build` imports this file before there is a secret. Pages and server actions may use it too: `verifier.createAuthentication(…)`. */
+/** Created on first use: `next build` imports this file before there is a secret. Pages and server actions can use it too: `verifier.createAuthentication(…)`. */
 export const verifier = lazyVerifier(() => ({
   store: memoryStore({ name: "verifier" }), // one per process, although Next.js loads this module more than once
   sender: consoleSender(), // put a carrier here

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import express, { type Express, type Request } from "express";
 import { type Verifier, VerifierError } from "phoneproof";
 
-/** What the server knows of a visitor: the number they gave, and whether it is proven. */
+/** A visitor's session: the number they entered, and whether it is proven. */
 interface Session {
   phone_number: string;
   authentication_uuid: string;
   isProven: boolean;
 }
 
-/** A sign-up by phone number: an app of your own that calls a verifier. It is given the verifier, so that tests can give it theirs. */
+/** A sign-up by phone number. The verifier is a parameter, so that tests can pass their own. */
 export function createApp(verifier: Verifier): Express {
   const sessions = new Map<string, Session>();
   const sessionOf = (request: Request) => sessions.get(/session=([\w-]+)/.exec(request.headers.cookie ?? "")?.[1] ?? "");
@@ -40,7 +40,7 @@ export function createApp(verifier: Verifier): Express {
     const check_code = String(request.body.code ?? "");
     if (session === undefined || check_code.trim() === "") return response.redirect(303, "/");
     const { status } = await verifier.check({ authentication_uuid: session.authentication_uuid, check_code });
-    // "valid" alone proves the number, and it proves the one that this session gave.
+    // Only "valid" proves the number: the one that this session entered.
     if (status === "valid") session.isProven = true;
     if (status === "valid" || session.isProven) return response.redirect(303, "/");
     response.send(codeForm(status === "invalid" ? "That is not the code." : "This code is over. Please begin again."));

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { defineConfig } from "@playwright/test";
 
-/** A Chromium of the system, where there is one; else the one that `npx playwright install chromium` gets. */
+/** The system's Chromium, if there is one; else the one that `npx playwright install chromium` installs. */
 const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
 
 export default defineConfig({
@@ -11,7 +11,7 @@ export default defineConfig({
   reporter: "list",
   use: {
     browserName: "chromium",
-    // Chromium has no sandbox for root, who runs containers.
+    // Chromium has no sandbox for root, the user of containers.
     launchOptions: { args: process.getuid?.() === 0 ? ["--no-sandbox"] : [], ...(executablePath !== undefined && { executablePath }) },
   },
 });

@@ -4,7 +4,7 @@ import { test as base, expect } from "@playwright/test";
 import { createTestVerifier, type TestVerifier } from "phoneproof/testing";
 import { createApp } from "./app.js";
 
-/** Each test has a verifier and a server of its own, so that they can run at once. */
+/** Each test has its own verifier and server, so that tests can run in parallel. */
 const test = base.extend<{ phone: TestVerifier; address: string }>({
   phone: async ({ browserName: _ }, use) => {
     const phone = createTestVerifier();

@@ -19,10 +19,10 @@ export const verifier = ({ store }) =>
       accountSid: required("TWILIO_ACCOUNT_SID"),
       authToken,
       from: required("TWILIO_FROM"), // a number of your Twilio account
-      baseUrl: process.env.TWILIO_BASE_URL, // another region's, https://api.ie1.twilio.com for example
+      baseUrl: process.env.TWILIO_BASE_URL, // of another region, for example https://api.ie1.twilio.com
     }),
     secret: required("PHONEPROOF_SECRET"),
-    countries: ["FR", "GB", "US"], // who may get messages
+    countries: ["FR", "GB", "US"], // countries allowed to receive messages
     customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: [required("PHONEPROOF_API_KEY")] }],
     ...(baseUrl && { receipts: { baseUrl, sources: [twilioReceipts({ authToken })] } }),
   });

@@ -1,4 +1,4 @@
-/** What is told of a pending code. */
+/** What the page shows about a pending code. */
 export interface Answer {
   readonly status: string;
   readonly remaining_checks: number;
@@ -23,7 +23,7 @@ ${body}
 
 const countries = { FR: "France +33", GB: "United Kingdom +44", US: "United States +1" };
 
-/** `problem`: why the form is shown again. `waiting`: a code was asked for before. */
+/** `problem`: why the form is shown again. `waiting`: a code was requested before. */
 export function numberPage({ problem = "", phone = "", country = "FR", waiting = false }): string {
   const options = Object.entries(countries).map(([code, name]) => `<option value="${code}"${code === country ? " selected" : ""}>${name}</option>`);
   return page(
@@ -42,11 +42,11 @@ ${waiting ? '<p><a href="/code">I have a code</a></p>' : ""}`,
 }
 
 /**
- * The code form. `<otp-input>` says in words what the status means, counts the tries, and counts down to the next message; after the second one it offers a call.
+ * The code form. `<otp-input>` explains the status, counts the tries, and counts down to the next message; after the second one it offers a call.
  */
 export function codePage({ phone_number, answer }: { readonly phone_number: string; readonly answer: Answer }): string {
-  const { status, remaining_checks, remaining_retry, next_retry_at } = answer; // not the id, which answers hold too
-  const told = { status, remaining_checks, remaining_retry, next_retry_at, created_at: new Date().toISOString() }; // when it is by our clock: that of the page may be off
+  const { status, remaining_checks, remaining_retry, next_retry_at } = answer; // not the id, which results contain too
+  const told = { status, remaining_checks, remaining_retry, next_retry_at, created_at: new Date().toISOString() }; // our clock: the page's may be off
   return page(
     "Type the code",
     `<p>It was sent to <strong>${escaped(phone_number)}</strong>. <a href="/">Change</a></p>

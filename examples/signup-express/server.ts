@@ -8,13 +8,13 @@ import { type Answer, codePage, numberPage, problemPage, welcomePage } from "./p
 import { verifier } from "./verifier.js";
 
 interface Session {
-  /** The code that this browser has asked for. Its id never leaves the server. */
+  /** The code that this browser requested. Its id never leaves the server. */
   pending?: { readonly authentication_uuid: string; readonly phone_number: string; answer: Answer };
   /** The number that this browser has proven. */
   phone_number?: string;
 }
 
-const sessions = new Map<string, Session>(); // use the sessions of your app
+const sessions = new Map<string, Session>(); // use your app's sessions
 const cookie = { httpOnly: true, sameSite: "lax", secure: process.env.NODE_ENV === "production" } as const;
 
 function readCookie(request: Request, name: string): string | undefined {
@@ -26,7 +26,7 @@ function sessionOf(request: Request): Session {
   return sessions.get(readCookie(request, "session") ?? "") ?? {};
 }
 
-/** A new session under a new id in the place of the old one, so that nobody who knew the old id has a part in it. */
+/** Replaces the session with one under a new id, so that the old id gives no access. */
 function beginSession(request: Request, response: Response, session: Session): void {
   sessions.delete(readCookie(request, "session") ?? "");
   const id = randomBytes(24).toString("base64url");
@@ -34,7 +34,7 @@ function beginSession(request: Request, response: Response, session: Session): v
   response.cookie("session", id, { ...cookie, maxAge: 30 * 86_400_000 });
 }
 
-/** A random name for this browser, kept for a year: caps and spam rules count by it. */
+/** A random id for this browser, stored for a year: caps and spam rules count by it. */
 function deviceOf(request: Request, response: Response): string {
   const known = readCookie(request, "device") ?? "";
   const device = /^[\w-]{24}$/.test(known) ? known : randomBytes(18).toString("base64url");
@@ -45,17 +45,17 @@ function deviceOf(request: Request, response: Response): string {
 const field = (request: Request, name: string) => String(request.body?.[name] ?? "");
 
 const app = express();
-app.set("trust proxy", false); // behind proxies of yours: how many, so that request.ip is the user's and not one that anybody can claim
+app.set("trust proxy", false); // behind your own proxies: set their number, so that request.ip is the user's and cannot be forged
 app.use(express.static(fileURLToPath(new URL("public", import.meta.url))));
 app.use("/phoneproof", express.static(fileURLToPath(new URL(".", import.meta.resolve("phoneproof/otp-input")))));
 app.use(express.urlencoded({ extended: false }));
 
-/** What a route throws goes to the error handler at the end, in Express 4 too. */
+/** Passes what a route throws to the error handler at the end, in Express 4 too. */
 const post = (path: string, route: (request: Request, response: Response) => Promise<void>) =>
   app.post(path, (request, response, pass) => void route(request, response).catch(pass));
 
 app.use((request, response, pass) => {
-  response.set("cache-control", "no-store"); // "back" asks again, and shows how things are by then
+  response.set("cache-control", "no-store"); // "back" requests the page again, and shows the current state
   const { origin = "" } = request.headers;
   const ours = URL.canParse(origin) && [request.host, request.get("host")].includes(new URL(origin).host); // in Express 4 request.host has no port
   if (request.method === "POST" && !ours) response.status(403).send(problemPage("This form is not one of this site."));
@@ -98,11 +98,11 @@ post("/code", async (request, response) => {
   if (session.pending === undefined) return response.redirect(303, "/code");
   const { authentication_uuid } = session.pending;
   const checked = await verifier.check({ authentication_uuid, check_code: field(request, "code") });
-  if (checked.status === "valid") beginSession(request, response, { phone_number: checked.phone_number }); // find the account of this number here, or make it
+  if (checked.status === "valid") beginSession(request, response, { phone_number: checked.phone_number }); // find or create the account of this number here
   response.redirect(303, checked.status === "valid" ? "/" : next(session, checked));
 });
 
-/** Sends another code, and calls only who asks for it. */
+/** Sends another code; calls only on request. */
 const sendAgain = (channel?: "voice") => async (request: Request, response: Response) => {
   const session = sessionOf(request);
   if (session.pending === undefined) return response.redirect(303, "/code");
@@ -112,7 +112,7 @@ const sendAgain = (channel?: "voice") => async (request: Request, response: Resp
 post("/resend", sendAgain());
 post("/call", sendAgain("voice"));
 
-/** The code form while a code may still be typed, else the first one. */
+/** The code form while a code may still be entered, else the number form. */
 function next(session: Session, answer: Answer): string {
   if (session.pending !== undefined && answer.remaining_checks > 0) {
     session.pending.answer = answer;

@@ -13,5 +13,5 @@ export const verifier = createVerifier({
     ],
   }),
   secret: required("PHONEPROOF_SECRET"),
-  countries: ["FR", "GB", "US"], // who may get messages; "all" is an invitation to fraud
+  countries: ["FR", "GB", "US"], // countries allowed to receive messages; "all" invites fraud
 });

@@ -1,4 +1,4 @@
-"use server"; // Next.js refuses an action whose Origin is another site
+"use server"; // Next.js rejects an action whose Origin is another site
 
 import { headers } from "next/headers";
 import { redirect } from "next/navigation";
@@ -14,8 +14,8 @@ export interface NumberState {
 }
 
 /**
- * The user's address. Trust the header that your own proxy writes, and no other: anybody can send one.
- * A proxy adds the address that it sees at the end of x-forwarded-for, so behind one proxy it is the last; `next start` alone writes it where there is none.
+ * The user's address. Trust only the header that your own proxy writes: anyone can send others.
+ * A proxy appends the address that it sees to x-forwarded-for, so behind one proxy it is the last; `next start` alone sets a missing header.
  */
 async function address(): Promise<string | undefined> {
   return (await headers()).get("x-forwarded-for")?.split(",").at(-1)?.trim();
@@ -38,7 +38,7 @@ export async function sendCode(_before: NumberState, form: FormData): Promise<Nu
   redirect("/code");
 }
 
-/** Checks the code, or sends another one where the form asks for it: by a call, where it asks for that. */
+/** Checks the code, or sends another one if the form asks for it, by a call if it asks for that. */
 export async function answerCode(_before: Answer, form: FormData): Promise<Answer> {
   const asked = await pending.read();
   if (asked === undefined) redirect("/?ended=no_session");
@@ -48,7 +48,7 @@ export async function answerCode(_before: Answer, form: FormData): Promise<Answe
     : await verifier.check({ authentication_uuid, check_code: String(form.get("code") ?? "") });
   if (checked.status === "valid") {
     await pending.forget();
-    await proven.write(checked.phone_number); // find the account of this number here, or make it
+    await proven.write(checked.phone_number); // find or create the account of this number here
     redirect("/");
   }
   if (checked.remaining_checks === 0) {
@@ -60,7 +60,7 @@ export async function answerCode(_before: Answer, form: FormData): Promise<Answe
   return answer;
 }
 
-/** What the page may know: not the id. */
+/** What the page may see: not the id. */
 function told({ status, remaining_checks, remaining_retry, next_retry_at, carrier_refused }: Answer): Answer {
   return { status, remaining_checks, remaining_retry, ...(next_retry_at && { next_retry_at }), ...(carrier_refused && { carrier_refused }) };
 }

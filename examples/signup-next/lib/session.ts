@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:
 import { cookies } from "next/headers";
 import { required } from "./required";
 
-/** What is told of a pending code. */
+/** What the page shows about a pending code. */
 export interface Answer {
   readonly status: string;
   readonly remaining_checks: number;
@@ -11,7 +11,7 @@ export interface Answer {
   readonly carrier_refused?: true;
 }
 
-/** The code that this browser has asked for. */
+/** The code that this browser requested. */
 export interface Pending {
   readonly authentication_uuid: string;
   readonly phone_number: string;
@@ -21,7 +21,7 @@ export interface Pending {
 const options = { httpOnly: true, sameSite: "lax", secure: process.env.NODE_ENV === "production", path: "/" } as const;
 const key = () => createHash("sha256").update(required("SESSION_SECRET")).digest();
 
-/** A value in a cookie of this name that the server alone can read and write, for so many seconds: good on any number of servers. */
+/** A value in a cookie of this name that only the server can read and write, for so many seconds. Works on any number of servers. */
 function sealed<T>(name: string, seconds: number) {
   return {
     async write(value: T): Promise<void> {
@@ -40,7 +40,7 @@ function sealed<T>(name: string, seconds: number) {
         const { value, until } = JSON.parse(text.toString());
         return Date.now() < until ? value : undefined;
       } catch {
-        return undefined; // not one of ours
+        return undefined; // not ours
       }
     },
     async forget(): Promise<void> {
@@ -54,7 +54,7 @@ export const pending = sealed<Pending>("pending", 600);
 /** The number that this browser has proven. */
 export const proven = sealed<string>("proven", 30 * 86_400);
 
-/** A random name for this browser, kept for a year: caps and spam rules count by it. */
+/** A random id for this browser, stored for a year: caps and spam rules count by it. */
 export async function deviceId(): Promise<string> {
   const jar = await cookies();
   const known = jar.get("device")?.value ?? "";

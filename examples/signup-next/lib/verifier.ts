@@ -5,7 +5,7 @@ import { router } from "phoneproof/router";
 import { consoleSender } from "phoneproof/senders/console";
 import { required } from "./required";
 
-/** Built when it is first used: `next build` imports this file before there is a secret. */
+/** Created on first use: `next build` imports this file before there is a secret. */
 export const verifier = lazyVerifier(() => ({
   store: memoryStore({ name: "verifier" }), // one per process, although Next.js loads this file more than once; or redisStore, mongoStore
   sender: router({
@@ -15,6 +15,6 @@ export const verifier = lazyVerifier(() => ({
     ],
   }),
   secret: required("PHONEPROOF_SECRET"),
-  countries: ["FR", "GB", "US"], // who may get messages; "all" is an invitation to fraud
+  countries: ["FR", "GB", "US"], // countries allowed to receive messages; "all" invites fraud
   callbacks: { waitUntil: (work) => after(() => work) },
 }));
