@@ -38,11 +38,11 @@ export function createLists(parts: Needed): Lists {
  */
 function askedList({ settings, clock, logger, inBackground }: Needed, list: "block" | "safe", source: ListQuestion): Held {
   const { refresh } = settings.lists;
-  /** Milliseconds after which an unanswered request is given up. */
+  /** Milliseconds after which a request without a response is abandoned. */
   const patience = Math.max(refresh, settings.storeTimeout);
   let index: ListIndex | undefined;
   let answer: unknown;
-  let told = "";
+  let reported = "";
   let failing = false;
   /** The request in progress. */
   let question: object | undefined;
@@ -64,8 +64,8 @@ function askedList({ settings, clock, logger, inBackground }: Needed, list: "blo
     for (; !step.done; step = reading.next()) await new Promise((resolve) => setTimeout(resolve));
     const entries = step.value.faults.map(({ path, message }) => `${[list, ...path].join(".")} ${message}`);
     if (step.value.index === undefined) throw new TypeError(`the list function returned an invalid list: ${entries.join("; ")}`);
-    if (entries.length > 0 && entries.join() !== told) logger.warn({ list, entries, faulty: step.value.faulty }, "invalid list entries are ignored");
-    told = entries.join();
+    if (entries.length > 0 && entries.join() !== reported) logger.warn({ list, entries, faulty: step.value.faulty }, "invalid list entries are ignored");
+    reported = entries.join();
     return step.value.index;
   };
 

@@ -131,7 +131,7 @@ async function ask(
 ): Promise<{ readonly facts: LookupFacts; readonly life: number; readonly spent: number }> {
   const abort = new AbortController();
   const timeLeft = settings.lookupTimeout;
-  const spentOf = (told: unknown) => Math.min(held, parsePrice((told as LookupAnswer | undefined)?.price) ?? held);
+  const spentOf = (result: unknown) => Math.min(held, parsePrice((result as LookupAnswer | undefined)?.price) ?? held);
   try {
     const request = { phone_number: number, line_type: lineType, ...(country !== undefined && { country_code: country }) };
     const answer: unknown = await withTimeout(clock, timeLeft, () => provider.lookup(request, { signal: abort.signal, timeLeft }));

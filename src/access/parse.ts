@@ -32,8 +32,8 @@ export const parseConfirm = (input: unknown) => parse(ConfirmRequest, input);
 export function parseDeliver(input: unknown, settings: Settings): DeliverRequest {
   try {
     return requireConsistent(parse(DeliverRequest, input), settings);
-  } catch (fault) {
-    throw fault instanceof VerifierError ? new VerifierError("bad_request", fault.message) : fault;
+  } catch (error) {
+    throw error instanceof VerifierError ? new VerifierError("bad_request", error.message) : error;
   }
 }
 

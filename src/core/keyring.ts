@@ -128,7 +128,7 @@ function toSlot(digest: string): string {
   return slotOf(toUuid(Buffer.from(digest, "base64url"), 0, 16, 0x80));
 }
 
-/** Turns sixteen bytes into a UUID, of version 4 unless told otherwise. */
+/** Turns sixteen bytes into a UUID, of version 4 by default. */
 function toUuid(bytes: Buffer, from: number, to: number, version = 0x40): string {
   bytes[from + 6] = ((bytes[from + 6] as number) & 0x0f) | version;
   bytes[from + 8] = ((bytes[from + 8] as number) & 0x3f) | 0x80;

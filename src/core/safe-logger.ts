@@ -11,8 +11,8 @@ export function safeLogger(host: Logger): Logger {
     (fields, message) => {
       const toConsole = () => quietly(() => consoleLogger[name](fields, message));
       try {
-        const told: unknown = host[name](fields, message);
-        if (told instanceof Promise) told.catch(toConsole);
+        const written: unknown = host[name](fields, message);
+        if (written instanceof Promise) written.catch(toConsole);
       } catch {
         toConsole();
       }

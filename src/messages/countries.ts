@@ -122,13 +122,13 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       for (const network of networks) add(networkOf(customer, country, network, now)[0], 1, weekly);
       reads.push(...hours, ...refusals, ...days);
     }
-    const told = some.map(({ networks }) => [...networks]);
+    const added = some.map(({ networks }) => [...networks]);
     // Leaves time for the commit that follows.
     const read = await withTimeout(clock, settings.storeTimeout / 4, () => store.tally(adds, reads));
     let from = 0;
     const sum = ({ parts }: { readonly parts: number }) => read.slice(from, (from += parts)).reduce((all, part) => all + part, 0);
     for (const [at, one] of some.entries()) {
-      for (const network of told[at] ?? []) one.networks.delete(network);
+      for (const network of added[at] ?? []) one.networks.delete(network);
       const { balance: open, verified } = readBalance(sum(hourly));
       const refused = sum(hourly);
       const week = readBalance(sum(weekly));

@@ -13,7 +13,7 @@ export function sendFeedback(
   const send = sends.find((one) => one.attempt === attempt);
   if (sender.feedback === undefined || (send?.route === undefined && send?.messageId === undefined)) return;
   const { route, messageId, at, moved } = send;
-  const told: Feedback = {
+  const feedback: Feedback = {
     ...(route !== undefined && { route }),
     ...(messageId !== undefined && { messageId }),
     authentication_uuid: id,
@@ -26,8 +26,8 @@ export function sendFeedback(
   };
   const failed = (err: unknown) => monitor.throttledLog.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
   try {
-    const telling = sender.feedback(told);
-    if (telling !== undefined) inBackground(Promise.resolve(telling).catch(failed));
+    const sending = sender.feedback(feedback);
+    if (sending !== undefined) inBackground(Promise.resolve(sending).catch(failed));
   } catch (err) {
     failed(err);
   }

@@ -76,8 +76,8 @@ export async function handOverInTime(
   if (given.answerBy === Number.POSITIVE_INFINITY) return working;
   try {
     return await withTimeout(clock, Math.max(0, given.answerBy - clock.now()), () => working);
-  } catch (fault) {
-    if (!(fault instanceof TimedOut)) throw fault;
+  } catch (error) {
+    if (!(error instanceof TimedOut)) throw error;
     inBackground(settled);
     return { result: "unknown", auth: next };
   }
@@ -300,8 +300,8 @@ function reportOf({ clock, sender }: Messages, result: SendResult, answer: unkno
     price: parsePrice(price),
     decisions: tried.map((step) => {
       const { route, reason, outcome, answer } = step;
-      const said = typeof answer === "string" ? reasonOf({ reason: answer }, message) : undefined;
-      return routeDecision(message, clock, { rule: String(route), outcome, reason: `${reason}: ${outcome}`, answer: said });
+      const response = typeof answer === "string" ? reasonOf({ reason: answer }, message) : undefined;
+      return routeDecision(message, clock, { rule: String(route), outcome, reason: `${reason}: ${outcome}`, answer: response });
     }),
   };
 }
@@ -314,9 +314,9 @@ function outcomeOf(answer: unknown): SendResult | undefined {
 /** A reason for the log, without the code or the whole number, which a carrier's response may repeat. */
 function reasonOf(answer: unknown, message: CodeMessage): string {
   const { reason, message: text } = (typeof answer === "object" && answer !== null ? answer : {}) as { reason?: unknown; message?: unknown };
-  const said = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
+  const given = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
   // In a text without a code of its own, any number may be one.
   const codes = message.code === "" ? (message.text.match(/\d{4,}/g) ?? []) : [message.code];
-  const coded = codes.reduce((text, code) => text.replaceAll(code, "******"), said);
+  const coded = codes.reduce((text, code) => text.replaceAll(code, "******"), given);
   return coded.slice(0, 500).replaceAll(message.to.slice(1), maskNumber(message.to).slice(1));
 }

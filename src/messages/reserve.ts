@@ -49,9 +49,9 @@ export async function reserve<Status extends string>(
     if (clock.now() - commit.message.next.lastSendAt <= settings.storeTimeout) return reserved;
     try {
       await takeBack(messages, commit, token);
-    } catch (fault) {
+    } catch (error) {
       rollBack(messages, commit, token);
-      throw fault;
+      throw error;
     }
   }
   throw unavailable(new Error(`a message could not be handed over within ${settings.storeTimeout} ms of the decision to send it`));
@@ -122,9 +122,9 @@ async function commitMessage<Status extends string>(
   };
   try {
     return await transact(records, deadline, account.customer, id, decideHeld, isNew);
-  } catch (fault) {
-    if (tried !== undefined && fault instanceof VerifierError && fault.code === "unavailable") rollBack(messages, tried);
-    throw fault;
+  } catch (error) {
+    if (tried !== undefined && error instanceof VerifierError && error.code === "unavailable") rollBack(messages, tried);
+    throw error;
   }
 }
 

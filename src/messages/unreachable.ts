@@ -20,8 +20,8 @@ function keyOf(customer: string, number: string, channel: Channel): string {
 }
 
 /**
- * Returns the channels of the sender that a number is known not to be on; `undefined` if there is none. If the store cannot
- * say, none is known.
+ * Returns the channels of the sender that a number is known not to be on; `undefined` if there is none. If the store
+ * fails, none is known.
  */
 export async function unreachableChannels(
   { clock, keyring, monitor, sender, store }: Messages,

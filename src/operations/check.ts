@@ -27,7 +27,7 @@ export interface Verdict {
 }
 
 export async function check(context: Context, account: Account, request: CheckRequest, key?: string): Promise<CheckAnswer> {
-  const { after, status } = await judge(context, account, request, key);
+  const { after, status } = await checkCode(context, account, request, key);
   return toCheckAnswer(after, status, account.policy, context.clock.now());
 }
 
@@ -35,7 +35,7 @@ export async function check(context: Context, account: Account, request: CheckRe
  * Checks a code in one commit that counts a wrong code or validates; "counted under any concurrency"
  * (docs/contract.md#checks).
  */
-export async function judge(context: Context, account: Account, request: CheckRequest, key?: string, repeat?: Repeat): Promise<Verdict> {
+export async function checkCode(context: Context, account: Account, request: CheckRequest, key?: string, repeat?: Repeat): Promise<Verdict> {
   const { records } = context;
   const { customer } = account;
   const { authentication_uuid: id, check_code: code } = request;
@@ -71,11 +71,11 @@ function decide(
   if (answered !== undefined) return { result: { status: answered, after: auth } };
   const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
   const match = keyring.matching(auth.id, code, liveSends(auth, policy));
-  const { status, next: judged, proved } = decideCheck(auth, match, moment.now, policy);
-  const result: Verdict = { status, auth, after: judged ?? auth, attempt: proved?.attempt };
-  if (judged === undefined || (status !== "valid" && status !== "invalid")) return { result, next: judged };
+  const { status, next: checked, proved } = decideCheck(auth, match, moment.now, policy);
+  const result: Verdict = { status, auth, after: checked ?? auth, attempt: proved?.attempt };
+  if (checked === undefined || (status !== "valid" && status !== "invalid")) return { result, next: checked };
   if (status === "valid") requireNumber(auth);
-  const next = keyed === undefined ? judged : keyed.remember(judged, status);
+  const next = keyed === undefined ? checked : keyed.remember(checked, status);
   // If the number can no longer be decrypted, wrong codes match nothing, however often they are entered.
   const guesses = hasNumber(auth) ? [guessClaim(customer, auth.number, status === "valid" ? 0 : 1, policy, moment, keyring.pseudonym)] : [];
   const looksAgain = keyed !== undefined;

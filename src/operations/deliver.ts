@@ -32,13 +32,13 @@ export async function deliver(context: Context, account: Account, request: Deliv
   if (needed !== undefined) throw new VerifierError("invalid_options", needed);
   try {
     return await inTime(context, request, countedDelivery(context, account, request, conversion));
-  } catch (fault) {
-    if (!(fault instanceof VerifierError)) throw fault;
-    const { code } = fault;
+  } catch (error) {
+    if (!(error instanceof VerifierError)) throw error;
+    const { code } = error;
     if (code === "unavailable") return unavailableDelivery(locale);
     if (code === "invalid_phone_number" || code === "unsupported_region" || code === "invalid_line" || code === "blocked_number")
       return { status: "invalid", reason: code, message: sentence("number", locale) };
-    throw fault;
+    throw error;
   }
 }
 
@@ -55,10 +55,10 @@ async function inTime<T>({ clock, inBackground }: Context, { within }: DeliverRe
   if (within === undefined) return working;
   try {
     return await withTimeout(clock, within + grace, () => working);
-  } catch (fault) {
-    if (!(fault instanceof TimedOut)) throw fault;
+  } catch (error) {
+    if (!(error instanceof TimedOut)) throw error;
     inBackground(working.catch(() => undefined));
-    throw unavailable(fault);
+    throw unavailable(error);
   }
 }
 

@@ -66,6 +66,6 @@ function stopped({ clock, records, newDeadline }: Context, customer: string, id:
 }
 
 /** A suspended customer is treated as unknown. */
-function unlessSuspended(fault: unknown): undefined {
-  if (!(fault instanceof VerifierError) || fault.code !== "account_invalid") throw fault;
+function unlessSuspended(error: unknown): undefined {
+  if (!(error instanceof VerifierError) || error.code !== "account_invalid") throw error;
 }

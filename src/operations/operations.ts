@@ -105,9 +105,9 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
       const answer = await operation(context, account, request, key);
       if (name !== undefined) monitor.answered(name, statusOf(answer), began);
       return answer;
-    } catch (fault) {
-      if (name !== undefined) monitor.failed(name, fault);
-      throw fault;
+    } catch (error) {
+      if (name !== undefined) monitor.failed(name, error);
+      throw error;
     }
   };
 
@@ -134,10 +134,10 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
       get: (input, options = {}) => byNumber(undefined, input, parseTarget, get, options),
     },
     deliver: (input) =>
-      run("deliver", input, parseDeliver, undefined, deliver).catch((fault: unknown) => {
+      run("deliver", input, parseDeliver, undefined, deliver).catch((error: unknown) => {
         // The source of customers may fail too.
-        if (fault instanceof VerifierError && fault.code === "unavailable") return unavailableDelivery();
-        throw fault;
+        if (error instanceof VerifierError && error.code === "unavailable") return unavailableDelivery();
+        throw error;
       }),
     confirm: (input) => run("confirm", input, parseConfirm, undefined, confirm),
     explain: (input) => run(undefined, input, parseRetry, undefined, explain),

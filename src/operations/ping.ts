@@ -64,16 +64,16 @@ export async function ping(parts: Context, { brief = false }: PingOptions = {}):
     if (brief) return { ok: true, store: { round_trip: first.ms, settings: {}, missing: [] }, callbacks: { waiting: outbox.waiting() } };
     const trips = [first, await timed(() => store.get("ping"))];
     const dead = await outbox.dead(mostDead);
-    const told = await inspection(parts, timed);
+    const inspected = await inspection(parts, timed);
     return {
       ok: true,
       store: {
         round_trip: Math.min(...trips.map(({ ms }) => ms)),
         settings: {},
         missing: [],
-        ...told.store,
+        ...inspected.store,
       },
-      callbacks: { dead, waiting: outbox.waiting(), ...(told.due !== undefined && { due: told.due }) },
+      callbacks: { dead, waiting: outbox.waiting(), ...(inspected.due !== undefined && { due: inspected.due }) },
     };
   } catch (error) {
     // The store may fail because of something that it can name.

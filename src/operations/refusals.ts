@@ -89,10 +89,10 @@ export function countingRefusals<Request extends { readonly phone_number: string
   return async (context, account, request, ...rest) => {
     try {
       return await operation(context, account, request, ...rest);
-    } catch (fault) {
-      const code = fault instanceof VerifierError ? destinationFaults.find((one) => one === fault.code) : undefined;
+    } catch (error) {
+      const code = error instanceof VerifierError ? destinationFaults.find((one) => one === error.code) : undefined;
       if (code !== undefined) countRefusal(context, account, request.phone_number, code);
-      throw fault;
+      throw error;
     }
   };
 }

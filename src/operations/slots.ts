@@ -118,6 +118,6 @@ export function isRejected(auth: Authentication, attempt: number): boolean {
 }
 
 /** An unknown authentication is `undefined`. */
-export function unknownIsUndefined(fault: unknown): undefined {
-  if (!(fault instanceof VerifierError) || fault.code !== "invalid_auth_uuid") throw fault;
+export function unknownIsUndefined(error: unknown): undefined {
+  if (!(error instanceof VerifierError) || error.code !== "invalid_auth_uuid") throw error;
 }

@@ -18,7 +18,7 @@ import { stateOf } from "../domain/verification.js";
 import { VerifierError } from "../errors.js";
 import { ownNumber } from "../messages/number-windows.js";
 import { channelOf, correlated, standingOf, toAuthenticationAnswer, toCheckAnswer } from "./answers.js";
-import { judge } from "./check.js";
+import { checkCode } from "./check.js";
 import type { Context } from "./context.js";
 import { keyedStart } from "./idempotency.js";
 import { isRejected, openAmong, type Slots, sendInSlot, slotsOf, unknownIsUndefined } from "./slots.js";
@@ -99,7 +99,7 @@ export async function checkVerification(
   const { customer } = account;
   const named = { customer_uuid: customer, check_code };
   const checkOne = async (id: string, number: string | undefined): Promise<VerificationCheckAnswer> => {
-    const verdict = await judge(context, account, { ...named, authentication_uuid: id }, idempotencyKey, repeat).catch(unknownIsUndefined);
+    const verdict = await checkCode(context, account, { ...named, authentication_uuid: id }, idempotencyKey, repeat).catch(unknownIsUndefined);
     if (verdict === undefined || verdict.status === "expired_auth" || verdict.status === "already_validated") return { status: "not_found" };
     const { status, after } = verdict;
     const answer = toCheckAnswer(after, status, account.policy, context.clock.now());
