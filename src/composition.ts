@@ -97,7 +97,7 @@ export function compose(options: VerifierOptions): Composed {
   const settings = readOptions(options);
   const { telemetry } = options;
   const logger = safeLogger(options.logger ?? consoleLogger);
-  const clock = wholeMilliseconds(options.clock ?? systemClock());
+  const clock = options.clock === undefined ? systemClock() : wholeMilliseconds(options.clock);
   const keyring = createKeyring(settings.secrets, settings.pepper);
   const overrides = testOverridesOf(options);
   const store = telemetry === undefined ? options.store : tracedStore(options.store, telemetry);

@@ -83,20 +83,14 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
 }
 
 /** Returns the result of `ask`, or rejects with `TimedOut` after `ms`. Later results of `ask` are ignored. */
-export function withTimeout<T>(clock: Clock, ms: number, ask: () => PromiseLike<T> | T): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const cancel = afterTurn(clock, ms, () => reject(new TimedOut(`no response within ${ms} ms`)));
-    const fail = (error: unknown) => {
-      cancel();
-      reject(error);
-    };
-    try {
-      Promise.resolve(ask()).then((answer) => {
-        cancel();
-        resolve(answer);
-      }, fail);
-    } catch (error) {
-      fail(error);
-    }
+export async function withTimeout<T>(clock: Clock, ms: number, ask: () => PromiseLike<T> | T): Promise<T> {
+  let cancel: (() => void) | undefined;
+  const late = new Promise<never>((_, reject) => {
+    cancel = afterTurn(clock, ms, () => reject(new TimedOut(`no response within ${ms} ms`)));
   });
+  try {
+    return await Promise.race([ask(), late]);
+  } finally {
+    cancel?.();
+  }
 }
